@@ -1,0 +1,172 @@
+/** `northroot log`: a ledger's records one a line, filtered. */
+
+import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { openLedgerSource, streamSource } from '../../fs/source.js';
+import type { JsonObject, JsonValue } from '../../json/value.js';
+import { formatQuantity, type Quantity } from '../../value/quantity.js';
+import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
+import { matchesPrincipalPattern, isPrincipalPattern } from '../../value/principal.js';
+import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
+import { readRecords, type ReadRecord } from '../../verify/read-records.js';
+import { NorthrootError } from '../../error.js';
+import type { Context, ExitStatus } from '../context.js';
+import { openInput, readTrustPolicy, STDIN } from '../input.js';
+import { instant, wholeNumber } from '../options.js';
+
+interface LogOptions {
+  readonly type?: string;
+  readonly principal?: string;
+  readonly tool?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly verdict?: string;
+  readonly trust?: string;
+  readonly limit?: number;
+  readonly format: 'text' | 'ndjson';
+}
+
+export function addLog(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('log')
+    .summary('list records')
+    .description(
+      'Lists the records of a ledger in order. Nothing is verified unless --verdict or --trust is given.',
+    )
+    .argument('<ledger>', 'the file or folder; - for standard input')
+    .option('--type <type>', 'only events of this type')
+    .option('--principal <pattern>', 'only events of this principal; a final * stands for the rest')
+    .option('--tool <pattern>', 'only events about this tool; a final * stands for the rest')
+    .option('--since <time>', 'only events that occurred at this time or later', instant)
+    .option('--until <time>', 'only events that occurred before this time', instant)
+    .addOption(
+      new Option('--verdict <verdict>', 'verify, and list only records with this verdict').choices([
+        'ok',
+        'denied',
+        'violation',
+        'invalid',
+      ]),
+    )
+    .option('--trust <file>', 'verify with this trust policy')
+    .option('--limit <n>', 'list at most so many records', wholeNumber(1))
+    .addOption(
+      new Option('--format <format>', 'text, or ndjson: the records as they stand')
+        .choices(['text', 'ndjson'])
+        .default('text'),
+    )
+    .action((ledger: string, options: LogOptions) => run((context) => log(context, ledger, options)));
+}
+
+async function log({ terminal, signal }: Context, ledger: string, options: LogOptions): Promise<ExitStatus> {
+  const matches = matcher(options);
+  const trust = await readTrustPolicy(options.trust);
+  const verifies = options.verdict !== undefined || trust !== undefined;
+  const source =
+    ledger === STDIN ? streamSource(openInput(ledger, signal), STDIN) : await openLedgerSource(ledger);
+  const records = readRecords(source, {
+    ...(verifies ? { verify: trust === undefined ? {} : { trust } } : {}),
+    onUnread: ({ file, line }) =>
+      terminal.say(`warning: ${printable(file)}:${line} is no record; run northroot verify`),
+  });
+  let listed = 0;
+  for await (const record of records) {
+    if (signal.aborted || terminal.closed) break;
+    if (!matches(record)) continue;
+    await terminal.write(
+      options.format === 'text' ? `${renderLine(record)}\n` : Buffer.concat([record.bytes, NEWLINE]),
+    );
+    listed += 1;
+    if (listed === options.limit) break;
+  }
+  return 0;
+}
+
+const NEWLINE = Buffer.from('\n');
+
+function matcher(options: LogOptions): (record: ReadRecord) => boolean {
+  const { type, principal, tool, since, until, verdict } = options;
+  if (principal !== undefined && !isPrincipalPattern(principal)) {
+    throw new NorthrootError('USAGE', `${printable(principal)} is no principal pattern`, {
+      hint: 'such as agent:a1, agent:* or *',
+    });
+  }
+  if (tool !== undefined && !isToolPattern(tool)) {
+    throw new NorthrootError('USAGE', `${printable(tool)} is no tool pattern`, {
+      hint: 'such as fs.read, fs.* or *',
+    });
+  }
+  return (record) => {
+    const { event } = record;
+    const time = text(event['occurred_at']);
+    const name = toolOf(event);
+    if (type !== undefined && event['event_type'] !== type) return false;
+    if (principal !== undefined && !matchesPrincipalPattern(principal, text(event['principal_id'])))
+      return false;
+    if (tool !== undefined && (name === undefined || !matchesToolPattern(tool, name))) return false;
+    if ((since !== undefined || until !== undefined) && !isTimestamp(time)) return false;
+    if (since !== undefined && compareTimestamps(time, since) < 0) return false;
+    if (until !== undefined && compareTimestamps(time, until) >= 0) return false;
+    return verdict === undefined || record.verdict === verdict;
+  };
+}
+
+function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
+  const columns = [
+    String(seq).padStart(6),
+    text(event['occurred_at']).padEnd(24),
+    (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
+    text(event['event_type']).padEnd(13),
+    text(event['principal_id']).padEnd(20),
+    summarise(event),
+    eventId.slice(0, 'sha-256:'.length + 10),
+  ];
+  return printable(columns.filter((column) => column !== '').join('  '), 400);
+}
+
+/** What an event is about, in a few words. */
+function summarise(event: JsonObject): string {
+  const tool = toolOf(event) ?? '';
+  switch (event['event_type']) {
+    case 'authorization':
+      return `${text(event['decision'])} ${text(object(event['authorization'])['kind'])} ${tool} ${text(event['decision_code'])}`.replace(
+        / +/g,
+        ' ',
+      );
+    case 'execution':
+      return `${tool} ${text(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
+    case 'genesis':
+      return text(event['origin']);
+    default:
+      return '';
+  }
+}
+
+function amounts(vector: JsonValue | undefined): string {
+  if (!Array.isArray(vector)) return '';
+  return vector
+    .map((meter) => {
+      const { unit, amount } = object(meter);
+      try {
+        return `${text(unit)}=${formatQuantity(amount as unknown as Quantity)}`;
+      } catch {
+        return `${text(unit)}=?`;
+      }
+    })
+    .join(' ');
+}
+
+function toolOf(event: JsonObject): string | undefined {
+  const name = event['tool_name'] ?? object(object(event['authorization'])['action'])['tool_name'];
+  return typeof name === 'string' ? name : undefined;
+}
+
+function object(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function text(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

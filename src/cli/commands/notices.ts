@@ -1,0 +1,16 @@
+/** The words for a writer's notices. */
+
+import { printable } from '../../bytes/printable.js';
+import type { Notice } from '../../writer/ledger.js';
+
+/** One line for standard error. */
+export function describeNotice(notice: Notice): string {
+  switch (notice.code) {
+    case 'LEDGER_CREATED':
+      return `created ${printable(notice.path)}, origin ${printable(notice.origin)}`;
+    case 'TORN_TAIL_SAVED':
+      return `${printable(notice.path)} ended in ${notice.length} torn bytes at byte ${notice.offset}, left by a crash and never acknowledged: saved to ${printable(notice.savedTo)} and cut off`;
+    case 'LEDGER_DAMAGED':
+      return `warning: ${notice.lines} lines of ${printable(notice.path)} are no records; run northroot verify`;
+  }
+}

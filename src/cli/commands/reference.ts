@@ -1,0 +1,70 @@
+/** The commands that tell of the format itself: `schema`, `explain`. */
+
+import type { Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { CODE_PAGES, isFindingCode } from '../../finding/catalog.js';
+import { schemaDocument, schemaNames } from '../../schema/documents.js';
+import type { Context, ExitStatus } from '../context.js';
+
+type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
+
+export function addSchema(program: Command, run: Run): void {
+  program
+    .command('schema')
+    .summary('write a JSON Schema')
+    .description(
+      'Writes the JSON Schema (2020-12) of an event type, record, key, trust policy or report; without a name lists the names.',
+    )
+    .argument('[name]', 'such as authorization or record')
+    .action((name: string | undefined) =>
+      run(async ({ terminal }) => {
+        if (name === undefined) {
+          await terminal.write(
+            schemaNames()
+              .map((known) => `${known}\n`)
+              .join(''),
+          );
+          return 0;
+        }
+        if (!schemaNames().includes(name)) {
+          throw new NorthrootError('SCHEMA_UNKNOWN', `there is no schema ${printable(name)}`, {
+            hint: `one of ${schemaNames().join(', ')}`,
+          });
+        }
+        await terminal.write(`${JSON.stringify(schemaDocument(name), undefined, 2)}\n`);
+        return 0;
+      }),
+    );
+}
+
+export function addExplain(program: Command, run: Run): void {
+  program
+    .command('explain')
+    .summary('explain a code of a finding')
+    .description('Says what a code means, what usually causes it and what to do; without a code lists all.')
+    .argument('[code]', 'such as PREV_MISMATCH')
+    .action((code: string | undefined) =>
+      run(async ({ terminal }) => {
+        await terminal.write(code === undefined ? listCodes() : explain(code.toUpperCase()));
+        return 0;
+      }),
+    );
+}
+
+function listCodes(): string {
+  return Object.entries(CODE_PAGES)
+    .map(([code, { title }]) => `${code.padEnd(24)} ${title}\n`)
+    .join('');
+}
+
+function explain(code: string): string {
+  if (!isFindingCode(code)) {
+    throw new NorthrootError('CODE_UNKNOWN', `there is no code ${printable(code)}`, {
+      hint: 'northroot explain lists the codes',
+    });
+  }
+  const page = CODE_PAGES[code];
+  const weight = page.class === 'none' ? page.severity : `${page.severity}, makes the record ${page.class}`;
+  return `${code}: ${page.title}\n${weight}; SPEC ${page.section}\n\n${page.meaning}\n\nusual cause: ${page.cause}\nwhat to do: ${page.remedy}\n`;
+}

@@ -1,0 +1,38 @@
+/** `northroot repair`: saves and cuts off what a crash left at a ledger's end. */
+
+import type { Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { repairLedger } from '../../writer/repair.js';
+import type { Context, ExitStatus } from '../context.js';
+import { seconds } from '../options.js';
+import { describeNotice } from './notices.js';
+
+export function addRepair(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('repair')
+    .summary("mend a ledger's end after a crash")
+    .description(
+      'Saves the bytes after the last whole record beside the ledger and cuts them off. Records are never touched: what verify finds elsewhere is evidence and stays.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .option('--lock-timeout <seconds>', 'how long to wait for a writer', seconds, 10_000)
+    .action((path: string, options: { lockTimeout: number }) =>
+      run(async ({ terminal }) => {
+        const { saved, lines } = await repairLedger(path, { lockTimeoutMs: options.lockTimeout });
+        if (saved === undefined) terminal.say(`${printable(path)} ends as it should: nothing to repair`);
+        else terminal.say(describeNotice({ code: 'TORN_TAIL_SAVED', ...saved }));
+        const result = saved && {
+          saved_to: saved.savedTo,
+          byte_offset: saved.offset,
+          byte_length: saved.length,
+        };
+        await terminal.write(
+          `${JSON.stringify({ records: lines, repaired: saved !== undefined, ...result })}\n`,
+        );
+        return 0;
+      }),
+    );
+}

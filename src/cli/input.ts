@@ -1,0 +1,45 @@
+/** What commands read: a file or standard input whole, or line by line; keys and trust policies. */
+
+import { addAbortSignal } from 'node:stream';
+import { NorthrootError } from '../error.js';
+import { readFileChunks, readSmallFile } from '../fs/file-system.js';
+import { MAX_KEY_BYTES } from '../key/key-form.js';
+import { parsePrivateKey } from '../key/private-key.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import { createSigner, type Signer } from '../signature/signer.js';
+import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.js';
+
+/** `-` is standard input. */
+export const STDIN = '-';
+
+/** The most that a command reads whole. */
+const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+
+/** A file, or standard input for `-`, as chunks; an abort ends even a read that waits. */
+export function openInput(path: string, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+  if (path !== STDIN) return readFileChunks(path);
+  return signal === undefined ? process.stdin : addAbortSignal(signal, process.stdin);
+}
+
+/** A file, or standard input for `-`, whole. */
+export async function readInput(path: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of openInput(path)) {
+    size += chunk.length;
+    if (size > MAX_INPUT_BYTES) {
+      throw new NorthrootError('INPUT_TOO_LARGE', `the input has more than ${MAX_INPUT_BYTES} bytes`);
+    }
+    chunks.push(Uint8Array.from(chunk));
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The signer of a key file in any form that keys have. */
+export async function readSigner(path: string): Promise<Signer> {
+  return createSigner(parsePrivateKey(await readSmallFile(path, MAX_KEY_BYTES)));
+}
+
+export async function readTrustPolicy(path: string | undefined): Promise<TrustPolicy | undefined> {
+  return path === undefined ? undefined : parseTrustPolicy(await readSmallFile(path, MAX_TRUST_POLICY_BYTES));
+}

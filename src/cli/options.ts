@@ -1,0 +1,37 @@
+/** Parsers of option values; each refuses with the words that commander shows after the option's name. */
+
+import { InvalidArgumentError } from 'commander';
+import { isTimestamp } from '../value/timestamp.js';
+
+/** A whole number of at least `least`. */
+export function wholeNumber(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d{1,15}$/.test(text) && value >= least) return value;
+    throw new InvalidArgumentError(`Expected a whole number of at least ${least}.`);
+  };
+}
+
+/** Seconds, with decimals, to milliseconds. */
+export function seconds(text: string): number {
+  if (/^\d{1,9}(?:\.\d{1,3})?$/.test(text)) return Number(text) * 1000;
+  throw new InvalidArgumentError('Expected seconds, such as 10 or 0.5.');
+}
+
+/** A size such as 65536, 64KiB, 64MiB or 1GiB, to bytes. */
+export function byteSize(text: string): number {
+  const match = /^(\d{1,12})(KiB|MiB|GiB)?$/.exec(text);
+  const [, digits, unit] = match ?? [];
+  const size = Number(digits) * 1024 ** ['', 'KiB', 'MiB', 'GiB'].indexOf(unit ?? '');
+  if (Number.isSafeInteger(size) && size > 0) return size;
+  throw new InvalidArgumentError('Expected a size such as 65536, 64KiB, 64MiB or 1GiB.');
+}
+
+/** A timestamp, or a date that stands for its first instant. */
+export function instant(text: string): string {
+  const full = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text;
+  if (isTimestamp(full)) return full;
+  throw new InvalidArgumentError(
+    'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z.',
+  );
+}

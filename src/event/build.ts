@@ -1,0 +1,103 @@
+/**
+ * Builders of events (SPEC §3): a draft says what happened, the builder adds the envelope and the two ids and checks the
+ * whole. Builders read no clock unless they are given one.
+ */
+
+import { CANONICAL_PROFILE_ID } from '../json/profile.js';
+import type {
+  AttestationEvent,
+  AuthorizationEvent,
+  CheckpointEvent,
+  ExecutionEvent,
+  GenesisEvent,
+  KeyEvent,
+} from '../schema/generated/types.js';
+import { digestFromBase64url } from '../value/digest.js';
+import { identifyEvent, payloadOf } from './identity.js';
+import { assertEvent } from './validate.js';
+
+/** The members that a builder adds: always the ids, the others where the draft leaves them out. */
+type Added = 'event_id' | 'payload_digest';
+type Defaulted = 'event_type' | 'event_version' | 'canonical_profile_id' | 'occurred_at' | 'principal_id';
+
+/** An event that lacks its ids, and may lack what a builder can fill in. */
+export type Draft<T> = T extends unknown
+  ? Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>
+  : never;
+
+/** What fills the members that a draft leaves out. */
+export interface EventDefaults {
+  /** For `occurred_at`: a timestamp of SPEC §2. */
+  readonly occurredAt?: string;
+  /** For `principal_id`. */
+  readonly principalId?: string;
+}
+
+/** Any event, known or extension. */
+export interface AnyEvent {
+  readonly event_type: string;
+  readonly event_id: { readonly alg: 'sha-256'; readonly b64: string };
+  readonly payload_digest: { readonly alg: 'sha-256'; readonly b64: string };
+  readonly principal_id: string;
+  readonly occurred_at: string;
+  readonly [member: string]: unknown;
+}
+
+/**
+ * Completes a draft of any type.
+ *
+ * @param draft - The event without `event_id` and `payload_digest`; of the envelope only `event_type` is required.
+ * @throws EventError with the code of the first fault; TypeError for what is not plain JSON.
+ * @example
+ * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
+ */
+export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
+  const payload: Record<string, unknown> = {
+    event_version: '1',
+    canonical_profile_id: CANONICAL_PROFILE_ID,
+    ...(defaults.occurredAt === undefined ? {} : { occurred_at: defaults.occurredAt }),
+    ...(defaults.principalId === undefined ? {} : { principal_id: defaults.principalId }),
+    ...payloadOf(draft),
+  };
+  const identity = identifyEvent(payload);
+  const event = {
+    ...payload,
+    event_id: digestFromBase64url(identity.eventId),
+    payload_digest: digestFromBase64url(identity.payloadDigest),
+  };
+  assertEvent(event);
+  return event as unknown as AnyEvent;
+}
+
+/** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildAuthorization(
+  draft: Draft<AuthorizationEvent>,
+  defaults?: EventDefaults,
+): AuthorizationEvent {
+  return buildEvent({ ...draft, event_type: 'authorization' }, defaults) as unknown as AuthorizationEvent;
+}
+
+/** Completes an execution (SPEC §3.2). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildExecution(draft: Draft<ExecutionEvent>, defaults?: EventDefaults): ExecutionEvent {
+  return buildEvent({ ...draft, event_type: 'execution' }, defaults) as unknown as ExecutionEvent;
+}
+
+/** Completes a genesis (SPEC §3.3). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildGenesis(draft: Draft<GenesisEvent>, defaults?: EventDefaults): GenesisEvent {
+  return buildEvent({ ...draft, event_type: 'genesis' }, defaults) as unknown as GenesisEvent;
+}
+
+/** Completes a checkpoint (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildCheckpoint(draft: Draft<CheckpointEvent>, defaults?: EventDefaults): CheckpointEvent {
+  return buildEvent({ ...draft, event_type: 'checkpoint' }, defaults) as unknown as CheckpointEvent;
+}
+
+/** Completes an attestation (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildAttestation(draft: Draft<AttestationEvent>, defaults?: EventDefaults): AttestationEvent {
+  return buildEvent({ ...draft, event_type: 'attestation' }, defaults) as unknown as AttestationEvent;
+}
+
+/** Completes a key event (SPEC §3.4). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildKeyEvent(draft: Draft<KeyEvent>, defaults?: EventDefaults): KeyEvent {
+  return buildEvent({ ...draft, event_type: 'key' }, defaults) as unknown as KeyEvent;
+}

@@ -1,0 +1,46 @@
+/** The identity of an event that is a value, not bytes in a line (SPEC §3): its payload, `payload_digest` and `event_id`. */
+
+import { sha256Base64url } from '../bytes/sha256.js';
+import { canonicalBytes } from '../json/canonicalize.js';
+import { digestFromBase64url, type Digest } from '../value/digest.js';
+
+/** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
+export const EVENT_ID_PREFIX = 'northroot:event:v1\0';
+
+/** The two ids of one event, as 43 characters of base64url. */
+export interface EventIdentity {
+  readonly payloadDigest: string;
+  readonly eventId: string;
+}
+
+/**
+ * Both ids of an event, or of a payload: the members `event_id` and `payload_digest` are left out if they are there.
+ *
+ * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
+ */
+export function identifyEvent(event: object): EventIdentity {
+  return identifyPayload(canonicalBytes(payloadOf(event)));
+}
+
+/** Both ids of a payload given as its canonical bytes. */
+export function identifyPayload(payload: Uint8Array): EventIdentity {
+  const prefixed = Buffer.concat([Buffer.from(EVENT_ID_PREFIX, 'latin1'), payload]);
+  return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
+}
+
+/** The `event_id` that an event's content has: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */
+export function eventId(event: object): Digest {
+  return digestFromBase64url(identifyEvent(event).eventId);
+}
+
+/** The `payload_digest` that an event's content has: SHA-256 of its canonical payload. */
+export function payloadDigest(event: object): Digest {
+  return digestFromBase64url(identifyEvent(event).payloadDigest);
+}
+
+/** The event without the two members that its identity leaves out. */
+export function payloadOf(event: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(event).filter(([name]) => name !== 'event_id' && name !== 'payload_digest'),
+  );
+}

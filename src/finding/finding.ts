@@ -1,0 +1,52 @@
+/**
+ * A finding: one thing that verification found, as data (SPEC §8). The words for it are in `words.ts`, what its code
+ * means in `catalog.ts`.
+ */
+
+import type { FindingCode } from './catalog.js';
+
+/** How much a finding matters. */
+export type Severity = 'error' | 'warning' | 'info';
+
+/** What a finding does to the verdict: broken evidence, intact evidence of a broken bound, or nothing. */
+export type FindingClass = 'invalid' | 'violation' | 'none';
+
+/** Where a finding is. Offsets and lengths are in bytes and count within `file`; lines count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly byteOffset: number;
+  readonly byteLength: number;
+  /** RFC 6901 pointer from the root of the line's JSON. */
+  readonly pointer?: string;
+}
+
+/** Another record that a finding is about. */
+export interface RelatedRecord {
+  readonly file: string;
+  readonly line: number;
+  readonly seq: number;
+  readonly eventId: string;
+}
+
+/** One finding. `folded` counts further findings that have the same cause and are not listed; it may still grow while verification runs. */
+export interface Finding {
+  readonly code: FindingCode;
+  readonly severity: Severity;
+  readonly class: FindingClass;
+  readonly at: Place;
+  /** The record's `seq`, where it could be read. */
+  readonly seq: number | undefined;
+  /** The event's id as text (`sha-256:…`), where it could be read. */
+  readonly eventId: string | undefined;
+  readonly expected?: string;
+  readonly actual?: string;
+  readonly related?: readonly RelatedRecord[];
+  folded?: number;
+}
+
+/** The worst of several findings' classes. */
+export function worstClass(findings: readonly Finding[]): FindingClass {
+  if (findings.some((finding) => finding.class === 'invalid')) return 'invalid';
+  return findings.some((finding) => finding.class === 'violation') ? 'violation' : 'none';
+}

@@ -1,0 +1,203 @@
+/**
+ * The few operations on files that a ledger's writer makes, behind an interface, so that tests can make each of them
+ * fail. This is the implementation on `node:fs`; every error leaves as a NorthrootError.
+ */
+
+import { constants } from 'node:fs';
+import { mkdir, open, readFile, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { toIoError } from './io-error.js';
+
+/** An open file. Positions and sizes are in bytes. */
+export interface OpenFile {
+  /** The descriptor, for locking; -1 where there is none. */
+  readonly fd: number;
+  readonly path: string;
+  size(): Promise<number>;
+  /** Reads at most `buffer.length` bytes at `position`; 0 at the end. */
+  read(buffer: Uint8Array, position: number): Promise<number>;
+  /** Appends with one system call; returns how many bytes it took, which may be fewer. */
+  write(bytes: Uint8Array): Promise<number>;
+  /** fdatasync(2): returns when what was written is on disk. */
+  datasync(): Promise<void>;
+  truncate(size: number): Promise<void>;
+  close(): Promise<void>;
+  /** Whether `path` still names this file. */
+  isInPlace(): Promise<boolean>;
+}
+
+/** What a path is. */
+export type PathKind = 'file' | 'folder' | 'other' | 'missing';
+
+/** How a file is opened: to read, to append (it must exist), to append (made when missing), or made new. */
+export type OpenMode = 'read' | 'append' | 'create' | 'new';
+
+/** The file system as a ledger needs it. */
+export interface FileSystem {
+  kindOf(path: string): Promise<PathKind>;
+  /** Opens a file, or with `read` a folder for locking. New files get the permission bits `permissions` (default 0o644). */
+  open(path: string, mode: OpenMode, permissions?: number): Promise<OpenFile>;
+  /** The names in a folder, sorted. */
+  list(path: string): Promise<string[]>;
+  makeFolder(path: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** fsync(2) of the folder that holds `path`, so that a new name in it survives a crash. */
+  syncFolderOf(path: string): Promise<void>;
+}
+
+const FLAGS: Readonly<Record<OpenMode, number>> = {
+  read: constants.O_RDONLY,
+  append: constants.O_RDWR | constants.O_APPEND,
+  create: constants.O_RDWR | constants.O_APPEND | constants.O_CREAT,
+  new: constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL,
+};
+
+class NodeFile implements OpenFile {
+  readonly path: string;
+  readonly #handle: FileHandle;
+
+  constructor(handle: FileHandle, path: string) {
+    this.#handle = handle;
+    this.path = path;
+  }
+
+  get fd(): number {
+    return this.#handle.fd;
+  }
+
+  async size(): Promise<number> {
+    return (await attempt('read', this.path, () => this.#handle.stat())).size;
+  }
+
+  async read(buffer: Uint8Array, position: number): Promise<number> {
+    const { bytesRead } = await attempt('read', this.path, () =>
+      this.#handle.read(buffer, 0, buffer.length, position),
+    );
+    return bytesRead;
+  }
+
+  async write(bytes: Uint8Array): Promise<number> {
+    const { bytesWritten } = await attempt('write', this.path, () => this.#handle.write(bytes));
+    return bytesWritten;
+  }
+
+  async datasync(): Promise<void> {
+    await attempt('sync', this.path, () => this.#handle.datasync());
+  }
+
+  async truncate(size: number): Promise<void> {
+    await attempt('truncate', this.path, () => this.#handle.truncate(size));
+  }
+
+  async close(): Promise<void> {
+    await attempt('close', this.path, () => this.#handle.close());
+  }
+
+  async isInPlace(): Promise<boolean> {
+    const own = await attempt('read', this.path, () => this.#handle.stat());
+    const named = await stat(this.path).catch(() => undefined);
+    return named?.ino === own.ino && named.dev === own.dev;
+  }
+}
+
+/** The machine's own file system. */
+export const nodeFileSystem: FileSystem = {
+  async kindOf(path) {
+    try {
+      const status = await stat(path);
+      return status.isFile() ? 'file' : status.isDirectory() ? 'folder' : 'other';
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'missing';
+      throw toIoError(error, 'read', path);
+    }
+  },
+
+  async open(path, mode, permissions = 0o644) {
+    const action = mode === 'read' ? 'read' : mode === 'append' ? 'write' : 'create';
+    return new NodeFile(await attempt(action, path, () => open(path, FLAGS[mode], permissions)), path);
+  },
+
+  async list(path) {
+    return (await attempt('list', path, () => readdir(path))).sort();
+  },
+
+  async makeFolder(path) {
+    await attempt('create', path, () => mkdir(path, { recursive: true }));
+  },
+
+  async remove(path) {
+    await attempt('remove', path, () => unlink(path));
+  },
+
+  async syncFolderOf(path) {
+    const folder = dirname(path);
+    await attempt('sync', folder, async () => {
+      const handle = await open(folder, constants.O_RDONLY);
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    });
+  },
+};
+
+/**
+ * Reads a small file whole.
+ *
+ * @throws NorthrootError `FILE_TOO_BIG` beyond `limit` bytes, or as {@link toIoError}.
+ */
+export async function readSmallFile(path: string, limit: number): Promise<Uint8Array> {
+  const bytes = await attempt('read', path, async () => {
+    const status = await stat(path);
+    if (status.isFile() && status.size > limit) {
+      throw Object.assign(new Error(`${status.size} bytes, more than ${limit}`), { code: 'EFBIG' });
+    }
+    return readFile(path);
+  });
+  return new Uint8Array(bytes);
+}
+
+/**
+ * Makes a new file with these bytes, on disk when the call returns.
+ *
+ * @throws NorthrootError `FILE_EXISTS` when `path` exists, or as {@link toIoError}.
+ */
+export async function writeNewFile(
+  path: string,
+  bytes: Uint8Array,
+  permissions: number,
+  fileSystem: FileSystem = nodeFileSystem,
+): Promise<void> {
+  const file = await fileSystem.open(path, 'new', permissions);
+  try {
+    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await fileSystem.syncFolderOf(path);
+}
+
+async function attempt<T>(action: string, path: string, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    throw toIoError(error, action, path);
+  }
+}
+
+/** A file's bytes from beginning to end, in chunks that are not reused. */
+export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
+  const handle = await attempt('read', path, () => open(path, constants.O_RDONLY));
+  try {
+    for (;;) {
+      const buffer = new Uint8Array(64 * 1024);
+      const { bytesRead } = await attempt('read', path, () => handle.read(buffer, 0, buffer.length, null));
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle.close();
+  }
+}

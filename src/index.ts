@@ -1,0 +1,148 @@
+/**
+ * northroot: a verifiable event ledger and its offline verifier. Everything that the command line does, it does through
+ * what is exported here.
+ */
+
+export { NorthrootError, type NorthrootErrorOptions } from './error.js';
+export { VERSION } from './version.js';
+
+// Canonical JSON (SPEC §1)
+export { canonicalBytes, canonicalText } from './json/canonicalize.js';
+export { diagnoseCanonical, parseCanonical, type JsonIssue, type JsonIssueCode } from './json/diagnose.js';
+export { type HygieneReport, type HygieneStatus } from './json/hygiene.js';
+export {
+  ingestJson,
+  type IngestCode,
+  type Ingested,
+  type IngestIssue,
+  type NumberMode,
+} from './json/ingest.js';
+export { CANONICAL_PROFILE_ID } from './json/profile.js';
+export { type JsonObject, type JsonValue } from './json/value.js';
+
+// Values (SPEC §2)
+export {
+  digestFromBase64url,
+  formatDigest,
+  isDigest,
+  parseDigest,
+  sha256Digest,
+  tryParseDigest,
+  type Digest,
+} from './value/digest.js';
+export { MAX_METERS, isUnit, meters, type Meter, type MeterVector } from './value/meter.js';
+export { isPrincipalId, isPrincipalPattern, matchesPrincipalPattern } from './value/principal.js';
+export {
+  compareQuantities,
+  formatQuantity,
+  fromRational,
+  isNegativeQuantity,
+  quantity,
+  quantityFromNumberText,
+  quantityProblem,
+  toRational,
+  type Quantity,
+} from './value/quantity.js';
+export {
+  MAX_DENOMINATOR_DIGITS,
+  addRationals,
+  compareRationals,
+  exceedsDenominatorLimit,
+  reduceRational,
+  subtractRationals,
+  type Rational,
+} from './value/rational.js';
+export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
+export { coversToolPattern, isToolName, isToolPattern, matchesToolPattern } from './value/tool.js';
+
+// Events (SPEC §3)
+export {
+  buildAttestation,
+  buildAuthorization,
+  buildCheckpoint,
+  buildEvent,
+  buildExecution,
+  buildGenesis,
+  buildKeyEvent,
+  type AnyEvent,
+  type Draft,
+  type EventDefaults,
+} from './event/build.js';
+export { EVENT_ID_PREFIX, eventId, payloadDigest } from './event/identity.js';
+export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
+export { schemaDocument, schemaNames } from './schema/documents.js';
+export { type ShapeCode } from './schema/check.js';
+export type * from './schema/generated/types.js';
+
+// Keys and signatures (SPEC §5, §7)
+export { type KeyAlgorithm } from './key/key-form.js';
+export {
+  formatPrivateKey,
+  generatePrivateKey,
+  parsePrivateKey,
+  type PrivateKey,
+  type PrivateKeyForm,
+} from './key/private-key.js';
+export {
+  checkPublicKey,
+  formatPublicKey,
+  formatPublicKeyAs,
+  makePublicKey,
+  parsePublicKey,
+  type PublicKey,
+  type PublicKeyFault,
+  type PublicKeyForm,
+} from './key/public-key.js';
+export {
+  PAYLOAD_TYPE,
+  fromDsseEnvelope,
+  preAuthEncoding,
+  toDsseEnvelope,
+  type DsseEnvelope,
+  type EventSignature,
+  type SignedEvent,
+} from './signature/dsse.js';
+export { nobleVerifier } from './signature/noble-verifier.js';
+export { nodeVerifier } from './signature/node-verifier.js';
+export { createSigner, signEvent, type Signer } from './signature/signer.js';
+export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
+
+// The ledger file (SPEC §4)
+export {
+  MAX_META_BYTES,
+  type ExaminedLine,
+  type Layout,
+  type LineIssue,
+  type SignatureEntry,
+} from './ledger/examine-line.js';
+export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
+export { formatRecord, type RecordParts } from './ledger/record.js';
+export { openLedgerSource, type LedgerSource, type Segment } from './fs/source.js';
+export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
+export { Ledger, type Appended, type Entry, type LedgerOptions, type Notice } from './writer/ledger.js';
+export { repairLedger, type Repair } from './writer/repair.js';
+export { type SavedTail } from './writer/torn-tail.js';
+
+// Verification and its report (SPEC §8, §9)
+export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from './finding/catalog.js';
+export {
+  type Finding,
+  type FindingClass,
+  type Place,
+  type RelatedRecord,
+  type Severity,
+} from './finding/finding.js';
+export { describeFinding, hintFor } from './finding/words.js';
+export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
+export {
+  DEFAULT_MAX_FINDINGS,
+  runVerification,
+  type VerificationResult,
+  type VerifyOptions,
+} from './verify/run-verification.js';
+export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
+export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
+export { buildReport, toFindingJson, type Report } from './report/report.js';
+export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export { verifyLedger, type Verifiable } from './report/verify-ledger.js';

@@ -1,0 +1,128 @@
+/**
+ * Canonical JSON of values (SPEC §1: RFC 8785 over RFC 7493). The serialisation is the `canonicalize` package's; what
+ * it would let pass (undefined members, methods, sparse arrays, `toJSON`, unsafe integers) is kept from it by a guard
+ * that copies plain JSON and refuses everything else. Nothing is dropped or converted: the same value always gives the
+ * same bytes, and reading them gives the same value.
+ */
+
+import canonicalize from 'canonicalize';
+import { NorthrootError } from '../error.js';
+import { jsonPointer } from './pointer.js';
+import { MAX_DEPTH } from './scan.js';
+import type { JsonObject, JsonValue } from './value.js';
+
+/**
+ * The canonical text of a plain JSON value: null, booleans, strings, numbers, arrays, objects whose prototype is
+ * Object.prototype or null. Each place is read once, and no code of the value's own is called.
+ *
+ * @throws NorthrootError LONE_SURROGATE, NON_FINITE_NUMBER, NEGATIVE_ZERO, UNSAFE_INTEGER, NESTING_TOO_DEEP (more than
+ *   64 levels), with the JSON Pointer in the message and exit status 1
+ * @throws TypeError for what is no JSON: undefined, functions, symbols, bigints, class instances, accessors,
+ *   members that are not enumerable, sparse arrays, arrays with further members, cycles
+ */
+export function canonicalText(value: unknown): string {
+  return canonicalize(copyPlain(value, [], []))!;
+}
+
+/** The same as UTF-8. */
+export function canonicalBytes(value: unknown): Uint8Array {
+  return new TextEncoder().encode(canonicalText(value));
+}
+
+type Path = (string | number)[];
+
+/** Recursion is bounded by {@link MAX_DEPTH}. `path` leads to `value` through the containers `open`. */
+function copyPlain(value: unknown, path: Path, open: object[]): JsonValue {
+  switch (typeof value) {
+    case 'boolean':
+      return value;
+    case 'string':
+      return checkString(value, path);
+    case 'number':
+      return checkNumber(value, path);
+    case 'object':
+      break;
+    default:
+      throw notJson(path, `found ${value === undefined ? 'undefined' : `a ${typeof value}`}`);
+  }
+  if (value === null) return null;
+  if (open.includes(value)) throw notJson(path, 'found a cycle');
+  if (open.length === MAX_DEPTH) {
+    throw refusal('NESTING_TOO_DEEP', path, `at most ${MAX_DEPTH} levels of nesting`, 'more');
+  }
+  open.push(value);
+  const copy = Array.isArray(value) ? copyArray(value, path, open) : copyObject(value, path, open);
+  open.pop();
+  return copy;
+}
+
+function copyArray(array: unknown[], path: Path, open: object[]): JsonValue[] {
+  if (Object.getPrototypeOf(array) !== Array.prototype) throw notJson(path, 'found an array of a class');
+  const { length } = array;
+  const copy: JsonValue[] = [];
+  if ('toJSON' in copy) throw notJson(path, 'found that Array.prototype has a member toJSON');
+  for (let index = 0; index < length; index++) {
+    path.push(index);
+    copy.push(copyPlain(readMember(array, index, path), path, open));
+    path.pop();
+  }
+  // All that an array has of its own is its elements and `length`.
+  if (Reflect.ownKeys(array).length !== length + 1)
+    throw notJson(path, 'found an array with further members');
+  return copy;
+}
+
+function copyObject(object: object, path: Path, open: object[]): JsonObject {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  if (prototype !== Object.prototype && prototype !== null)
+    throw notJson(path, 'found an instance of a class');
+  // Without a prototype `__proto__` is a member like any other, and there is no `toJSON` to inherit.
+  const copy = Object.create(null) as JsonObject;
+  for (const key of Reflect.ownKeys(object)) {
+    if (typeof key === 'symbol') throw notJson(path, 'found a symbol as a key');
+    path.push(key);
+    copy[checkString(key, path)] = copyPlain(readMember(object, key, path), path, open);
+    path.pop();
+  }
+  return copy;
+}
+
+function readMember(container: object, key: string | number, path: Path): unknown {
+  const descriptor = Object.getOwnPropertyDescriptor(container, key);
+  if (descriptor === undefined) throw notJson(path, 'found a hole in an array');
+  if (descriptor.get !== undefined || descriptor.set !== undefined) throw notJson(path, 'found an accessor');
+  if (descriptor.enumerable !== true) throw notJson(path, 'found a member that is not enumerable');
+  return descriptor.value;
+}
+
+function checkString(text: string, path: Path): string {
+  const at = text.search(/\p{Surrogate}/u);
+  if (at >= 0) {
+    const unit = text.charCodeAt(at).toString(16);
+    throw refusal('LONE_SURROGATE', path, 'surrogates in pairs only', `\\u${unit} at index ${at}`);
+  }
+  return text;
+}
+
+function checkNumber(value: number, path: Path): number {
+  if (!Number.isFinite(value)) throw refusal('NON_FINITE_NUMBER', path, 'a finite number', String(value));
+  if (Object.is(value, -0)) throw refusal('NEGATIVE_ZERO', path, '0 without a sign', '-0');
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && !String(value).includes('e')) {
+    throw refusal('UNSAFE_INTEGER', path, 'an integer within ±(2^53−1)', String(value));
+  }
+  return value;
+}
+
+function notJson(path: Path, found: string): TypeError {
+  return new TypeError(`expected plain JSON at ${placeOf(path)}, ${found}`);
+}
+
+function refusal(code: string, path: Path, expected: string, found: string): NorthrootError {
+  return new NorthrootError(code, `expected ${expected} at ${placeOf(path)}, found ${found}`, {
+    exitStatus: 1,
+  });
+}
+
+function placeOf(path: Path): string {
+  return path.length === 0 ? 'the top' : JSON.stringify(jsonPointer(path));
+}

@@ -1,0 +1,148 @@
+/**
+ * Why a text is not canonical JSON (SPEC §1, the first rows of the table in §8): the slow, exact twin of
+ * `scanCanonical`, for texts that the scanner has refused. It names one rule, the byte and the JSON Pointer.
+ *
+ * Where a text breaks several rules the code is the first of ISSUE_CODES that applies anywhere in it, and
+ * the place the first at which that one applies: so the answer does not depend on the order of checks within a parser.
+ */
+
+import { NorthrootError } from '../error.js';
+import { asBuffer } from '../bytes/encoding.js';
+import { assertByteRange } from './byte-range.js';
+import { excerptBytes, excerptText } from './excerpt.js';
+import { JsonParser } from './parse.js';
+import { isNumberText, scanCanonical } from './scan.js';
+import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
+import type { JsonValue } from './value.js';
+
+/** The ways in which a text can fail to be canonical; of several the foremost is reported. */
+const ISSUE_CODES = [
+  'INVALID_UTF8',
+  'BYTE_ORDER_MARK',
+  'NOT_JSON',
+  'NESTING_TOO_DEEP',
+  'DUPLICATE_KEY',
+  'LONE_SURROGATE',
+  'NUMBER_NOT_CANONICAL',
+  'NOT_CANONICAL',
+] as const;
+
+/** Each is also the code of a finding (SPEC §8). */
+export type JsonIssueCode = (typeof ISSUE_CODES)[number];
+
+/** What keeps a text from being canonical. */
+export interface JsonIssue {
+  readonly code: JsonIssueCode;
+  /** Offset into the array that was looked at, not into the range. */
+  readonly offset: number;
+  /** RFC 6901 pointer of the innermost value or member concerned; `''` is the whole text. */
+  readonly pointer: string;
+  /** What the rule asks for there, in a few words. */
+  readonly expected: string;
+  /** What is there: a printable excerpt of at most 40 characters. */
+  readonly actual: string;
+}
+
+/**
+ * What keeps `bytes[start, end)` from being one canonical JSON text; `undefined` exactly when `scanCanonical` gives -1.
+ *
+ * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
+ */
+export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonIssue | undefined {
+  assertByteRange(bytes, start, end);
+  const invalid = findInvalidUtf8(bytes, start, end);
+  if (invalid >= 0) {
+    return {
+      code: 'INVALID_UTF8',
+      offset: invalid,
+      pointer: new Diagnosis(bytes, start, invalid).pointerAtEnd(),
+      expected: 'well-formed UTF-8',
+      actual: excerptBytes(bytes, invalid, Math.min(invalid + 4, end)),
+    };
+  }
+  const mark = byteOrderMarkLength(bytes, start, end);
+  if (mark > 0) {
+    return {
+      code: 'BYTE_ORDER_MARK',
+      offset: start,
+      pointer: '',
+      expected: 'no byte order mark',
+      actual: excerptBytes(bytes, start, start + mark),
+    };
+  }
+  return new Diagnosis(bytes, start, end).run();
+}
+
+/**
+ * The value of a canonical JSON text. As `JSON.parse` has it: `__proto__` is an own member.
+ *
+ * @throws NorthrootError with the code of what {@link diagnoseCanonical} finds, exit status 1
+ * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
+ */
+export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonValue {
+  assertByteRange(bytes, start, end);
+  if (scanCanonical(bytes, start, end) === -1) {
+    return JSON.parse(asBuffer(bytes).toString('utf8', start, end)) as JsonValue;
+  }
+  const issue = diagnoseCanonical(bytes, start, end);
+  if (issue === undefined) throw new Error('scanner and diagnosis disagree');
+  const { code, offset, pointer, expected, actual } = issue;
+  const place = pointer === '' ? `byte ${offset}` : `byte ${offset} (${excerptText(pointer)})`;
+  throw new NorthrootError(code, `expected ${expected} at ${place}, found ${actual}`, { exitStatus: 1 });
+}
+
+const WHITE_SPACE: Readonly<Record<number, string>> = {
+  0x09: 'a tab',
+  0x0a: 'a line feed',
+  0x0d: 'a carriage return',
+  0x20: 'a space',
+};
+
+/** The parser's findings reduced to the one that matters most. */
+class Diagnosis extends JsonParser {
+  readonly #bytes: Uint8Array;
+  #issue: JsonIssue | undefined;
+
+  constructor(bytes: Uint8Array, start: number, end: number) {
+    super(bytes, start, end);
+    this.#bytes = bytes;
+  }
+
+  run(): JsonIssue | undefined {
+    this.parse();
+    return this.#issue;
+  }
+
+  /** Where in the value a text that breaks off stands at its end. */
+  pointerAtEnd(): string {
+    this.parse();
+    return this.pointer();
+  }
+
+  protected override onFinding(code: JsonIssueCode, offset: number, end: number, expected: string): void {
+    const isWorse =
+      this.#issue === undefined || ISSUE_CODES.indexOf(code) < ISSUE_CODES.indexOf(this.#issue.code);
+    if (!isWorse) return;
+    const actual =
+      offset === end
+        ? 'the end of the text'
+        : (WHITE_SPACE[this.#bytes[offset]!] ?? excerptBytes(this.#bytes, offset, end));
+    this.#issue = { code, offset, pointer: this.pointer(), expected, actual };
+  }
+
+  protected override onNumber(text: string, offset: number): JsonValue {
+    if (!isNumberText(text)) {
+      this.onFinding('NUMBER_NOT_CANONICAL', offset, offset + text.length, expectedNumber(text));
+    }
+    return null;
+  }
+}
+
+function expectedNumber(text: string): string {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return 'a number within the range of a double';
+  if (Object.is(value, -0)) return '0 without a sign';
+  const canonical = String(value);
+  const isUnsafe = !Number.isSafeInteger(value) && !/[.eE]/.test(text);
+  return isUnsafe || !isNumberText(canonical) ? 'an integer within ±(2^53−1)' : canonical;
+}

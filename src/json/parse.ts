@@ -1,0 +1,312 @@
+/**
+ * A JSON parser (RFC 8259) for bytes that may be anything: the common ground of `diagnose.ts` and `ingest.ts`. Unlike
+ * `JSON.parse` it keeps numbers as their source text, sees every duplicate key, lone surrogate and departure from the
+ * canonical form, and knows for each its byte offset and JSON Pointer. Its stack is its own and at most 64 deep; its
+ * time is linear.
+ *
+ * It wants well-formed UTF-8 without a byte order mark: its callers look at that first.
+ */
+
+import { asBuffer } from '../bytes/encoding.js';
+import { jsonPointer } from './pointer.js';
+import { MAX_DEPTH } from './scan.js';
+import type { JsonObject, JsonValue } from './value.js';
+
+/** What a parser can find. The first two end the parse; after the others it goes on. */
+export type ParseCode =
+  'NOT_JSON' | 'NESTING_TOO_DEEP' | 'DUPLICATE_KEY' | 'LONE_SURROGATE' | 'NOT_CANONICAL';
+
+interface Frame {
+  readonly container: JsonValue[] | JsonObject;
+  /** Index or key of the element that is being read; undefined between elements. */
+  step: string | number | undefined;
+  lastKey: string | undefined;
+}
+
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+const LITERALS: readonly (readonly [string, JsonValue])[] = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+];
+
+/** Reads one JSON text; what it finds and what numbers become is for the subclass to say. */
+export abstract class JsonParser {
+  readonly #bytes: Uint8Array;
+  readonly #buffer: Buffer;
+  readonly #end: number;
+  readonly #frames: Frame[] = [];
+  #at: number;
+
+  constructor(bytes: Uint8Array, start: number, end: number) {
+    this.#bytes = bytes;
+    this.#buffer = asBuffer(bytes);
+    this.#at = start;
+    this.#end = end;
+  }
+
+  /**
+   * Called for each finding, in the order of the text.
+   *
+   * @param offset of the first byte concerned, @param end after the last; equal at the end of the text
+   * @param expected what should have been there, for a message
+   */
+  protected abstract onFinding(code: ParseCode, offset: number, end: number, expected: string): void;
+
+  /** Called for each number, with its source text; returns the value that stands for it. */
+  protected abstract onNumber(text: string, offset: number): JsonValue;
+
+  /** The pointer of the innermost value or member that is being read. */
+  protected pointer(): string {
+    const path: (string | number)[] = [];
+    for (const { step } of this.#frames) if (step !== undefined) path.push(step);
+    return jsonPointer(path);
+  }
+
+  /** How many containers are open. */
+  protected get depth(): number {
+    return this.#frames.length;
+  }
+
+  /** Reads the whole text. `undefined` after NOT_JSON or NESTING_TOO_DEEP. */
+  protected parse(): JsonValue | undefined {
+    for (;;) {
+      this.#skipWhiteSpace();
+      let value: JsonValue | undefined;
+      const opening = this.#bytes[this.#at];
+      if (this.#at < this.#end && (opening === 0x7b || opening === 0x5b)) {
+        if (this.#frames.length === MAX_DEPTH) {
+          return this.#stop('NESTING_TOO_DEEP', `at most ${MAX_DEPTH} levels of nesting`);
+        }
+        this.#frames.push({ container: opening === 0x7b ? {} : [], step: undefined, lastKey: undefined });
+        this.#at++;
+        this.#skipWhiteSpace();
+        if (!this.#isAt(opening === 0x7b ? '}' : ']')) {
+          if (!this.#beginElement()) return undefined;
+          continue;
+        }
+        value = this.#closeContainer();
+      } else {
+        value = this.#scalar();
+        if (value === undefined) return undefined;
+      }
+
+      // A value has just ended, and with it perhaps the containers around it.
+      for (;;) {
+        const frame = this.#frames.at(-1);
+        if (frame !== undefined) addElement(frame, value);
+        this.#skipWhiteSpace();
+        if (frame === undefined) {
+          return this.#at === this.#end ? value : this.#stop('NOT_JSON', 'the end of the text');
+        }
+        if (this.#isAt(',')) {
+          this.#at++;
+          if (!this.#beginElement()) return undefined;
+          break;
+        }
+        const closing = Array.isArray(frame.container) ? ']' : '}';
+        if (!this.#isAt(closing)) return this.#stop('NOT_JSON', `"," or "${closing}"`);
+        value = this.#closeContainer();
+      }
+    }
+  }
+
+  #closeContainer(): JsonValue {
+    this.#at++;
+    return this.#frames.pop()!.container;
+  }
+
+  /** Reads up to the value of the next element of the innermost container: in an object its key and colon. */
+  #beginElement(): true | undefined {
+    const frame = this.#frames.at(-1)!;
+    const { container } = frame;
+    if (Array.isArray(container)) {
+      frame.step = container.length;
+      return true;
+    }
+    this.#skipWhiteSpace();
+    if (!this.#isAt('"')) return this.#stop('NOT_JSON', 'a key in double quotes');
+    const from = this.#at;
+    const hasEscapes = this.#skipString();
+    if (hasEscapes === undefined) return undefined;
+    const key = this.#decodeString(from, hasEscapes);
+    frame.step = key;
+    if (Object.hasOwn(container, key)) {
+      this.onFinding('DUPLICATE_KEY', from, this.#at, 'each key once in an object');
+    } else if (frame.lastKey !== undefined && key < frame.lastKey) {
+      this.onFinding('NOT_CANONICAL', from, this.#at, 'keys in ascending order of their UTF-16 code units');
+    }
+    frame.lastKey = key;
+    if (hasEscapes) this.#checkEscapes(from);
+    this.#skipWhiteSpace();
+    if (!this.#isAt(':')) return this.#stop('NOT_JSON', '":" after a key');
+    this.#at++;
+    return true;
+  }
+
+  #scalar(): JsonValue | undefined {
+    const from = this.#at;
+    if (this.#isAt('"')) {
+      const hasEscapes = this.#skipString();
+      if (hasEscapes === undefined) return undefined;
+      if (hasEscapes) this.#checkEscapes(from);
+      return this.#decodeString(from, hasEscapes);
+    }
+    if (this.#isAt('-') || this.#isAtDigit()) {
+      if (!this.#skipNumber()) return undefined;
+      // Or else the `-0` of `-01` would be reported as a number.
+      if (this.#at < this.#end && !' \t\n\r,]}'.includes(String.fromCharCode(this.#bytes[this.#at]!))) {
+        return this.#stop('NOT_JSON', 'the end of a number');
+      }
+      return this.onNumber(this.#buffer.toString('latin1', from, this.#at), from);
+    }
+    for (const [word, value] of LITERALS) {
+      const after = from + word.length;
+      if (after <= this.#end && this.#buffer.toString('latin1', from, after) === word) {
+        this.#at = after;
+        return value;
+      }
+    }
+    return this.#stop('NOT_JSON', 'a value');
+  }
+
+  /** Skips a string that is JSON; says whether it has escapes. */
+  #skipString(): boolean | undefined {
+    let hasEscapes = false;
+    for (this.#at++; this.#at < this.#end; this.#at++) {
+      const byte = this.#bytes[this.#at]!;
+      if (byte === 0x22) {
+        this.#at++;
+        return hasEscapes;
+      }
+      if (byte < 0x20) return this.#stop('NOT_JSON', 'control characters in a string as escapes');
+      if (byte === 0x5c) {
+        hasEscapes = true;
+        const escape = this.#buffer.toString('latin1', this.#at, Math.min(this.#at + 6, this.#end));
+        const length = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/.exec(escape)?.[0].length;
+        if (length === undefined) return this.#stop('NOT_JSON', 'an escape sequence of JSON');
+        this.#at += length - 1;
+      }
+    }
+    return this.#stop('NOT_JSON', 'a closing quotation mark');
+  }
+
+  #decodeString(from: number, hasEscapes: boolean): string {
+    return hasEscapes
+      ? (JSON.parse(this.#buffer.toString('utf8', from, this.#at)) as string)
+      : this.#buffer.toString('utf8', from + 1, this.#at - 1);
+  }
+
+  /** Looks at the escapes of the string that has just been skipped. */
+  #checkEscapes(from: number): void {
+    const to = this.#at - 1;
+    for (let at = from + 1; at < to;) {
+      if (this.#bytes[at] !== 0x5c) {
+        at++;
+        continue;
+      }
+      const isLong = this.#bytes[at + 1] === 0x75;
+      let end = at + (isLong ? 6 : 2);
+      if (isLong && (this.#unitAt(at) & 0xfc00) === 0xd800 && this.#isLowSurrogateAt(end, to)) end += 6;
+      const escape = this.#buffer.toString('latin1', at, end);
+      const character = JSON.parse(`"${escape}"`) as string;
+      const canonical = canonicalEscape(character);
+      if (/\p{Surrogate}/u.test(character)) {
+        this.onFinding('LONE_SURROGATE', at, end, 'surrogates in pairs only');
+      } else if (escape !== canonical) {
+        this.onFinding(
+          'NOT_CANONICAL',
+          at,
+          end,
+          canonical === character ? 'the character itself' : canonical,
+        );
+      }
+      at = end;
+    }
+  }
+
+  /** The code unit that the escape `\uxxxx` at `at` stands for. */
+  #unitAt(at: number): number {
+    return Number.parseInt(this.#buffer.toString('latin1', at + 2, at + 6), 16);
+  }
+
+  #isLowSurrogateAt(at: number, to: number): boolean {
+    return (
+      at + 6 <= to &&
+      this.#bytes[at] === 0x5c &&
+      this.#bytes[at + 1] === 0x75 &&
+      (this.#unitAt(at) & 0xfc00) === 0xdc00
+    );
+  }
+
+  #skipNumber(): true | undefined {
+    if (this.#isAt('-')) this.#at++;
+    if (this.#isAt('0')) this.#at++;
+    else if (!this.#skipDigits()) return undefined;
+    if (this.#isAt('.')) {
+      this.#at++;
+      if (!this.#skipDigits()) return undefined;
+    }
+    if (this.#isAt('e') || this.#isAt('E')) {
+      this.#at++;
+      if (this.#isAt('+') || this.#isAt('-')) this.#at++;
+      if (!this.#skipDigits()) return undefined;
+    }
+    return true;
+  }
+
+  #skipDigits(): true | undefined {
+    if (!this.#isAtDigit()) return this.#stop('NOT_JSON', 'a digit');
+    while (this.#isAtDigit()) this.#at++;
+    return true;
+  }
+
+  #skipWhiteSpace(): void {
+    const from = this.#at;
+    while (this.#isAt(' ') || this.#isAt('\n') || this.#isAt('\t') || this.#isAt('\r')) this.#at++;
+    if (this.#at > from) this.onFinding('NOT_CANONICAL', from, this.#at, 'no white space between tokens');
+  }
+
+  #isAt(character: string): boolean {
+    return this.#at < this.#end && this.#bytes[this.#at] === character.charCodeAt(0);
+  }
+
+  #isAtDigit(): boolean {
+    return this.#at < this.#end && this.#bytes[this.#at]! >= 0x30 && this.#bytes[this.#at]! <= 0x39;
+  }
+
+  #stop(code: 'NOT_JSON' | 'NESTING_TOO_DEEP', expected: string): undefined {
+    this.onFinding(code, this.#at, this.#end, expected);
+    return undefined;
+  }
+}
+
+/** How a character is written in a canonical string (RFC 8785 §3.2.2.2). */
+function canonicalEscape(character: string): string {
+  const short = SHORT_ESCAPES[character];
+  if (short !== undefined || character >= ' ') return short ?? character;
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+function addElement(frame: Frame, value: JsonValue): void {
+  const { container, step } = frame;
+  if (Array.isArray(container)) {
+    container.push(value);
+  } else if ((step as string) in container) {
+    // Assignment would heed what Object.prototype has of that name (`__proto__`); JSON.parse makes a member.
+    const property = { value, writable: true, enumerable: true, configurable: true };
+    Object.defineProperty(container, step as string, property);
+  } else {
+    container[step as string] = value;
+  }
+  frame.step = undefined;
+}

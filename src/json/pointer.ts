@@ -1,0 +1,20 @@
+/** JSON Pointer (RFC 6901): the place of a value within a JSON text. */
+
+/** The most characters of one name: a hostile text must not be repeated whole in each of a hundred pointers. */
+const MAX_NAME_LENGTH = 256;
+
+/**
+ * The pointer that leads through these member names and array indexes, outermost first. Two things keep it fit for
+ * reports: a name of more than 256 characters is cut and ends in `…`, and lone surrogates become U+FFFD.
+ */
+export function jsonPointer(path: readonly (string | number)[]): string {
+  return path.map((step) => `/${escapeName(String(step))}`).join('');
+}
+
+function escapeName(name: string): string {
+  const shown = name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name;
+  return shown
+    .replace(/\p{Surrogate}/gu, '\ufffd')
+    .replaceAll('~', '~0')
+    .replaceAll('/', '~1');
+}

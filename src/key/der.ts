@@ -1,0 +1,106 @@
+/**
+ * SPKI (RFC 5280, RFC 8410) and PKCS#8 (RFC 5208, RFC 5958) in DER. OpenSSL, through node:crypto, parses; what it is
+ * lax about is checked here: bytes after the structure, and what kind of key it holds. What northroot writes has one
+ * fixed shape for each algorithm, so writing is a prefix and the key.
+ */
+
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+
+import { equalBytes } from '../bytes/compare.js';
+import { asBuffer } from '../bytes/encoding.js';
+import { keyError, malformed, type KeyAlgorithm, type RawPrivateKey, type RawPublicKey } from './key-form.js';
+
+const SPKI_PREFIX: Readonly<Record<KeyAlgorithm, Buffer>> = {
+  ed25519: Buffer.from('302a300506032b6570032100', 'hex'),
+  p256: Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex'),
+};
+const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+/** PKCS#8 version 2 (RFC 5958) carries the public key too; OpenSSL 3.0 does not read it, other tools write it. */
+const ED25519_PKCS8_V2 = {
+  head: Buffer.from('3051020101300506032b657004220420', 'hex'),
+  mid: Buffer.from('812100', 'hex'),
+};
+const P256_PKCS8 = {
+  head: Buffer.from('308187020100301306072a8648ce3d020106082a8648ce3d030107046d306b0201010420', 'hex'),
+  mid: Buffer.from('a144034200', 'hex'),
+};
+
+/** @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED` */
+export function readSpki(der: Uint8Array): RawPublicKey {
+  const key = parseDer('an SPKI public key', () =>
+    createPublicKey({ key: asBuffer(der), format: 'der', type: 'spki' }),
+  );
+  const alg = algorithmOf(key);
+  if (!equalBytes(key.export({ format: 'der', type: 'spki' }), der)) {
+    throw malformed('one SPKI public key in DER', 'bytes that are not its DER');
+  }
+  return { alg, bytes: publicBytes(alg, key.export({ format: 'jwk' })) };
+}
+
+export function formatSpki(key: RawPublicKey): Uint8Array {
+  return concat(SPKI_PREFIX[key.alg], key.bytes);
+}
+
+/** @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED` */
+export function readPkcs8(der: Uint8Array): RawPrivateKey {
+  const { head, mid } = ED25519_PKCS8_V2;
+  if (der.length === 83 && startsWith(der, 0, head) && startsWith(der, 48, mid)) {
+    return { alg: 'ed25519', secret: der.slice(16, 48), claimedPublic: der.slice(51) };
+  }
+  const key = parseDer('a PKCS#8 private key', () =>
+    createPrivateKey({ key: asBuffer(der), format: 'der', type: 'pkcs8' }),
+  );
+  const alg = algorithmOf(key);
+  if (!isOneDerValue(der)) throw malformed('one PKCS#8 private key in DER', 'bytes after it');
+  const jwk = key.export({ format: 'jwk' });
+  return { alg, secret: decode(jwk.d), claimedPublic: publicBytes(alg, jwk) };
+}
+
+/** PKCS#8 as OpenSSL writes it: version 1, and for p256 with the public key inside. */
+export function formatPkcs8(secret: Uint8Array, publicKey: RawPublicKey): Uint8Array {
+  if (publicKey.alg === 'ed25519') return concat(ED25519_PKCS8, secret);
+  return concat(P256_PKCS8.head, secret, P256_PKCS8.mid, publicKey.bytes);
+}
+
+function parseDer(form: string, parse: () => KeyObject): KeyObject {
+  try {
+    return parse();
+  } catch (cause) {
+    throw keyError('KEY_MALFORMED', `expected ${form} in DER, found other bytes`, undefined, cause);
+  }
+}
+
+function algorithmOf(key: KeyObject): KeyAlgorithm {
+  const type = key.asymmetricKeyType;
+  const curve = key.asymmetricKeyDetails?.namedCurve;
+  if (type === 'ed25519') return 'ed25519';
+  if (type === 'ec' && curve === 'prime256v1') return 'p256';
+  const found = type === 'ec' ? `ec ${curve ?? 'with parameters of its own'}` : (type ?? 'another');
+  throw keyError('KEY_UNSUPPORTED', `expected a key of Ed25519 or P-256, found ${found}`);
+}
+
+function publicBytes(alg: KeyAlgorithm, jwk: JsonWebKey): Uint8Array {
+  return alg === 'ed25519' ? decode(jwk.x) : Uint8Array.of(0x04, ...decode(jwk.x), ...decode(jwk.y));
+}
+
+function decode(text: string | undefined): Uint8Array {
+  return new Uint8Array(Buffer.from(text ?? '', 'base64url'));
+}
+
+/** Whether the outer length is that of all the bytes: OpenSSL ignores what follows. */
+function isOneDerValue(der: Uint8Array): boolean {
+  const first = der[1]!;
+  if (first < 0x80) return der.length === 2 + first;
+  const octets = first & 0x7f;
+  let length = 0;
+  for (let i = 0; i < octets && i < 4; i++) length = length * 256 + (der[2 + i] ?? 0);
+  return der.length === 2 + octets + length;
+}
+
+function startsWith(bytes: Uint8Array, offset: number, part: Uint8Array): boolean {
+  return equalBytes(bytes.subarray(offset, offset + part.length), part);
+}
+
+function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(parts));
+}

@@ -1,0 +1,74 @@
+/**
+ * Which 32 bytes SPEC §5 takes as an Ed25519 point: for the public key A the whole rule, for the R of a signature the
+ * part that can be told from its bytes alone.
+ *
+ * A point is encoded (RFC 8032 §5.1.2) as y, little-endian in 255 bits, and the sign of x in the highest bit. An encoding
+ * is canonical when y < p = 2^255 − 19 and the sign is not set where x is 0. The curve's group is Z_L × Z_8: the points
+ * of order 1, 2, 4 and 8 ("small order") are eight, told by their y; a point with any other torsion component
+ * ("mixed order") can only be told by multiplying it with L, which is done once per key, never per signature.
+ */
+
+import { Point } from '@noble/ed25519';
+
+import { ED25519_LENGTH } from './key-form.js';
+
+export type Ed25519KeyFault =
+  'wrong_length' | 'not_canonical' | 'small_order' | 'not_on_curve' | 'not_torsion_free';
+
+/**
+ * Whether `bytes` are an Ed25519 public key that SPEC §5 accepts: 32 bytes, canonically encoded, on the curve, not of
+ * small order, torsion-free. Takes about 1.5 ms: once per key.
+ */
+export function checkEd25519PublicKey(bytes: Uint8Array): 'ok' | Ed25519KeyFault {
+  if (bytes.length !== ED25519_LENGTH) return 'wrong_length';
+  if (!isCanonicalPoint(bytes)) return 'not_canonical';
+  if (isSmallOrderPoint(bytes)) return 'small_order';
+  let point: Point;
+  try {
+    point = Point.fromBytes(bytes);
+  } catch {
+    return 'not_on_curve';
+  }
+  return point.isTorsionFree() ? 'ok' : 'not_torsion_free';
+}
+
+/** Whether the first 32 of `bytes` encode y < p, and do not give x = 0 (y = ±1) the sign bit. They may be off the curve. */
+export function isCanonicalPoint(bytes: Uint8Array): boolean {
+  const low = bytes[0]!;
+  const sign = bytes[31]! & 0x80;
+  const high = bytes[31]! & 0x7f;
+  // Only bytes 1 to 30 all ff (y ≥ p and y = p − 1) or all 00 (y = 1) can be at fault.
+  if (high === 0x7f && low >= 0xec && allEqual(bytes, 0xff)) return low === 0xec && sign === 0;
+  return !(sign !== 0 && high === 0 && low === 1 && allEqual(bytes, 0));
+}
+
+/** Whether the first 32 of `bytes`, a canonical encoding, are one of the eight points of order 1, 2, 4 or 8. */
+export function isSmallOrderPoint(bytes: Uint8Array): boolean {
+  switch (bytes[0]) {
+    case 0x00:
+    case 0x01:
+      return (bytes[31]! & 0x7f) === 0 && allEqual(bytes, 0);
+    case 0xec:
+      return (bytes[31]! & 0x7f) === 0x7f && allEqual(bytes, 0xff);
+    case 0x26:
+      return hasOrdinate(bytes, ORDER_8_LOW);
+    case 0xc7:
+      return hasOrdinate(bytes, ORDER_8_HIGH);
+    default:
+      return false;
+  }
+}
+
+/** The two y of the four points of order 8; they add up to p. */
+const ORDER_8_LOW = Buffer.from('26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05', 'hex');
+const ORDER_8_HIGH = Buffer.from('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a', 'hex');
+
+function hasOrdinate(bytes: Uint8Array, y: Uint8Array): boolean {
+  for (let i = 0; i < 31; i++) if (bytes[i] !== y[i]) return false;
+  return (bytes[31]! & 0x7f) === y[31];
+}
+
+function allEqual(bytes: Uint8Array, value: number): boolean {
+  for (let i = 1; i < 31; i++) if (bytes[i] !== value) return false;
+  return true;
+}

@@ -1,0 +1,93 @@
+/** Builds the report of SPEC §9 from a verification: the object that `--format json` writes and that the API returns. */
+
+import type { Finding } from '../finding/finding.js';
+import { describeFinding } from '../finding/words.js';
+import type { FindingJson, ReportJson } from '../schema/generated/types.js';
+import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { VERSION } from '../version.js';
+import type { VerificationResult } from '../verify/run-verification.js';
+import type { VerifyState } from '../verify/state.js';
+import { listNotChecked } from './not-checked.js';
+
+/** A report as SPEC §9 has it on the wire, with its findings. */
+export type Report = ReportJson & { findings: FindingJson[] };
+
+const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
+
+/** The report of a verification. */
+export function buildReport(result: VerificationResult): Report {
+  const { state } = result;
+  const verdict = verdictOf(state);
+  return {
+    report_version: '1',
+    tool: { name: 'northroot', version: VERSION },
+    ledger: {
+      paths: [...result.paths],
+      origin: state.origin ?? null,
+      records: state.records,
+      bytes: state.bytes,
+      tree_size: state.records,
+      root: `sha-256:${hashToBase64url(rangeRoot(state.tree))}`,
+      tip_event_id: state.tipEventId === undefined ? null : `sha-256:${state.tipEventId}`,
+    },
+    verdict,
+    exit_status: EXIT_STATUS[verdict],
+    trust: {
+      mode: state.mode,
+      signatures: { ...state.signatures },
+      signers: [...state.signers.values()].map((signer) => ({
+        ...signer,
+        principals: [...signer.principals],
+      })),
+    },
+    checkpoints: { count: state.checkpoints, last_tree_size: null, unsealed: state.records },
+    not_checked: listNotChecked(state),
+    counts: {
+      by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
+      by_verdict: { ...state.countsByVerdict },
+    },
+    grants: [],
+    open_authorizations: [],
+    findings: result.findings.map(toFindingJson),
+    findings_total: state.findings,
+  };
+}
+
+/** A finding as SPEC §8 has it on the wire, with its message. */
+export function toFindingJson(finding: Finding): FindingJson {
+  const { at } = finding;
+  return {
+    code: finding.code,
+    severity: finding.severity,
+    class: finding.class,
+    at: {
+      file: at.file,
+      line: at.line,
+      byte_offset: at.byteOffset,
+      byte_length: at.byteLength,
+      ...(at.pointer === undefined ? {} : { pointer: at.pointer }),
+    },
+    seq: finding.seq ?? null,
+    event_id: finding.eventId ?? null,
+    ...(finding.expected === undefined ? {} : { expected: finding.expected }),
+    ...(finding.actual === undefined ? {} : { actual: finding.actual }),
+    ...(finding.related === undefined
+      ? {}
+      : {
+          related: finding.related.map(({ file, line, seq, eventId }) => ({
+            file,
+            line,
+            seq,
+            event_id: eventId,
+          })),
+        }),
+    ...(finding.folded === undefined ? {} : { folded: finding.folded }),
+    message: describeFinding(finding),
+  };
+}
+
+function verdictOf(state: VerifyState): Report['verdict'] {
+  if (state.hasInvalid) return 'invalid';
+  if (state.hasViolation) return 'violation';
+  return state.records === 0 ? 'undecided' : 'ok';
+}

@@ -1,0 +1,29 @@
+/** The library's front door to verification: a path, bytes or a stream in, a report out. */
+
+import { bytesSource, openLedgerSource, streamSource, type LedgerSource } from '../fs/source.js';
+import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
+import { buildReport, type Report } from './report.js';
+
+/** What can be verified: a path to a file or folder, bytes, a stream of bytes, or a source of one's own. */
+export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | LedgerSource;
+
+/**
+ * Verifies a ledger offline (SPEC §8). What is wrong with the ledger is in the report, never thrown.
+ *
+ * @example
+ * ```ts
+ * const report = await verifyLedger('ledger.jsonl');
+ * if (report.verdict !== 'ok') for (const finding of report.findings) console.error(finding.message);
+ * ```
+ * @throws NorthrootError when it cannot be read: `FILE_NOT_FOUND`, `ACCESS_DENIED`, `NOT_A_LEDGER`, `FILE_CHANGED`, …
+ * @throws RangeError for a bad option.
+ */
+export async function verifyLedger(ledger: Verifiable, options: VerifyOptions = {}): Promise<Report> {
+  return buildReport(await runVerification(await toSource(ledger), options));
+}
+
+async function toSource(ledger: Verifiable): Promise<LedgerSource> {
+  if (typeof ledger === 'string') return openLedgerSource(ledger);
+  if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
+  return 'segments' in ledger ? ledger : streamSource(ledger, '-');
+}

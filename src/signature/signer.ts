@@ -1,0 +1,58 @@
+/** Making signatures (SPEC §4, §5): PureEdDSA or ES256 in IEEE P1363 form, as the key says, and of events by DSSE. */
+
+import { createPrivateKey, sign } from 'node:crypto';
+
+import { equalBytes } from '../bytes/compare.js';
+import { asBuffer, encodeBase64url } from '../bytes/encoding.js';
+import { keyError } from '../key/key-form.js';
+import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
+import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
+import { PAYLOAD_TYPE, preAuthEncoding, type EventSignature } from './dsse.js';
+
+/** Something that signs with one key; where the key is kept is its own affair. */
+export interface Signer {
+  readonly publicKey: PublicKey;
+  /** The 64 bytes of a signature of `message`. */
+  sign(message: Uint8Array): Uint8Array;
+}
+
+/**
+ * A signer that holds its key in memory.
+ *
+ * @throws NorthrootError `KEY_MALFORMED` when the two halves of the key do not belong together, or when no signature by it
+ *   would be valid (SPEC §5); `KEY_UNSUPPORTED` for another algorithm
+ * @example
+ * const signer = createSigner(generatePrivateKey());
+ * signEvent(canonicalBytes(event), signer); // { keyid, sig }
+ */
+export function createSigner(privateKey: PrivateKey): Signer {
+  const { publicKey, pkcs8 } = readPrivateDer(privateKey.pkcs8);
+  const claimed = privateKey.publicKey;
+  if (
+    claimed.alg !== publicKey.alg ||
+    claimed.keyid !== publicKey.keyid ||
+    !equalBytes(claimed.bytes, publicKey.bytes)
+  ) {
+    throw keyError(
+      'KEY_MALFORMED',
+      'expected the public half that belongs to the private one, found another',
+    );
+  }
+  const fault = checkPublicKey(publicKey);
+  if (fault !== 'ok')
+    throw keyError('KEY_MALFORMED', `expected a usable key, found ${describeKeyFault(fault)}`);
+  const key = createPrivateKey({ key: asBuffer(pkcs8), format: 'der', type: 'pkcs8' });
+  const [digest, options] =
+    publicKey.alg === 'ed25519'
+      ? ([null, key] as const)
+      : (['sha256', { key, dsaEncoding: 'ieee-p1363' }] as const);
+  return { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
+}
+
+/** Signs the canonical bytes of an event, ids included (SPEC §4): what a record holds among its `signatures`. */
+export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignature {
+  return {
+    keyid: signer.publicKey.keyid,
+    sig: encodeBase64url(signer.sign(preAuthEncoding(PAYLOAD_TYPE, eventBytes))),
+  };
+}

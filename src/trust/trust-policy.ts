@@ -1,0 +1,48 @@
+/**
+ * The trust policy that a user pins with `--trust` (SPEC §7): which origins, which keys, what must be signed. A policy
+ * that says anything this version does not enforce is refused as a whole.
+ */
+
+import { NorthrootError } from '../error.js';
+import { ingestJson } from '../json/ingest.js';
+import { checkTrustPolicy } from '../schema/check.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import { readWireKey } from '../key/wire-key.js';
+
+/** The largest policy file, in bytes. */
+export const MAX_TRUST_POLICY_BYTES = 1024 * 1024;
+
+/**
+ * Reads a trust policy from JSON text (any layout, no duplicate keys).
+ *
+ * @throws NorthrootError `TRUST_POLICY_INVALID`, saying where and why.
+ */
+export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
+  if (bytes.length > MAX_TRUST_POLICY_BYTES) {
+    throw refuse('', `at most ${MAX_TRUST_POLICY_BYTES} bytes`, `${bytes.length} bytes`);
+  }
+  const { value, issues } = ingestJson(bytes);
+  if (value === undefined) {
+    const [issue] = issues;
+    throw refuse(issue?.pointer ?? '', 'JSON without faults', `${issue?.code} at byte ${issue?.offset}`);
+  }
+  const [fault] = checkTrustPolicy(value);
+  if (fault !== undefined) throw refuse(fault.pointer, fault.expected, fault.actual);
+  const policy = value as unknown as TrustPolicy;
+  const seen = new Set<string>();
+  for (const [index, key] of policy.keys.entries()) {
+    const read = readWireKey(key);
+    if ('pointer' in read) throw refuse(`/keys/${index}${read.pointer}`, read.expected, read.actual);
+    if (seen.has(key.keyid)) throw refuse(`/keys/${index}/keyid`, 'each key once', `${key.keyid} again`);
+    seen.add(key.keyid);
+  }
+  return policy;
+}
+
+function refuse(pointer: string, expected: string, actual: string): NorthrootError {
+  return new NorthrootError(
+    'TRUST_POLICY_INVALID',
+    `the trust policy is not valid at ${pointer === '' ? 'its root' : pointer}: expected ${expected}, found ${actual}`,
+    { hint: 'northroot schema trust-policy shows the form' },
+  );
+}

@@ -1,0 +1,86 @@
+/**
+ * Digests, SPEC §2: `{"alg":"sha-256","b64":B}` in events, `sha-256:B` in text. Base64url is accepted in its one
+ * canonical spelling only, so that two digests are the same exactly when their texts are.
+ *
+ * Digests of foreign systems may name another algorithm; those are opaque: their form is bounded (an `alg` of lower-case
+ * letters, digits and `-`, up to 32 characters; up to 128 characters of canonical base64url), their meaning is not known.
+ */
+
+import { encodeBase64url, tryDecodeHex } from '../bytes/encoding.js';
+import { sha256Base64url } from '../bytes/sha256.js';
+
+/** A digest as it stands in an event. `b64` is base64url without padding. */
+export interface Digest {
+  readonly alg: string;
+  readonly b64: string;
+}
+
+const SHA256 = 'sha-256';
+const SHA256_BYTES = 32;
+const SHA256_B64 = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
+const ALG = /^[a-z0-9][a-z0-9-]{0,31}$/;
+/** The unused low bits of the last character must be 0: 4 of them after two characters, 2 after three. */
+const CANONICAL_B64 = /^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])?$/;
+/** 96 bytes: beyond any hash in use, and short enough to be shown. */
+const MAX_B64_LENGTH = 128;
+
+/** Whether `value` is a digest of SPEC §2: SHA-256 in canonical form, or a well-formed digest of another algorithm. */
+export function isDigest(value: unknown): value is Digest {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Object.keys(value).length !== 2 || !Object.hasOwn(value, 'alg') || !Object.hasOwn(value, 'b64'))
+    return false;
+  const { alg, b64 } = value as Partial<Record<keyof Digest, unknown>>;
+  return typeof alg === 'string' && typeof b64 === 'string' && isDigestContent(alg, b64);
+}
+
+/**
+ * The SHA-256 digest whose base64url text is known.
+ * @param b64 43 characters of canonical base64url.
+ * @throws RangeError when it is anything else.
+ */
+export function digestFromBase64url(b64: string): Digest {
+  if (!SHA256_B64.test(b64)) throw new RangeError('expected 43 characters of canonical base64url');
+  return { alg: SHA256, b64 };
+}
+
+/** The SHA-256 digest of `bytes`. */
+export function sha256Digest(bytes: Uint8Array): Digest {
+  return { alg: SHA256, b64: sha256Base64url(bytes) };
+}
+
+/** A digest as text: `alg:b64`, so `sha-256:B`. */
+export function formatDigest(digest: Digest): string {
+  return `${digest.alg}:${digest.b64}`;
+}
+
+/**
+ * Reads a digest from text: `sha-256:B`, `sha-256:` and 64 hexadecimal characters, those 64 characters alone, or `alg:b64` of
+ * another algorithm.
+ * @throws RangeError when `text` is none of these.
+ */
+export function parseDigest(text: string): Digest {
+  const digest = tryParseDigest(text);
+  if (digest === undefined) {
+    throw new RangeError(
+      'expected a digest as sha-256:<43 characters of base64url> or 64 hexadecimal characters',
+    );
+  }
+  return digest;
+}
+
+/** As {@link parseDigest}; `undefined` when `text` is not a digest. */
+export function tryParseDigest(text: string): Digest | undefined {
+  const colon = text.indexOf(':');
+  const alg = colon < 0 ? SHA256 : text.slice(0, colon);
+  const rest = text.slice(colon + 1);
+  if (alg === SHA256 && rest.length === 2 * SHA256_BYTES) {
+    const bytes = tryDecodeHex(rest);
+    return bytes && { alg, b64: encodeBase64url(bytes) };
+  }
+  return colon >= 0 && isDigestContent(alg, rest) ? { alg, b64: rest } : undefined;
+}
+
+function isDigestContent(alg: string, b64: string): boolean {
+  if (alg === SHA256) return SHA256_B64.test(b64);
+  return ALG.test(alg) && b64.length > 0 && b64.length <= MAX_B64_LENGTH && CANONICAL_B64.test(b64);
+}

@@ -1,0 +1,75 @@
+/**
+ * Exact rational numbers, in which quantities of every type are compared and added (SPEC §2). A {@link Rational} is always
+ * reduced, its denominator positive.
+ */
+
+/** n/d, reduced, d > 0. */
+export interface Rational {
+  readonly n: bigint;
+  readonly d: bigint;
+}
+
+export const ZERO: Rational = { n: 0n, d: 1n };
+
+/**
+ * A running sum may have no denominator of more digits than this (SPEC §2): a bound on what hostile rationals can cost. One f64
+ * alone needs up to 324.
+ */
+export const MAX_DENOMINATOR_DIGITS = 400;
+
+const DENOMINATOR_LIMIT = 10n ** BigInt(MAX_DENOMINATOR_DIGITS);
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** Whether a sum's denominator has more than {@link MAX_DENOMINATOR_DIGITS} digits. */
+export function exceedsDenominatorLimit(r: Rational): boolean {
+  return r.d >= DENOMINATOR_LIMIT;
+}
+
+/**
+ * The rational n/d in lowest terms.
+ * @throws RangeError when `d` is not positive.
+ */
+export function reduceRational(n: bigint, d: bigint): Rational {
+  if (d <= 0n) throw new RangeError('expected a positive denominator');
+  if (d === 1n) return { n, d };
+  const divisor = greatestCommonDivisor(n, d);
+  return divisor === 1n ? { n, d } : { n: n / divisor, d: d / divisor };
+}
+
+/** a + b. */
+export function addRationals(a: Rational, b: Rational): Rational {
+  // Sums of whole numbers, and of amounts in the same small unit, are nearly all there are.
+  if (a.d === b.d) return reduceRational(a.n + b.n, a.d);
+  return reduceRational(a.n * b.d + b.n * a.d, a.d * b.d);
+}
+
+/** a − b. */
+export function subtractRationals(a: Rational, b: Rational): Rational {
+  return addRationals(a, { n: -b.n, d: b.d });
+}
+
+/** Orders two rationals: negative, 0 or positive as `a` is less than, equal to or greater than `b`. */
+export function compareRationals(a: Rational, b: Rational): -1 | 0 | 1 {
+  const left = a.d === b.d ? a.n : a.n * b.d;
+  const right = a.d === b.d ? b.n : b.n * a.d;
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Greatest common divisor of |n| and d, d > 0. */
+export function greatestCommonDivisor(n: bigint, d: bigint): bigint {
+  let a = d;
+  let b = n < 0n ? -n % d : n % d;
+  while (b !== 0n) {
+    // Below 2^53 doubles hold every step exactly, at a fraction of what bigints cost.
+    if (a <= MAX_SAFE) return BigInt(smallGreatestCommonDivisor(Number(a), Number(b)));
+    [a, b] = [b, a % b];
+  }
+  return a;
+}
+
+function smallGreatestCommonDivisor(n: number, d: number): number {
+  let a = n;
+  let b = d;
+  while (b !== 0) [a, b] = [b, a % b];
+  return a;
+}

@@ -1,0 +1,138 @@
+/**
+ * Timestamps, SPEC §2: `YYYY-MM-DDThh:mm:ss[.f{1,9}]Z`, a real date of the proleptic Gregorian calendar, second ≤ 59 (no leap
+ * seconds). They are compared as instants, never as strings: `…00Z` is `…00.0Z`.
+ *
+ * An instant is a count of nanoseconds since 1970-01-01T00:00:00Z, as a bigint: 2^53 nanoseconds are only 104 days.
+ */
+
+const NANOS_PER_SECOND = 1_000_000_000n;
+const SECONDS_PER_DAY = 86_400;
+/** Length of `YYYY-MM-DDThh:mm:ss`, the part before a fraction. */
+const WHOLE = 19;
+const MAX_FRACTION_DIGITS = 9;
+/** 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z, in seconds. */
+const MIN_SECOND = -62_167_219_200n;
+const MAX_SECOND = 253_402_300_799n;
+
+/** Whether `text` is a timestamp of SPEC §2. Reads characters only: this is on the path of every event. */
+export function isTimestamp(text: string): boolean {
+  const { length } = text;
+  if (length < WHOLE + 1 || length > WHOLE + 2 + MAX_FRACTION_DIGITS || length === WHOLE + 2) return false;
+  if (
+    text.charCodeAt(4) !== 0x2d ||
+    text.charCodeAt(7) !== 0x2d ||
+    text.charCodeAt(10) !== 0x54 ||
+    text.charCodeAt(13) !== 0x3a ||
+    text.charCodeAt(16) !== 0x3a ||
+    text.charCodeAt(length - 1) !== 0x5a
+  ) {
+    return false;
+  }
+  if (length > WHOLE + 1) {
+    if (text.charCodeAt(WHOLE) !== 0x2e) return false;
+    for (let i = WHOLE + 1; i < length - 1; i++) if (digitAt(text, i) < 0) return false;
+  }
+  const century = twoDigits(text, 0);
+  const yearOfCentury = twoDigits(text, 2);
+  const month = twoDigits(text, 5);
+  const day = twoDigits(text, 8);
+  if (century < 0 || yearOfCentury < 0 || month < 1 || month > 12 || day < 1) return false;
+  if (day > 28 && day > daysInMonth(century * 100 + yearOfCentury, month)) return false;
+  const hour = twoDigits(text, 11);
+  const minute = twoDigits(text, 14);
+  const second = twoDigits(text, 17);
+  return hour >= 0 && hour <= 23 && minute >= 0 && minute <= 59 && second >= 0 && second <= 59;
+}
+
+/**
+ * The instant that a timestamp names, in nanoseconds since the Unix epoch (negative before 1970).
+ * @throws RangeError when `text` is not a timestamp of SPEC §2.
+ */
+export function parseTimestamp(text: string): bigint {
+  assertTimestamp(text);
+  const days = daysFromCivil(
+    twoDigits(text, 0) * 100 + twoDigits(text, 2),
+    twoDigits(text, 5),
+    twoDigits(text, 8),
+  );
+  const seconds =
+    days * SECONDS_PER_DAY + twoDigits(text, 11) * 3600 + twoDigits(text, 14) * 60 + twoDigits(text, 17);
+  const fraction = text.slice(WHOLE + 1, -1);
+  const nanos = fraction === '' ? 0n : BigInt(fraction.padEnd(MAX_FRACTION_DIGITS, '0'));
+  return BigInt(seconds) * NANOS_PER_SECOND + nanos;
+}
+
+/**
+ * Orders two timestamps as instants: negative, 0 or positive as `a` is before, at or after `b`.
+ * @throws RangeError when either is not a timestamp of SPEC §2.
+ */
+export function compareTimestamps(a: string, b: string): -1 | 0 | 1 {
+  assertTimestamp(a);
+  assertTimestamp(b);
+  // Every field has a fixed width, and a missing digit of the fraction is a 0: no need to build the instants.
+  for (let i = 0; i < WHOLE; i++) {
+    const difference = a.charCodeAt(i) - b.charCodeAt(i);
+    if (difference !== 0) return difference < 0 ? -1 : 1;
+  }
+  const end = Math.max(a.length, b.length) - 1;
+  for (let i = WHOLE + 1; i < end; i++) {
+    const difference = fractionDigit(a, i) - fractionDigit(b, i);
+    if (difference !== 0) return difference < 0 ? -1 : 1;
+  }
+  return 0;
+}
+
+/**
+ * The shortest timestamp of an instant: no fraction where it is 0, no trailing zeros in one.
+ * @param instant nanoseconds since the Unix epoch.
+ * @throws RangeError when the instant lies outside the years 0000 to 9999.
+ */
+export function formatInstant(instant: bigint): string {
+  let seconds = instant / NANOS_PER_SECOND;
+  let nanos = instant % NANOS_PER_SECOND;
+  if (nanos < 0n) {
+    nanos += NANOS_PER_SECOND;
+    seconds -= 1n;
+  }
+  if (seconds < MIN_SECOND || seconds > MAX_SECOND) {
+    throw new RangeError('expected an instant in the years 0000 to 9999');
+  }
+  // Within these years Date writes exactly `YYYY-MM-DDThh:mm:ss.sssZ`.
+  const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, WHOLE);
+  if (nanos === 0n) return `${whole}Z`;
+  return `${whole}.${nanos.toString().padStart(MAX_FRACTION_DIGITS, '0').replace(/0+$/, '')}Z`;
+}
+
+function assertTimestamp(text: string): void {
+  if (!isTimestamp(text)) throw new RangeError('expected a timestamp YYYY-MM-DDThh:mm:ss[.fffffffff]Z');
+}
+
+/** -1 when there is no digit at `index`. */
+function digitAt(text: string, index: number): number {
+  const digit = text.charCodeAt(index) - 0x30;
+  return digit >= 0 && digit <= 9 ? digit : -1;
+}
+
+/** Negative when the two characters at `index` are not both digits. */
+function twoDigits(text: string, index: number): number {
+  const tens = digitAt(text, index);
+  const ones = digitAt(text, index + 1);
+  return tens < 0 || ones < 0 ? -1 : tens * 10 + ones;
+}
+
+function fractionDigit(text: string, index: number): number {
+  return index < text.length - 1 ? text.charCodeAt(index) : 0x30;
+}
+
+function daysInMonth(year: number, month: number): number {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+/** Days since 1970-01-01. Years are counted from March, so that the leap day is the last of its year. */
+function daysFromCivil(year: number, month: number, day: number): number {
+  const y = month <= 2 ? year - 1 : year;
+  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
+  const leapDays = Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400);
+  return y * 365 + leapDays + dayOfYear - 719_468;
+}

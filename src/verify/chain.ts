@@ -1,0 +1,88 @@
+/** The chain rows of SPEC §8: numbering, `prev`, the place of genesis, duplicates and causal links. */
+
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import { hashToBase64url } from '../tree/compact-range.js';
+import type { LineFindings } from './line-findings.js';
+import type { VerifyState } from './state.js';
+
+/** Judges a record's `seq` and `prev` against the line before it and, in the first line of a segment, its file's name. */
+export function checkChain(
+  state: VerifyState,
+  line: ExaminedLine,
+  findings: LineFindings,
+  promisedSeq: number | undefined,
+): void {
+  const { chain } = state;
+  if (line.prev !== undefined && line.prev !== chain.prev) {
+    findings.add('PREV_MISMATCH', {
+      pointer: '/prev',
+      expected: `sha-256:${chain.prev}`,
+      actual: `sha-256:${line.prev}`,
+    });
+  }
+  if (line.seq !== undefined && line.seq !== chain.seq && line.seq !== chain.otherSeq) {
+    findings.add('SEQ_GAP', { pointer: '/seq', expected: String(chain.seq), actual: String(line.seq) });
+  } else if (line.seq !== undefined && promisedSeq !== undefined && line.seq !== promisedSeq) {
+    const expected = `${promisedSeq}, which the segment is named by`;
+    findings.add('SEQ_GAP', { pointer: '/seq', expected, actual: String(line.seq) });
+  }
+}
+
+/** Moves the chain on by one line: `seq` is what the line says its number is, where it says one. */
+export function advanceChain(state: VerifyState, leaf: string, seq: number | undefined): void {
+  const { chain } = state;
+  const inPlace = seq === undefined ? chain.seq : seq === chain.otherSeq ? seq : chain.seq;
+  chain.otherSeq = inPlace + 1;
+  chain.seq = (seq ?? chain.seq) + 1;
+  chain.prev = hashToBase64url(leaf);
+}
+
+/** Genesis is the first record, and only that. */
+export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
+  const type = line.event?.['event_type'];
+  if (typeof type !== 'string') return;
+  if (state.records === 0 && type !== 'genesis') {
+    findings.add('GENESIS_MISSING', { pointer: '/event/event_type', expected: 'genesis', actual: type });
+  }
+  if (state.records > 0 && type === 'genesis') {
+    findings.add('GENESIS_MISPLACED', {
+      pointer: '/event/event_type',
+      expected: 'genesis in the first record only',
+      actual: `genesis in record ${state.records}`,
+    });
+  }
+}
+
+/** Each event once, and `prev_event_id` names an earlier one. Enters the event into the index. */
+export function checkEventIds(
+  state: VerifyState,
+  line: ExaminedLine,
+  findings: LineFindings,
+  file: string,
+  lineNumber: number,
+): void {
+  const root = line.layout === 'bare' ? '' : '/event';
+  const previous = line.event?.['prev_event_id'];
+  if (previous !== undefined && line.wellFormed) {
+    const id = (previous as { b64: string }).b64;
+    if (state.events.find(id) === undefined) {
+      findings.add('PREV_EVENT_NOT_FOUND', {
+        pointer: `${root}/prev_event_id`,
+        expected: 'the id of an earlier event',
+        actual: `sha-256:${id}`,
+      });
+    }
+  }
+  if (line.eventId === undefined) return;
+  const earlier = state.events.find(line.eventId);
+  if (earlier === undefined) {
+    state.events.add(line.eventId, { file, line: lineNumber, seq: line.seq ?? state.records });
+    return;
+  }
+  findings.add('EVENT_DUPLICATE', {
+    pointer: `${root}/event_id`,
+    expected: 'an id that is not in the ledger yet',
+    actual: `sha-256:${line.eventId}`,
+    related: [{ ...earlier, eventId: `sha-256:${line.eventId}` }],
+  });
+}

@@ -1,0 +1,30 @@
+/** Takes up what the genesis record declares (SPEC §3.3, §7): origin, what must be signed, and the ledger's own keys. */
+
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { GenesisEvent } from '../schema/generated/types.js';
+import type { LineFindings } from './line-findings.js';
+import type { VerifyState } from './state.js';
+
+/** Call for the first record only, before its signatures are judged: genesis may be signed by a key that it declares. */
+export function adoptGenesis(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
+  if (!line.wellFormed || line.event?.['event_type'] !== 'genesis') return;
+  const genesis = line.event as unknown as GenesisEvent;
+  state.origin = genesis.origin;
+  const { policy } = state;
+  state.signaturesRequired = (policy?.require?.event_signatures ?? genesis.signing.events) === 'required';
+  if (policy?.origins !== undefined && !policy.origins.some((origin) => origin === genesis.origin)) {
+    findings.add('ORIGIN_MISMATCH', {
+      pointer: '/event/origin',
+      expected: policy.origins.join(' or '),
+      actual: genesis.origin,
+    });
+  }
+  for (const [index, key] of genesis.keys.entries()) {
+    const problem = policy === undefined ? state.keyring.add(key) : undefined;
+    if (problem !== undefined) {
+      const { pointer, expected, actual } = problem;
+      findings.add('SCHEMA', { pointer: `/event/keys/${index}${pointer}`, expected, actual });
+    }
+  }
+  if (policy === undefined && state.keyring.size > 0) state.mode = 'self-declared';
+}

@@ -1,0 +1,91 @@
+/** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
+
+import type { LedgerSource } from '../fs/source.js';
+import type { JsonObject } from '../json/value.js';
+import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
+import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import { nodeVerifier } from '../signature/node-verifier.js';
+import { startVerification, type EventVerdict, type VerifyState } from './state.js';
+import { verifyLine, type SegmentName } from './verify-line.js';
+
+/** A line that could be read as a record (or a bare event), with what it says of itself. */
+export interface ReadRecord {
+  readonly file: string;
+  /** 1 for the first line of the file. */
+  readonly line: number;
+  /** The record's own number; of a bare event its place, counted from 0. */
+  readonly seq: number;
+  /** `sha-256:…`, as the event claims it. */
+  readonly eventId: string;
+  readonly event: JsonObject;
+  readonly signatures: readonly SignatureEntry[];
+  /** The line's bytes without `\n`. */
+  readonly bytes: Uint8Array;
+  /** The verdict on the event, where {@link ReadOptions.verify} asked for it. */
+  readonly verdict: EventVerdict | undefined;
+}
+
+/** A line that could not. */
+export interface UnreadLine {
+  readonly file: string;
+  readonly line: number;
+}
+
+/** How {@link readRecords} reads. */
+export interface ReadOptions {
+  /** Verifies on the way, with this trust policy if one is given. Without it nothing is verified. */
+  readonly verify?: { readonly trust?: TrustPolicy };
+  /** Told of each line that is no record; such lines are left out. */
+  readonly onUnread?: (line: UnreadLine) => void;
+}
+
+/**
+ * The records of a source in order.
+ *
+ * @throws NorthrootError when the source cannot be read.
+ */
+export async function* readRecords(
+  source: LedgerSource,
+  options: ReadOptions = {},
+): AsyncGenerator<ReadRecord, void, void> {
+  const read = options.verify === undefined ? plainReader() : verifyingReader(options.verify.trust);
+  let count = 0;
+  for await (const segment of source.segments) {
+    const splitter = new LineSplitter();
+    for await (const chunk of segment.chunks) {
+      for (const line of splitter.push(chunk)) {
+        const { examined, verdict } = read(line, segment);
+        const { event, eventId, seq = count, signatures = [] } = examined ?? {};
+        const place = { file: segment.file, line: line.number };
+        count += 1;
+        if (event === undefined || eventId === undefined) options.onUnread?.(place);
+        else {
+          const bytes = line.bytes.slice();
+          yield { ...place, seq, eventId: `sha-256:${eventId}`, event, signatures, bytes, verdict };
+        }
+      }
+    }
+    const torn = splitter.finish();
+    if (torn !== undefined) options.onUnread?.({ file: segment.file, line: torn.number });
+  }
+}
+
+type Reader = (
+  line: RawLine,
+  segment: SegmentName,
+) => { readonly examined: ExaminedLine | undefined; readonly verdict: EventVerdict | undefined };
+
+function plainReader(): Reader {
+  let layout: ExaminedLine['layout'];
+  return ({ bytes, length }) => {
+    const examined = length > 0 && length <= MAX_LINE_BYTES ? examineLine(bytes, layout) : undefined;
+    layout ??= examined?.layout;
+    return { examined, verdict: undefined };
+  };
+}
+
+function verifyingReader(trust: TrustPolicy | undefined): Reader {
+  const state: VerifyState = startVerification(trust, nodeVerifier);
+  return (line, segment) => verifyLine(state, line, segment);
+}

@@ -1,0 +1,103 @@
+/** The signature and trust rows of SPEC §8 (§5, §7): is each record signed, by a known key, that was entitled to? */
+
+import { tryDecodeBase64url } from '../bytes/encoding.js';
+import type { ExaminedLine, SignatureEntry } from '../ledger/examine-line.js';
+import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
+import { compareTimestamps } from '../value/timestamp.js';
+import type { LineFindings, RuleFinding } from './line-findings.js';
+import type { VerifyState } from './state.js';
+
+/**
+ * Judges a record's signatures. A record counts as signed when one signature is right and its key entitled; beside such
+ * a one, a further signature by a key that is unknown or not entitled is a warning. A signature that is wrong is an
+ * error always.
+ */
+export function checkSignatures(
+  state: VerifyState,
+  line: ExaminedLine,
+  bytes: Uint8Array,
+  findings: LineFindings,
+): void {
+  if (line.signatures === undefined || line.event === undefined || line.span === undefined) return;
+  const required = state.signaturesRequired || line.event['event_type'] === 'key';
+  if (line.signatures.length === 0) {
+    state.signatures.missing += 1;
+    if (required)
+      findings.add('SIGNATURE_MISSING', {
+        pointer: '/signatures',
+        expected: 'at least one signature',
+        actual: 'none',
+      });
+    return;
+  }
+  const message = preAuthEncoding(PAYLOAD_TYPE, bytes.subarray(line.span.start, line.span.end));
+  const doubts: RuleFinding[] = [];
+  const signers = new Set<string>();
+  for (const [index, entry] of line.signatures.entries()) {
+    const pointer = `/signatures/${index}`;
+    const known = state.keyring.find(entry.keyid);
+    if (known === undefined) {
+      state.signatures.unverified += 1;
+      doubts.push({
+        code: 'KEY_UNKNOWN',
+        pointer,
+        expected: expectedKey(state),
+        actual: entry.keyid,
+        cause: entry.keyid,
+      });
+      continue;
+    }
+    if (!isRightSignature(known, message, entry)) {
+      state.signatures.invalid += 1;
+      findings.add('SIGNATURE_INVALID', {
+        pointer,
+        expected: `a signature by ${entry.keyid}`,
+        actual: entry.sig,
+      });
+      continue;
+    }
+    const problem = line.wellFormed
+      ? findEntitlementProblem(known.key, eventOf(line), instantOf(state, line))
+      : undefined;
+    if (problem !== undefined) {
+      state.signatures.invalid += 1;
+      doubts.push({ ...problem, pointer });
+      continue;
+    }
+    state.signatures.valid += 1;
+    signers.add(entry.keyid);
+  }
+  for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
+  for (const { code, ...detail } of doubts) {
+    const harmless = signers.size > 0 || (code === 'KEY_UNKNOWN' && !required);
+    findings.add(code, harmless ? { ...detail, severity: 'warning' } : detail);
+  }
+}
+
+function isRightSignature(known: RingKey, message: Uint8Array, entry: SignatureEntry): boolean {
+  const signature = tryDecodeBase64url(entry.sig);
+  return signature !== undefined && known.verification.verify(message, signature);
+}
+
+function eventOf(line: ExaminedLine): { event_type: string; principal_id: string; occurred_at: string } {
+  return line.event as unknown as { event_type: string; principal_id: string; occurred_at: string };
+}
+
+/** See {@link findEntitlementProblem}: the event's own time, or the ledger's clock where that is later. */
+function instantOf(state: VerifyState, line: ExaminedLine): string {
+  const own = eventOf(line).occurred_at;
+  return state.clock !== undefined && compareTimestamps(state.clock, own) > 0 ? state.clock : own;
+}
+
+function expectedKey(state: VerifyState): string {
+  if (state.mode === 'policy') return 'a key of the trust policy';
+  return state.mode === 'self-declared' ? 'a key that genesis declares' : 'a known key; none is known';
+}
+
+function countSigner(state: VerifyState, known: RingKey): void {
+  const { keyid, principals } = known.key;
+  const tally = state.signers.get(keyid) ?? { keyid, principals, records: 0 };
+  tally.records += 1;
+  state.signers.set(keyid, tally);
+}

@@ -1,0 +1,102 @@
+/**
+ * What verification remembers between two lines. It grows by some sixty bytes an event and not with the file; the
+ * rules that read and change it are in the files beside this one, one for each row of SPEC §8.
+ */
+
+import type { Finding } from '../finding/finding.js';
+import type { Layout } from '../ledger/examine-line.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import type { Verifier } from '../signature/verifier.js';
+import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
+import { Keyring } from '../trust/keyring.js';
+import { EventIndex } from './event-index.js';
+
+/** How far the keys are to be believed (SPEC §7). */
+export type TrustMode = 'policy' | 'self-declared' | 'none';
+
+/** An event's verdict (SPEC §8). */
+export type EventVerdict = 'ok' | 'denied' | 'violation' | 'invalid';
+
+/** What a signer did. */
+export interface SignerTally {
+  readonly keyid: string;
+  readonly principals: readonly string[];
+  records: number;
+}
+
+/** The chain's expectations of the next line. */
+export interface ChainState {
+  /** base64url leaf hash of the line before; for the first line the empty tree's hash. */
+  prev: string;
+  /** The `seq` that the next record should have. */
+  seq: number;
+  /** The `seq` that it would have if the last record's own, already reported, was the wrong one. */
+  otherSeq: number;
+}
+
+/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine` only. */
+export interface VerifyState {
+  readonly policy: TrustPolicy | undefined;
+  readonly keyring: Keyring;
+  mode: TrustMode;
+  layout: Layout | undefined;
+  /** Lines that take a place in the ledger: the tree's leaves, readable or not. */
+  records: number;
+  bytes: number;
+  origin: string | undefined;
+  /** Whether every record must be signed; settled by genesis or by the policy. */
+  signaturesRequired: boolean;
+  /** The latest `occurred_at` of a genesis or checkpoint record: the ledger keeper's clock, by which keys are judged. */
+  clock: string | undefined;
+  readonly chain: ChainState;
+  readonly tree: CompactRange;
+  readonly events: EventIndex;
+  tipEventId: string | undefined;
+  checkpoints: number;
+  keyEvents: number;
+  readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
+  readonly signers: Map<string, SignerTally>;
+  readonly countsByType: Map<string, number>;
+  readonly countsByVerdict: Record<EventVerdict, number>;
+  findings: number;
+  hasInvalid: boolean;
+  hasViolation: boolean;
+  /** The findings under which later ones of the same cause fold, by cause. */
+  readonly foldRoots: Map<string, Finding>;
+}
+
+/** The state before the first line. */
+export function startVerification(policy: TrustPolicy | undefined, verifier: Verifier): VerifyState {
+  const keyring = new Keyring(verifier);
+  for (const key of policy?.keys ?? []) {
+    const problem = keyring.add(key);
+    if (problem !== undefined)
+      throw new TypeError(`key ${key.keyid} of the trust policy is not usable: ${problem.pointer}`);
+  }
+  const tree = emptyRange();
+  return {
+    policy,
+    keyring,
+    mode: policy === undefined ? 'none' : 'policy',
+    layout: undefined,
+    records: 0,
+    bytes: 0,
+    origin: undefined,
+    signaturesRequired: policy?.require?.event_signatures === 'required',
+    clock: undefined,
+    chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
+    tree,
+    events: new EventIndex(),
+    tipEventId: undefined,
+    checkpoints: 0,
+    keyEvents: 0,
+    signatures: { valid: 0, invalid: 0, unverified: 0, missing: 0 },
+    signers: new Map(),
+    countsByType: new Map(),
+    countsByVerdict: { ok: 0, denied: 0, violation: 0, invalid: 0 },
+    findings: 0,
+    hasInvalid: false,
+    hasViolation: false,
+    foldRoots: new Map(),
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * The verifier's step function: one line in, its findings out (SPEC §8). It opens no file, reads no clock and prints
+ * nothing; everything it knows is in the state. The same lines give the same findings however they were cut into chunks.
+ */
+
+import type { Finding } from '../finding/finding.js';
+import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { appendLeaf, leafHash } from '../tree/compact-range.js';
+import { compareTimestamps } from '../value/timestamp.js';
+import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
+import { adoptGenesis } from './genesis.js';
+import { LineFindings } from './line-findings.js';
+import { checkSignatures } from './signatures.js';
+import type { EventVerdict, VerifyState } from './state.js';
+
+/** The file that a line stands in. */
+export interface SegmentName {
+  readonly file: string;
+  readonly firstSeq: number | undefined;
+}
+
+/** What one line gave. */
+export interface LineResult {
+  /** The findings to list, in the order of SPEC §8's rows; empty for a line without fault. */
+  readonly findings: readonly Finding[];
+  /** What the line says; undefined for one that takes no place in the ledger or is too long to be read. */
+  readonly examined: ExaminedLine | undefined;
+  readonly verdict: EventVerdict;
+}
+
+/** Event types counted by name; what comes after so many is counted together under `*`. */
+const MAX_COUNTED_TYPES = 1_000;
+
+/**
+ * Verifies the next line of the ledger.
+ *
+ * @param state - Changed in place.
+ * @param line - The next line of the file; used up when the call returns.
+ * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
+ * @returns What was found, see {@link LineResult}.
+ */
+export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentName): LineResult {
+  const findings = new LineFindings(state, line, segment.file);
+  let examined: ExaminedLine | undefined;
+  state.bytes += line.length + (line.terminated ? 1 : 0);
+  if (!line.terminated) {
+    findings.add('LINE_TORN', {
+      expected: 'a final newline',
+      actual: `${line.length} bytes after the last one`,
+    });
+  } else if (line.length === 0) {
+    findings.add('LINE_BLANK', { expected: 'a record', actual: 'an empty line' });
+  } else if (line.length > MAX_LINE_BYTES) {
+    findings.add('LINE_TOO_LONG', {
+      expected: `at most ${MAX_LINE_BYTES} bytes`,
+      actual: `${line.length} bytes`,
+    });
+    takePlace(state, line.longLeafHash as string, undefined, findings);
+  } else {
+    examined = verifyRecord(state, line, segment, findings);
+  }
+  state.findings += findings.listed.length;
+  if (findings.invalid) state.hasInvalid = true;
+  if (findings.violation) state.hasViolation = true;
+  return { findings: findings.listed, examined, verdict: verdictOf(examined, findings) };
+}
+
+function verifyRecord(
+  state: VerifyState,
+  line: RawLine,
+  segment: SegmentName,
+  findings: LineFindings,
+): ExaminedLine {
+  const examined = examineLine(line.bytes, state.layout);
+  findings.setRecord(examined);
+  for (const { code, ...detail } of examined.issues) findings.add(code, detail);
+  if (examined.layout !== undefined) {
+    state.layout ??= examined.layout;
+    if (examined.layout === 'records') {
+      checkGenesisPlace(state, examined, findings);
+      checkChain(state, examined, findings, line.number === 1 ? segment.firstSeq : undefined);
+      if (state.records === 0) adoptGenesis(state, examined, findings);
+    }
+    reportUnknownType(examined, findings);
+    checkEventIds(state, examined, findings, segment.file, line.number);
+    checkSignatures(state, examined, line.bytes, findings);
+    countEvent(state, examined);
+  }
+  takePlace(state, leafHash(line.bytes), examined, findings);
+  return examined;
+}
+
+/** The line's place in chain and tree is taken whether it could be read or not. */
+function takePlace(
+  state: VerifyState,
+  leaf: string,
+  examined: ExaminedLine | undefined,
+  findings: LineFindings,
+): void {
+  advanceChain(state, leaf, examined?.seq);
+  appendLeaf(state.tree, leaf);
+  state.records += 1;
+  state.countsByVerdict[verdictOf(examined, findings)] += 1;
+}
+
+function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
+  if (findings.invalid) return 'invalid';
+  if (findings.violation) return 'violation';
+  return examined?.event?.['decision'] === 'deny' && examined.event['event_type'] === 'authorization'
+    ? 'denied'
+    : 'ok';
+}
+
+const KNOWN_TYPES = new Set(['authorization', 'execution', 'genesis', 'checkpoint', 'attestation', 'key']);
+
+function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void {
+  const type = examined.event?.['event_type'];
+  if (typeof type !== 'string' || KNOWN_TYPES.has(type) || type.startsWith('x.')) return;
+  const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
+  findings.add('EVENT_TYPE_UNKNOWN', {
+    pointer,
+    expected: 'a known type, or one named x.…',
+    actual: type,
+    cause: type,
+  });
+}
+
+function countEvent(state: VerifyState, examined: ExaminedLine): void {
+  if (examined.eventId !== undefined) state.tipEventId = examined.eventId;
+  const type = examined.event?.['event_type'];
+  if (typeof type !== 'string') return;
+  const counted = state.countsByType.has(type) || state.countsByType.size < MAX_COUNTED_TYPES ? type : '*';
+  state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
+  if (type === 'checkpoint') state.checkpoints += 1;
+  if (type === 'key') state.keyEvents += 1;
+  if ((type === 'genesis' || type === 'checkpoint') && examined.wellFormed) advanceClock(state, examined);
+}
+
+function advanceClock(state: VerifyState, examined: ExaminedLine): void {
+  const occurredAt = examined.event?.['occurred_at'] as string;
+  if (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0) state.clock = occurredAt;
+}

@@ -1,0 +1,98 @@
+/**
+ * The files that a ledger is kept in: one file, or a folder of segments of which the last is appended to (SPEC §4). Holds
+ * the writer's lock from opening to closing.
+ */
+
+import { NorthrootError } from '../error.js';
+import { printable } from '../bytes/printable.js';
+import type { FileSystem, OpenFile } from '../fs/file-system.js';
+import { lockFile } from '../fs/lock.js';
+import { SEGMENT_NAME } from '../fs/source.js';
+
+/** How {@link openLedgerFiles} opens. */
+export interface OpenFilesOptions {
+  readonly fileSystem: FileSystem;
+  /** Whether a ledger that is not there is made. A path that ends in `/` becomes a folder. */
+  readonly create: boolean;
+  readonly lockTimeoutMs: number;
+}
+
+/** The files of an open ledger, locked for this process. */
+export interface LedgerFiles {
+  readonly path: string;
+  readonly isFolder: boolean;
+  /** Whether opening made the ledger. */
+  readonly isNew: boolean;
+  /** The file or folder that is locked; the same as the only file where there is one. */
+  readonly locked: OpenFile;
+  /** In order; only the last is appended to. Empty for a new folder. */
+  readonly segments: OpenFile[];
+}
+
+const MAX_ATTEMPTS = 10;
+
+/** The name of the segment that begins with record `seq`. */
+export function segmentName(seq: number): string {
+  return `${String(seq).padStart(20, '0')}.jsonl`;
+}
+
+/**
+ * Opens and locks a ledger's files.
+ *
+ * @throws NorthrootError `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a device, a folder of other things), `LEDGER_LOCKED`, ….
+ */
+export async function openLedgerFiles(path: string, options: OpenFilesOptions): Promise<LedgerFiles> {
+  for (let attempt = 1; ; attempt += 1) {
+    const files = await openOnce(path, options);
+    // The path may have been given another file between opening and locking: that one is the ledger now.
+    if (attempt === MAX_ATTEMPTS || (await files.locked.isInPlace())) return files;
+    await closeLedgerFiles(files);
+  }
+}
+
+/** Closes every file; the lock goes with them. */
+export async function closeLedgerFiles(files: LedgerFiles): Promise<void> {
+  const open = new Set([...files.segments, files.locked]);
+  const results = await Promise.allSettled([...open].map((file) => file.close()));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+async function openOnce(path: string, options: OpenFilesOptions): Promise<LedgerFiles> {
+  const { fileSystem } = options;
+  const kind = await fileSystem.kindOf(path);
+  if (kind === 'other')
+    throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is neither a file nor a folder`);
+  if (kind === 'missing' && !options.create) {
+    throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+      hint: 'northroot init makes one',
+    });
+  }
+  const isFolder = kind === 'folder' || (kind === 'missing' && path.endsWith('/'));
+  if (isFolder && kind === 'missing') await fileSystem.makeFolder(path);
+  const mode = isFolder ? 'read' : kind === 'missing' ? 'create' : 'append';
+  const locked = await fileSystem.open(path, mode);
+  try {
+    await lockFile(locked, options.lockTimeoutMs);
+    const segments = isFolder ? await openSegments(fileSystem, path, options.create) : [locked];
+    return { path, isFolder, isNew: kind === 'missing', locked, segments };
+  } catch (error) {
+    await locked.close();
+    throw error;
+  }
+}
+
+async function openSegments(fileSystem: FileSystem, folder: string, create: boolean): Promise<OpenFile[]> {
+  const all = await fileSystem.list(folder);
+  const names = all.filter((name) => SEGMENT_NAME.test(name));
+  if (names.length === 0 && (all.length > 0 || !create)) {
+    throw new NorthrootError('NOT_A_LEDGER', `${printable(folder)} is a folder without ledger segments`, {
+      hint: 'a new ledger needs a folder that is empty or not there yet',
+    });
+  }
+  const segments: OpenFile[] = [];
+  const base = folder.endsWith('/') ? folder : `${folder}/`;
+  for (const [index, name] of names.entries()) {
+    segments.push(await fileSystem.open(`${base}${name}`, index === names.length - 1 ? 'append' : 'read'));
+  }
+  return segments;
+}

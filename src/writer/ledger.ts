@@ -1,0 +1,415 @@
+/**
+ * The writer of a ledger (SPEC §4). One process at a time holds it, under a lock that dies with the process. An append
+ * is acknowledged when its record is on disk; records that wait together are written together:
+ *
+ *     flock → read all → [sign, chain] → one write(2) → fdatasync(2) → acknowledge
+ *
+ * When a write or a sync fails, the file is cut back to where it was and the writer refuses all further work: after a
+ * failed sync nobody knows what is on disk, and trying again would only pretend to.
+ */
+
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import { buildEvent, type AnyEvent } from '../event/build.js';
+import { EventError, assertEvent } from '../event/validate.js';
+import { nodeFileSystem, type FileSystem, type OpenFile } from '../fs/file-system.js';
+import { canonicalText } from '../json/canonicalize.js';
+import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { formatRecord } from '../ledger/record.js';
+import type { GenesisEvent } from '../schema/generated/types.js';
+import { signEvent, type Signer } from '../signature/signer.js';
+import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
+import { EventIndex } from '../verify/event-index.js';
+import { makeGenesis, type GenesisOptions } from './genesis.js';
+import { closeLedgerFiles, openLedgerFiles, segmentName, type LedgerFiles } from './ledger-files.js';
+import { SignatureGuard } from './signature-guard.js';
+import { surveyLedger, type Survey } from './survey.js';
+import { notALedger, settleTornTail, type SavedTail } from './torn-tail.js';
+
+/** Something that the user should hear of, though it is no failure. */
+export type Notice =
+  | { readonly code: 'LEDGER_CREATED'; readonly path: string; readonly origin: string }
+  | ({ readonly code: 'TORN_TAIL_SAVED' } & SavedTail)
+  | { readonly code: 'LEDGER_DAMAGED'; readonly path: string; readonly lines: number };
+
+/** How a ledger is opened for appending. */
+export interface LedgerOptions {
+  /** Signs every event appended. Without it events go in with the signatures that they bring. */
+  readonly signer?: Signer;
+  /** Makes the ledger when it is not there (or is empty), with this genesis; without it that is an error. */
+  readonly create?: GenesisOptions;
+  /** How long to wait for another writer, in milliseconds. Default 10,000. */
+  readonly lockTimeoutMs?: number;
+  /** For `occurred_at` where a draft has none: the present as a timestamp of SPEC §2. */
+  readonly now?: () => string;
+  /** For `principal_id` where a draft has none. */
+  readonly principalId?: string;
+  /** In a folder, a segment of at least so many bytes is followed by a new one. Default 64 MiB. */
+  readonly segmentBytes?: number;
+  readonly onNotice?: (notice: Notice) => void;
+  /** For tests: every operation on files goes through it. */
+  readonly fileSystem?: FileSystem;
+}
+
+/** What is appended: an event, and what travels beside it. */
+export interface Entry {
+  /** A draft (without ids, see `buildEvent`), or a whole event, which is checked. */
+  readonly event: object;
+  /** At most 4,096 bytes, strings only; outside every digest of the event. */
+  readonly meta?: Readonly<Record<string, string>>;
+  /** Signatures made before; the ledger's signer adds its own. */
+  readonly signatures?: readonly SignatureEntry[];
+}
+
+/** Where an event stands, on disk, when an append is acknowledged. */
+export interface Appended {
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+  /** `exists`: the ledger had the event already, and nothing was written. */
+  readonly status: 'appended' | 'exists';
+}
+
+interface Pending {
+  readonly event: AnyEvent;
+  readonly eventText: string;
+  readonly meta: Entry['meta'];
+  readonly signatures: readonly SignatureEntry[];
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
+const DEFAULT_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** One write and one sync take at most so much. */
+const MAX_GROUP_RECORDS = 1_000;
+const MAX_GROUP_BYTES = 8 * 1024 * 1024;
+
+/** A ledger open for appending. */
+export class Ledger {
+  readonly path: string;
+  readonly #options: LedgerOptions;
+  readonly #files: LedgerFiles;
+  readonly #fileSystem: FileSystem;
+  readonly #events: EventIndex;
+  #genesis: GenesisEvent | undefined;
+  #guard: SignatureGuard | undefined;
+  #nextSeq = 0;
+  #prev = hashToBase64url(rangeRoot(emptyRange()));
+  #queue: Pending[] = [];
+  #commits: Promise<void> | undefined;
+  #failure: NorthrootError | undefined;
+  #closed = false;
+
+  private constructor(files: LedgerFiles, options: LedgerOptions, survey: Survey) {
+    this.path = files.path;
+    this.#options = options;
+    this.#files = files;
+    this.#fileSystem = options.fileSystem ?? nodeFileSystem;
+    this.#events = survey.events;
+  }
+
+  /**
+   * Opens a ledger, a file or a folder of segments, and holds it until {@link Ledger.close}. A torn tail is saved beside
+   * it and cut off, with a notice.
+   *
+   * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `LOCK_UNAVAILABLE`, `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`
+   *   (the last record cannot be built on), or as the file system does.
+   * @throws EventError when the genesis options are not of the right form.
+   */
+  static async open(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+    const fileSystem = options.fileSystem ?? nodeFileSystem;
+    const { segmentBytes = DEFAULT_SEGMENT_BYTES, lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS } = options;
+    if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
+    if (!(lockTimeoutMs >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
+    const create = options.create !== undefined;
+    // Made before anything is touched: a bad option leaves no empty file behind.
+    const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
+    const files = await openLedgerFiles(path, { fileSystem, create, lockTimeoutMs });
+    try {
+      const survey = await surveyLedger(files.segments);
+      const ledger = new Ledger(files, options, survey);
+      const saved = await settleTornTail(fileSystem, files, survey);
+      if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });
+      if (survey.lines > 0) ledger.#continue(survey);
+      else await ledger.#begin(genesis);
+      return ledger;
+    } catch (error) {
+      await abandon(fileSystem, files);
+      throw error;
+    }
+  }
+
+  /** The log's unique name. */
+  get origin(): string {
+    return this.#opened(this.#genesis).origin;
+  }
+
+  /** The id of the ledger's genesis event, `sha-256:…`. */
+  get genesisId(): string {
+    return `sha-256:${this.#opened(this.#genesis).event_id.b64}`;
+  }
+
+  /** How many records the ledger has on disk: the next one's `seq`. */
+  get size(): number {
+    return this.#nextSeq;
+  }
+
+  /**
+   * Appends an event. The promise settles when the record is on disk, or when it is certain that it is not; calls need
+   * not wait for each other, and those that wait together share one write and one sync, in the order of the calls.
+   *
+   * @returns The event's position; of an event that the ledger has already, its existing one.
+   * @throws EventError when the event is not valid (the code of its first fault); TypeError when it is not plain JSON.
+   * @throws NorthrootError `SIGNATURE_MISSING`, `SIGNATURE_INVALID`, `KEY_UNKNOWN`, `KEY_NOT_FOR_…` when the record would
+   *   not verify; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed write.
+   */
+  append(entry: Entry): Promise<Appended> {
+    return new Promise((resolve, reject) => {
+      this.#assertUsable();
+      const { meta, signatures: given = [] } = entry;
+      const event = this.#completeEvent(entry.event);
+      if (event.event_type === 'genesis') {
+        throw new NorthrootError(
+          'GENESIS_MISPLACED',
+          'only the first record of a ledger may be a genesis event',
+          {
+            exitStatus: 1,
+          },
+        );
+      }
+      const eventText = canonicalText(event);
+      const signatures = this.#sign(event, eventText, given);
+      this.#queue.push({ event, eventText, meta, signatures, resolve, reject });
+      this.#commits ??= this.#commitAll();
+    });
+  }
+
+  /**
+   * Waits for what was appended, then gives the ledger up.
+   *
+   * @throws NorthrootError when closing fails. Failed appends are told to their callers, not here.
+   */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#commits;
+    await closeLedgerFiles(this.#files);
+  }
+
+  #completeEvent(event: object): AnyEvent {
+    const isWhole = Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest');
+    if (isWhole) {
+      assertEvent(event);
+      return event as AnyEvent;
+    }
+    const { principalId } = this.#options;
+    return buildEvent(event, {
+      occurredAt: nowOf(this.#options),
+      ...(principalId === undefined ? {} : { principalId }),
+    });
+  }
+
+  #sign(event: AnyEvent, eventText: string, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
+    const { signer } = this.#options;
+    const bytes = Buffer.from(eventText);
+    const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
+    this.#opened(this.#guard).check(event, bytes, given, isNew ? signer.publicKey : undefined);
+    return isNew ? [...given, signEvent(bytes, signer)] : given;
+  }
+
+  /** Runs until the queue is empty; what is appended meanwhile makes the next group. */
+  async #commitAll(): Promise<void> {
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      const group = this.#queue.splice(0, MAX_GROUP_RECORDS);
+      await this.#commit(group);
+    }
+    this.#commits = undefined;
+  }
+
+  /** Chains, writes and syncs a group; gives what does not fit back to the queue. */
+  async #commit(group: Pending[]): Promise<void> {
+    const lines: Buffer[] = [];
+    const outcomes: (() => void)[] = [];
+    let bytes = 0;
+    let seq = this.#nextSeq;
+    let prev = this.#prev;
+    for (const [index, pending] of group.entries()) {
+      if (bytes >= MAX_GROUP_BYTES) {
+        this.#queue.unshift(...group.splice(index));
+        break;
+      }
+      const id = pending.event.event_id.b64;
+      const existing = this.#events.find(id);
+      if (existing !== undefined) {
+        const { seq: position } = existing;
+        outcomes.push(() => pending.resolve({ seq: position, eventId: `sha-256:${id}`, status: 'exists' }));
+        continue;
+      }
+      const line = formatRecord({ ...pending, prev, seq });
+      const problem = this.#failure ?? this.#findProblem(pending.event, line);
+      if (problem !== undefined) {
+        outcomes.push(() => pending.reject(problem));
+        continue;
+      }
+      const position = seq;
+      outcomes.push(() => pending.resolve({ seq: position, eventId: `sha-256:${id}`, status: 'appended' }));
+      this.#events.add(id, { file: this.path, line: 0, seq });
+      lines.push(line);
+      bytes += line.length;
+      prev = hashToBase64url(leafHash(line.subarray(0, -1)));
+      seq += 1;
+    }
+    try {
+      if (lines.length > 0) await this.#write(Buffer.concat(lines));
+    } catch (error) {
+      this.#failure = this.#fail(error);
+      for (const pending of group) pending.reject(this.#failure);
+      return;
+    }
+    this.#nextSeq = seq;
+    this.#prev = prev;
+    for (const outcome of outcomes) outcome();
+  }
+
+  /** What only shows once the record stands in its place. */
+  #findProblem(event: AnyEvent, line: Buffer): NorthrootError | undefined {
+    if (line.length - 1 > MAX_LINE_BYTES) {
+      const message = `the record has ${line.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
+      return new NorthrootError('LINE_TOO_LONG', message, {
+        exitStatus: 1,
+        hint: 'refer to large content by its digest',
+      });
+    }
+    const previous = event['prev_event_id'] as { b64: string } | undefined;
+    if (previous !== undefined && this.#events.find(previous.b64) === undefined) {
+      return new NorthrootError(
+        'PREV_EVENT_NOT_FOUND',
+        `prev_event_id sha-256:${previous.b64} is not in the ledger`,
+        {
+          exitStatus: 1,
+          hint: 'append the event that it names first',
+        },
+      );
+    }
+    const [issue] = examineLine(line.subarray(0, -1), 'records').issues;
+    if (issue === undefined) return undefined;
+    const { code, pointer = '', expected = '', actual = '' } = issue;
+    if (code !== 'SCHEMA') throw new Error(`a record that was just made has ${code}`);
+    return new EventError([{ code, pointer, expected, actual }]);
+  }
+
+  /** One write, one sync; on failure the file is cut back to what it was, as far as that can be done. */
+  async #write(bytes: Buffer): Promise<void> {
+    const file = await this.#currentFile();
+    const before = await file.size();
+    try {
+      const written = await file.write(bytes);
+      // A short write is what a full disk looks like before it says so: the rest tells.
+      for (let done = written; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      await file.datasync();
+    } catch (error) {
+      await file.truncate(before).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #currentFile(): Promise<OpenFile> {
+    const { segments, isFolder, path } = this.#files;
+    const last = segments.at(-1);
+    const { segmentBytes = DEFAULT_SEGMENT_BYTES } = this.#options;
+    if (last !== undefined && (!isFolder || (await last.size()) < segmentBytes)) return last;
+    const base = path.endsWith('/') ? path : `${path}/`;
+    const next = await this.#fileSystem.open(`${base}${segmentName(this.#nextSeq)}`, 'new');
+    await this.#fileSystem.syncFolderOf(next.path);
+    segments.push(next);
+    return next;
+  }
+
+  /** Takes up an existing ledger at its last record. */
+  #continue(survey: Survey): void {
+    const first = examineLine(survey.firstLine as Uint8Array, 'records');
+    if (first.event?.['event_type'] !== 'genesis' || !first.wellFormed) {
+      throw notALedger(this.path, 'its first record is no genesis');
+    }
+    const lastLine = survey.lastLine as Uint8Array;
+    const last = lastLine.length === 0 ? undefined : examineLine(lastLine, 'records');
+    if (last?.seq === undefined || last.issues.length > 0) {
+      throw new NorthrootError(
+        'LEDGER_TAIL_INVALID',
+        `the last record of ${printable(this.path)} is not valid`,
+        {
+          hint: `northroot verify ${printable(this.path)} says what is wrong with it`,
+          exitStatus: 1,
+        },
+      );
+    }
+    if (survey.unreadable > 0) {
+      this.#options.onNotice?.({ code: 'LEDGER_DAMAGED', path: this.path, lines: survey.unreadable });
+    }
+    this.#nextSeq = last.seq + 1;
+    this.#prev = hashToBase64url(leafHash(lastLine));
+    this.#adopt(first.event as unknown as GenesisEvent);
+  }
+
+  /** Writes the genesis record of a new ledger. */
+  async #begin(genesis: GenesisEvent | undefined): Promise<void> {
+    if (genesis === undefined) {
+      throw new NorthrootError('LEDGER_EMPTY', `${printable(this.path)} has no records`, {
+        hint: 'northroot init makes a ledger of it',
+      });
+    }
+    this.#adopt(genesis);
+    const eventText = canonicalText(genesis);
+    const signatures = this.#sign(genesis as unknown as AnyEvent, eventText, []);
+    const line = formatRecord({ eventText, prev: this.#prev, seq: 0, signatures });
+    const problem = this.#findProblem(genesis as unknown as AnyEvent, line);
+    if (problem !== undefined) throw problem;
+    await this.#write(line);
+    if (!this.#files.isFolder) await this.#fileSystem.syncFolderOf(this.path);
+    this.#events.add(genesis.event_id.b64, { file: this.path, line: 1, seq: 0 });
+    this.#nextSeq = 1;
+    this.#prev = hashToBase64url(leafHash(line.subarray(0, -1)));
+    this.#options.onNotice?.({ code: 'LEDGER_CREATED', path: this.path, origin: genesis.origin });
+  }
+
+  #adopt(genesis: GenesisEvent): void {
+    this.#genesis = genesis;
+    this.#guard = new SignatureGuard(genesis);
+  }
+
+  #fail(cause: unknown): NorthrootError {
+    const reason = cause instanceof NorthrootError ? cause.message : String(cause);
+    return new NorthrootError('LEDGER_FAILED', `the ledger could not be written: ${reason}`, {
+      cause,
+      hint: 'nothing that was not acknowledged counts; open the ledger again when the cause is gone',
+    });
+  }
+
+  #assertUsable(): void {
+    if (this.#closed) throw new TypeError('the ledger is closed');
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #opened<T>(value: T | undefined): T {
+    if (value === undefined) throw new TypeError('the ledger is not open');
+    return value;
+  }
+}
+
+function nowOf(options: LedgerOptions): string {
+  return options.now?.() ?? new Date().toISOString();
+}
+
+/** Gives up on opening; a file that was made for it and got no record is taken away again. */
+async function abandon(fileSystem: FileSystem, files: LedgerFiles): Promise<void> {
+  try {
+    if (files.isNew && !files.isFolder && (await files.locked.size()) === 0)
+      await fileSystem.remove(files.path);
+  } catch {
+    // The error that led here says more.
+  }
+  await closeLedgerFiles(files).catch(() => undefined);
+}

@@ -1,0 +1,254 @@
+/** Permissive ingestion: what a text from outside becomes, and what the hygiene report says of it. */
+
+import { describe, expect, test } from 'vitest';
+import { canonicalText } from '../../src/json/canonicalize.js';
+import { MAX_INGEST_ISSUES, ingestJson } from '../../src/json/ingest.js';
+import type { NumberMode } from '../../src/json/ingest.js';
+import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
+import { bytesOf, nestedArrays } from './canonical-cases.js';
+
+function ingest(text: string | Uint8Array, numbers?: NumberMode): ReturnType<typeof ingestJson> {
+  const bytes = Buffer.from(text as string);
+  return numbers === undefined ? ingestJson(bytes) : ingestJson(bytes, { numbers });
+}
+
+function outcome(text: string, numbers?: NumberMode): string {
+  const { value, report } = ingest(text, numbers);
+  return [report.status, ...report.warnings, ...(value === undefined ? [] : [canonicalText(value)])].join(
+    ' ',
+  );
+}
+
+const int = (v: string): string => `{"t":"int","v":"${v}"}`;
+const dec = (m: string, s: number): string => `{"m":"${m}","s":${s},"t":"dec"}`;
+const nines = (count: number): string => '9'.repeat(count);
+
+describe('numbers', () => {
+  test.each<[text: string, exact: string, double: string, quantity: string]>([
+    ['0', 'Ok 0', 'Ok 0', int('0')],
+    ['12', 'Ok 12', 'Ok 12', int('12')],
+    ['-7', 'Ok -7', 'Ok -7', int('-7')],
+    ['4.50', 'Ok 4.5', 'Ok 4.5', dec('45', 1)],
+    ['1.0', 'Ok 1', 'Ok 1', int('1')],
+    ['0.000', 'Ok 0', 'Ok 0', int('0')],
+    ['1E2', 'Ok 100', 'Ok 100', int('100')],
+    ['1e3', 'Ok 1000', 'Ok 1000', int('1000')],
+    ['120e-1', 'Ok 12', 'Ok 12', int('12')],
+    ['-12.340e1', 'Ok -123.4', 'Ok -123.4', dec('-1234', 1)],
+    ['0.1', 'Ok 0.1', 'Ok 0.1', dec('1', 1)],
+    [
+      '0.10000000000000001',
+      'Invalid NUMBER_INEXACT',
+      'Lossy NUMBER_INEXACT 0.1',
+      dec('10000000000000001', 17),
+    ],
+    [
+      '333333333.33333329',
+      'Invalid NUMBER_INEXACT',
+      'Lossy NUMBER_INEXACT 333333333.3333333',
+      dec('33333333333333329', 8),
+    ],
+    ['1E30', 'Ok 1e+30', 'Ok 1e+30', int(`1${'0'.repeat(30)}`)],
+    ['1e21', 'Ok 1e+21', 'Ok 1e+21', int(`1${'0'.repeat(21)}`)],
+    ['1e20', 'Invalid UNSAFE_INTEGER', 'Invalid UNSAFE_INTEGER', int(`1${'0'.repeat(20)}`)],
+    ['9007199254740991', 'Ok 9007199254740991', 'Ok 9007199254740991', int('9007199254740991')],
+    ['9007199254740992', 'Invalid UNSAFE_INTEGER', 'Invalid UNSAFE_INTEGER', int('9007199254740992')],
+    ['-9007199254740993', 'Invalid UNSAFE_INTEGER', 'Invalid UNSAFE_INTEGER', int('-9007199254740993')],
+    ['9007199254740993.5', 'Invalid UNSAFE_INTEGER', 'Invalid UNSAFE_INTEGER', dec('90071992547409935', 1)],
+    [
+      '9007199254740990.7',
+      'Invalid NUMBER_INEXACT',
+      'Lossy NUMBER_INEXACT 9007199254740991',
+      dec('90071992547409907', 1),
+    ],
+    [
+      '1000000000000000000000',
+      'Invalid UNSAFE_INTEGER',
+      'Invalid UNSAFE_INTEGER',
+      int('1000000000000000000000'),
+    ],
+    [
+      '1.0000000000000000001e21',
+      'Invalid NUMBER_INEXACT',
+      'Lossy NUMBER_INEXACT 1e+21',
+      int('1000000000000000000100'),
+    ],
+    [nines(39), 'Invalid UNSAFE_INTEGER', 'Invalid UNSAFE_INTEGER', int(nines(39))],
+    [`${nines(38)}.0e1`, 'Invalid NUMBER_INEXACT', 'Lossy NUMBER_INEXACT 1e+39', int(`${nines(38)}0`)],
+    [nines(40), 'Invalid UNSAFE_INTEGER', 'Invalid UNSAFE_INTEGER', 'Invalid NUMBER_INEXACT'],
+    ['1e38', 'Ok 1e+38', 'Ok 1e+38', int(`1${'0'.repeat(38)}`)],
+    ['1e39', 'Ok 1e+39', 'Ok 1e+39', 'Invalid NUMBER_INEXACT'],
+    [`${nines(21)}.${nines(18)}`, 'Invalid NUMBER_INEXACT', 'Lossy NUMBER_INEXACT 1e+21', dec(nines(39), 18)],
+    [
+      `${nines(22)}.${nines(18)}`,
+      'Invalid NUMBER_INEXACT',
+      'Lossy NUMBER_INEXACT 1e+22',
+      'Invalid NUMBER_INEXACT',
+    ],
+    ['1e-18', 'Ok 1e-18', 'Ok 1e-18', dec('1', 18)],
+    ['0.0000000000000000010', 'Ok 1e-18', 'Ok 1e-18', dec('1', 18)],
+    ['1e-19', 'Ok 1e-19', 'Ok 1e-19', 'Invalid NUMBER_INEXACT'],
+    ['1e309', 'Invalid NON_FINITE_NUMBER', 'Invalid NON_FINITE_NUMBER', 'Invalid NUMBER_INEXACT'],
+    ['-1e999999999', 'Invalid NON_FINITE_NUMBER', 'Invalid NON_FINITE_NUMBER', 'Invalid NUMBER_INEXACT'],
+    [`1e${nines(400)}`, 'Invalid NON_FINITE_NUMBER', 'Invalid NON_FINITE_NUMBER', 'Invalid NUMBER_INEXACT'],
+    ['1e-999999999', 'Invalid NUMBER_INEXACT', 'Lossy NUMBER_INEXACT 0', 'Invalid NUMBER_INEXACT'],
+    [`1e-${nines(400)}`, 'Invalid NUMBER_INEXACT', 'Lossy NUMBER_INEXACT 0', 'Invalid NUMBER_INEXACT'],
+    ['0e999999999', 'Ok 0', 'Ok 0', int('0')],
+    [`0.00e-${nines(400)}`, 'Ok 0', 'Ok 0', int('0')],
+    ['5e-324', 'Ok 5e-324', 'Ok 5e-324', 'Invalid NUMBER_INEXACT'],
+    ['4.9e-324', 'Invalid NUMBER_INEXACT', 'Lossy NUMBER_INEXACT 5e-324', 'Invalid NUMBER_INEXACT'],
+  ])('%s', (text, exact, double, quantity) => {
+    expect(outcome(text, 'exact')).toBe(exact);
+    expect(outcome(text)).toBe(exact);
+    expect(outcome(text, 'double')).toBe(double);
+    expect(outcome(text, 'quantity')).toBe(
+      quantity.startsWith('{') ? `Lossy NUMBER_COERCED ${quantity}` : quantity,
+    );
+  });
+
+  test.each(['-0', '-0.0', '-0e5', '-0.000E-7'])('%s is a zero with a sign', (text) => {
+    expect(outcome(text)).toBe('Invalid NEGATIVE_ZERO');
+    expect(outcome(text, 'double')).toBe('Invalid NEGATIVE_ZERO');
+    expect(outcome(text, 'quantity')).toBe(`Lossy NEGATIVE_ZERO NUMBER_COERCED ${int('0')}`);
+  });
+
+  test('a quantity that would be nested too deeply is refused', () => {
+    const text = (depth: number): string => nestedArrays(depth).replace('[]', '[1]');
+    expect(ingest(text(63), 'quantity').report.status).toBe('Lossy');
+    expect(ingest(text(64), 'quantity').report.warnings).toContain('NESTING_TOO_DEEP');
+    expect(ingest(text(64), 'quantity').value).toBeUndefined();
+    expect(ingest(text(64)).report.status).toBe('Ok');
+  });
+});
+
+describe('values', () => {
+  test('are read whatever the spelling', () => {
+    expect(outcome(' {"b" : [ true , null ] ,\n"\\u0061":"\\/\\u00e9\\ud83d\\ude00\\t" }\r\n')).toBe(
+      'Ok {"a":"/é😀\\t","b":[true,null]}',
+    );
+  });
+
+  test('have own members, __proto__ among them', () => {
+    const { value } = ingest('{"__proto__":{"polluted":1},"2":0,"1":0,"":[]}');
+    expect(Object.keys(value as object).sort()).toEqual(['', '1', '2', '__proto__']);
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+
+  test('are not normalised', () => {
+    expect(outcome('["é","e\u0301","\ufeff"," x "]')).toBe('Ok ["é","e\u0301","\ufeff"," x "]');
+  });
+});
+
+describe('the report', () => {
+  test('has the shape of the wire', () => {
+    expect(ingest('{}').report).toEqual({
+      status: 'Ok',
+      warnings: [],
+      metrics: {},
+      profile_id: CANONICAL_PROFILE_ID,
+    });
+    expect(CANONICAL_PROFILE_ID).toBe('northroot-jcs-v1');
+  });
+
+  test('counts every occurrence and takes the worst status', () => {
+    const { value, report, issues } = ingest(
+      '{"b":1,"a":"\\ud800\\udc00\\udc00","a":[-0,1e999,-0],"\\u0061":0.10000000000000001}',
+    );
+    expect(value).toBeUndefined();
+    expect(report).toEqual({
+      status: 'Invalid',
+      warnings: ['DUPLICATE_KEYS', 'LONE_SURROGATE', 'NEGATIVE_ZERO', 'NON_FINITE_NUMBER', 'NUMBER_INEXACT'],
+      metrics: {
+        DUPLICATE_KEYS: 2,
+        LONE_SURROGATE: 1,
+        NEGATIVE_ZERO: 2,
+        NON_FINITE_NUMBER: 1,
+        NUMBER_INEXACT: 1,
+      },
+      profile_id: CANONICAL_PROFILE_ID,
+    });
+    expect(issues).toEqual([
+      { code: 'LONE_SURROGATE', offset: 24, pointer: '/a' },
+      { code: 'DUPLICATE_KEYS', offset: 32, pointer: '/a' },
+      { code: 'NEGATIVE_ZERO', offset: 37, pointer: '/a/0' },
+      { code: 'NON_FINITE_NUMBER', offset: 40, pointer: '/a/1' },
+      { code: 'NEGATIVE_ZERO', offset: 46, pointer: '/a/2' },
+      { code: 'DUPLICATE_KEYS', offset: 50, pointer: '/a' },
+      { code: 'NUMBER_INEXACT', offset: 59, pointer: '/a' },
+    ]);
+  });
+
+  test('says Ambiguous of duplicate keys, at any depth, and gives no value', () => {
+    expect(outcome('[{"x":{"a":1,"b":2,"a":1}}]')).toBe('Ambiguous DUPLICATE_KEYS');
+    expect(outcome('{"a":1,"\\u0061":1}', 'quantity')).toBe('Ambiguous DUPLICATE_KEYS NUMBER_COERCED');
+  });
+
+  test.each<[string, string | Uint8Array, Record<string, number>]>([
+    [
+      'each malformed sequence',
+      bytesOf('["', 0xff, '","', 0xed, 0xa0, 0x80, 'é', 0xc3, '"]'),
+      { INVALID_UTF8: 3 },
+    ],
+    ['bytes only', bytesOf(0x80, 0x80, 0xff, 0xff), { INVALID_UTF8: 3 }],
+    ['a mark before a good text', '\ufeff{"a":"\ufeff"}', { BYTE_ORDER_MARK: 1 }],
+    ['a mark before a bad one', '\ufeff[1', { BYTE_ORDER_MARK: 1, NOT_JSON: 1 }],
+    ['two marks', '\ufeff\ufeff1', { BYTE_ORDER_MARK: 1, NOT_JSON: 1 }],
+    ['no text', '', { NOT_JSON: 1 }],
+    ['white space', ' \n', { NOT_JSON: 1 }],
+    ['a constant of JavaScript', '[NaN]', { NOT_JSON: 1 }],
+    [
+      'a single surrogate each',
+      '["\\ud800","\\ud800\\ud800x","\\udc00\\ud800\\udc00"]',
+      { LONE_SURROGATE: 4 },
+    ],
+    ['deep nesting', nestedArrays(65), { NESTING_TOO_DEEP: 1 }],
+  ])('counts %s', (_, text, metrics) => {
+    const { value, report, issues } = ingest(text);
+    expect(value).toBeUndefined();
+    expect(report).toMatchObject({ status: 'Invalid', warnings: Object.keys(metrics), metrics });
+    expect(issues).toHaveLength(Object.values(metrics).reduce((sum, count) => sum + count));
+  });
+
+  test('names the first places of each code and counts the rest', () => {
+    const { report, issues } = ingest(`[${'1,'.repeat(250)}x]`, 'quantity');
+    expect(report.metrics).toEqual({ NOT_JSON: 1, NUMBER_COERCED: 250 });
+    expect(issues).toHaveLength(MAX_INGEST_ISSUES + 1);
+    expect(issues[99]).toEqual({ code: 'NUMBER_COERCED', offset: 199, pointer: '/99' });
+    expect(issues[100]).toEqual({ code: 'NOT_JSON', offset: 501, pointer: '/250' });
+  });
+});
+
+test('wrong arguments are refused', () => {
+  expect(() => ingestJson('{}' as unknown as Uint8Array)).toThrow(TypeError);
+  expect(() => ingestJson(Buffer.from('1'), { numbers: 'rough' as NumberMode })).toThrow(TypeError);
+});
+
+test('time is linear in hostile texts', { timeout: 10_000 }, () => {
+  const n = 1_000_000;
+  for (const [text, code] of [
+    [`${'9'.repeat(n)}e-${'9'.repeat(n)}`, 'NUMBER_INEXACT'],
+    [`0.${'0'.repeat(n)}1e-${n}`, 'NUMBER_INEXACT'],
+    [`1${'0'.repeat(n)}.${'0'.repeat(n)}`, 'NUMBER_INEXACT'],
+    [`[${'1e999999999,'.repeat(n / 10)}0]`, 'NUMBER_INEXACT'],
+    ['[{"a":'.repeat(n), 'NESTING_TOO_DEEP'],
+    [`{${'"a":0,'.repeat(n / 10)}"a":0}`, 'DUPLICATE_KEYS'],
+  ] as const) {
+    expect(ingest(text, 'quantity').report.warnings).toContain(code);
+    expect(['Ambiguous', 'Invalid']).toContain(ingest(text).report.status);
+  }
+  expect(ingest(Buffer.alloc(n, 0xff)).report.metrics).toEqual({ INVALID_UTF8: n });
+});
+
+test('a frozen or extended Object.prototype does not reach into values', () => {
+  Object.defineProperty(Object.prototype, 'owner', { value: 'root', writable: false, configurable: true });
+  try {
+    const { value } = ingest('{"owner":"me","toString":1}');
+    expect(Object.entries(value as object)).toEqual([
+      ['owner', 'me'],
+      ['toString', 1],
+    ]);
+  } finally {
+    delete (Object.prototype as { owner?: unknown }).owner;
+  }
+});

@@ -1,0 +1,50 @@
+import { existsSync, readFileSync } from 'node:fs';
+
+import { describe, expect, test } from 'vitest';
+
+import { formatPublicKey, makePublicKey } from '../../src/key/public-key.js';
+import { readWireKey } from '../../src/key/wire-key.js';
+import { ed25519Key, p256Key } from './key-samples.js';
+
+const keys = [ed25519Key(Buffer.alloc(32, 1)).publicKey, p256Key(Buffer.alloc(32, 1)).publicKey];
+const LEDGER = new URL('../../../shared/vectors/ledgers/good-basic.jsonl', import.meta.url);
+
+describe('readWireKey', () => {
+  test.each(keys)('gives the key', (key) => {
+    expect(readWireKey({ keyid: key.keyid, public_key: formatPublicKey(key) })).toEqual({ publicKey: key });
+  });
+
+  test.each(keys)('tells a keyid that is not its thumbprint', (key) => {
+    const keyid = key.keyid.replace(/^./, (char) => (char === 'A' ? 'B' : 'A'));
+    expect(readWireKey({ keyid, public_key: formatPublicKey(key) })).toEqual({
+      pointer: '/keyid',
+      expected: key.keyid,
+      actual: keyid,
+    });
+  });
+
+  test('tells text that is no wire key, whatever other form it has', () => {
+    const text = formatPublicKey(keys[0]);
+    for (const bad of ['', 'ed25519:', text.slice(8), ` ${text}`, `${text}=`, `x25519${text.slice(7)}`]) {
+      expect(readWireKey({ keyid: keys[0].keyid, public_key: bad })).toMatchObject({
+        pointer: '/public_key',
+        actual: bad,
+      });
+    }
+  });
+
+  test('tells keys by which no signature is valid', () => {
+    const small = makePublicKey('ed25519', new Uint8Array(32));
+    const off = makePublicKey('p256', new Uint8Array(65).fill(4));
+    for (const key of [small, off]) {
+      const issue = readWireKey({ keyid: key.keyid, public_key: formatPublicKey(key) });
+      expect(issue).toMatchObject({ pointer: '/public_key' });
+    }
+  });
+
+  test.skipIf(!existsSync(LEDGER))('reads the keys of a genesis that another program wrote', () => {
+    const [line] = readFileSync(LEDGER, 'utf8').split('\n');
+    const { event } = JSON.parse(line) as { event: { keys: { keyid: string; public_key: string }[] } };
+    expect(event.keys.map(readWireKey)).toEqual([{ publicKey: keys[0] }]);
+  });
+});
