@@ -71,7 +71,7 @@ export {
 export { EVENT_ID_PREFIX, eventId, payloadDigest } from './event/identity.js';
 export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
 export { schemaDocument, schemaNames } from './schema/documents.js';
-export { type ShapeCode } from './schema/check.js';
+export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssue } from './schema/check.js';
 export type * from './schema/generated/types.js';
 
 // Keys and signatures (SPEC §5, §7)

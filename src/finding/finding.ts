@@ -44,9 +44,3 @@ export interface Finding {
   readonly related?: readonly RelatedRecord[];
   folded?: number;
 }
-
-/** The worst of several findings' classes. */
-export function worstClass(findings: readonly Finding[]): FindingClass {
-  if (findings.some((finding) => finding.class === 'invalid')) return 'invalid';
-  return findings.some((finding) => finding.class === 'violation') ? 'violation' : 'none';
-}

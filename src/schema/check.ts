@@ -4,7 +4,7 @@
  * The shapes are the JSON Schemas of `schemas/`, compiled; the value rules that they cannot say are `value-rules.ts`. What depends
  * on bytes (canonical form, the size of `meta`), on hashes (ids) or on other records is for others.
  *
- * Each function takes any value and returns what is wrong with it: at most {@link MAX_ISSUES} issues, one a place, in the
+ * Each function takes any value and returns what is wrong with it: at most sixteen issues, one a place, in the
  * order of the canonical document; none when all is well.
  */
 
@@ -36,7 +36,7 @@ import {
   type ValueRule,
 } from './value-rules.js';
 
-export { MAX_ISSUES, type ShapeCode, type ShapeIssue } from './issue.js';
+export type { ShapeCode, ShapeIssue } from './issue.js';
 
 interface Rules {
   readonly validate: Validator;

@@ -6,6 +6,7 @@
 import type { Finding } from '../finding/finding.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
@@ -112,11 +113,9 @@ function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): 
     : 'ok';
 }
 
-const KNOWN_TYPES = new Set(['authorization', 'execution', 'genesis', 'checkpoint', 'attestation', 'key']);
-
 function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void {
   const type = examined.event?.['event_type'];
-  if (typeof type !== 'string' || KNOWN_TYPES.has(type) || type.startsWith('x.')) return;
+  if (typeof type !== 'string' || isKnownEventType(type) || type.startsWith('x.')) return;
   const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
   findings.add('EVENT_TYPE_UNKNOWN', {
     pointer,

@@ -20,7 +20,7 @@ import { formatRecord } from '../ledger/record.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
-import { EventIndex } from '../verify/event-index.js';
+import type { EventIndex } from '../verify/event-index.js';
 import { makeGenesis, type GenesisOptions } from './genesis.js';
 import { closeLedgerFiles, openLedgerFiles, segmentName, type LedgerFiles } from './ledger-files.js';
 import { SignatureGuard } from './signature-guard.js';

@@ -6593,6 +6593,8 @@ validate67.errors = vErrors;
 return errors === 0;
 }
 
+export const validateKey: Validator = validate68;
+
 export const validateKeyEvent: Validator = validate70;
 const schema164 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
 
@@ -7011,8 +7013,6 @@ errors++;
 validate70.errors = vErrors;
 return errors === 0;
 }
-
-export const validateKey: Validator = validate68;
 
 export const validateRecord: Validator = validate72;
 const schema173 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event, its place in the chain, its signatures. The event has a schema of its own.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
