@@ -33,11 +33,9 @@ const TYPE_NAMES = { Report: 'ReportJson', Finding: 'FindingJson' };
 
 const documents = readdirSync(SOURCE)
   .filter((file) => file.endsWith('.json'))
+  .map((file) => file.slice(0, -'.json'.length))
   .sort()
-  .map((file) => ({
-    name: file.slice(0, -'.json'.length),
-    schema: JSON.parse(readFileSync(new URL(file, SOURCE), 'utf8')),
-  }));
+  .map((name) => ({ name, schema: JSON.parse(readFileSync(new URL(`${name}.json`, SOURCE), 'utf8')) }));
 
 const files = {
   'validators.ts': validators(),
@@ -82,7 +80,7 @@ function validators() {
     /const (\w+) = require\("ajv\/dist\/runtime\/ucs2length"\)\.default;/g,
     "import { textLength as $1 } from '../text-length.js';",
   );
-  // Each error would be an object of eight members and six lines of code; three of the members are all that varies.
+  // Each error would be an object literal of eight members and six lines of code; five of the members are needed.
   code = replace(
     code,
     /const (err\d+) = \{instancePath(?::(.+?))?,schemaPath:.+?,keyword:("\w+"),params:(.+),schema:.+?,parentSchema:(.+?),data:?(.*?)\};\nif\(vErrors === null\)\{\nvErrors = \[\1\];\n\}\nelse \{\nvErrors\.push\(\1\);\n\}\n/g,

@@ -216,7 +216,7 @@ export abstract class JsonParser {
       }
       const isLong = this.#bytes[at + 1] === 0x75;
       let end = at + (isLong ? 6 : 2);
-      if (isLong && (this.#unitAt(at) & 0xfc00) === 0xd800 && this.#isLowSurrogateAt(end, to)) end += 6;
+      if (isLong && (this.#unitAt(at) & 0xfc00) === 0xd800 && this.#isLowSurrogateAt(end)) end += 6;
       const escape = this.#buffer.toString('latin1', at, end);
       const character = JSON.parse(`"${escape}"`) as string;
       const canonical = canonicalEscape(character);
@@ -239,13 +239,10 @@ export abstract class JsonParser {
     return Number.parseInt(this.#buffer.toString('latin1', at + 2, at + 6), 16);
   }
 
-  #isLowSurrogateAt(at: number, to: number): boolean {
-    return (
-      at + 6 <= to &&
-      this.#bytes[at] === 0x5c &&
-      this.#bytes[at + 1] === 0x75 &&
-      (this.#unitAt(at) & 0xfc00) === 0xdc00
-    );
+  /** Whether such an escape, of a low surrogate, is at `at`, a place in a string or its closing quotation mark. */
+  #isLowSurrogateAt(at: number): boolean {
+    if (this.#bytes[at] !== 0x5c || this.#bytes[at + 1] !== 0x75) return false;
+    return (this.#unitAt(at) & 0xfc00) === 0xdc00;
   }
 
   #skipNumber(): true | undefined {

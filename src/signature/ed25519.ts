@@ -6,7 +6,7 @@
 
 import { isCanonicalPoint, isSmallOrderPoint } from '../key/ed25519-point.js';
 
-export { checkEd25519PublicKey, type Ed25519KeyFault } from '../key/ed25519-point.js';
+export { checkEd25519PublicKey } from '../key/ed25519-point.js';
 
 export type Ed25519SignatureFault = 'wrong_length' | 's_not_reduced' | 'r_not_canonical' | 'r_small_order';
 

@@ -136,13 +136,18 @@ describe('ranges', () => {
   });
 
   test('a text that is cut anywhere is refused, although the rest follows', () => {
-    for (let end = 0; end < bytes.length; end++) {
-      const offset = scanCanonical(bytes, 0, end);
-      expect(offset).toBeGreaterThanOrEqual(0);
-      expect(offset).toBeLessThanOrEqual(end);
-      expect(diagnoseCanonical(bytes, 0, end)).toMatchObject({
-        code: expect.stringMatching(/NOT_JSON|INVALID_UTF8/) as string,
-      });
+    for (const whole of [
+      bytes,
+      ...['null', 'true', 'false', '"\\u001f"', '"\\n"'].map((scalar) => Buffer.from(scalar)),
+    ]) {
+      for (let end = 0; end < whole.length; end++) {
+        const offset = scanCanonical(whole, 0, end);
+        expect(offset).toBeGreaterThanOrEqual(0);
+        expect(offset).toBeLessThanOrEqual(end);
+        expect(diagnoseCanonical(whole, 0, end)).toMatchObject({
+          code: expect.stringMatching(/NOT_JSON|INVALID_UTF8/) as string,
+        });
+      }
     }
   });
 
@@ -189,6 +194,21 @@ test('what a terminal would act on is not in an excerpt', () => {
   expect(diagnoseCanonical(Buffer.from([0x22, 0xff, 0x1b, 0x22]))!.actual).toBe('\\xff\\u{1b}"');
 });
 
+test('a number is answered with its canonical text, where it has one of the same value', () => {
+  const expected = (text: string): string => diagnoseCanonical(Buffer.from(text))!.expected;
+  for (const [text, canonical] of [
+    ['1.0', '1'],
+    ['1e30', '1e+30'],
+    ['0.0000001', '1e-7'],
+    ['4.50', '4.5'],
+  ] as const) {
+    expect(expected(text)).toBe(canonical);
+  }
+  for (const text of ['-0', '9007199254740993', '1000000000000000000000', '1e20', '1e400']) {
+    expect(expected(text)).not.toBe(String(Number(text)));
+  }
+});
+
 describe('marks', () => {
   const marked = (text: string, marks = new MemberMarks()): [number, string, string][] => {
     const prefix = '…';
@@ -223,8 +243,11 @@ describe('marks', () => {
     const marks = new MemberMarks();
     const rows = marked(`{${members.join(',')}}`, marks);
     expect(rows).toHaveLength(10_000);
-    expect(rows[9998]).toEqual([1, '"4999\\n"', '{"é":4999}']);
-    expect(rows[9999]).toEqual([2, '"é"', '4999']);
+    for (const [index, row] of rows.entries()) {
+      const i = Math.floor(index / 2);
+      const outer = [1, `"${String(i).padStart(4, '0')}\\n"`, `{"é":${i}}`];
+      expect(row).toEqual(index % 2 === 0 ? outer : [2, '"é"', String(i)]);
+    }
     expect(marked('{"a":1}', marks)).toEqual([[1, '"a"', '1']]);
   });
 

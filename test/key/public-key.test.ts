@@ -17,7 +17,7 @@ import {
   type PublicKey,
   type PublicKeyForm,
 } from '../../src/key/public-key.js';
-import { readVkey } from '../../src/key/vkey.js';
+import { readVkey, vkeyId } from '../../src/key/vkey.js';
 import { codeOf, ed25519Key, p256Key, seedPem } from './key-samples.js';
 
 const VECTORS = new URL('../../../shared/vectors/', import.meta.url);
@@ -138,6 +138,13 @@ describe('parsePublicKey: raw', () => {
     expect(parsePublicKey(new Uint8Array(buffer))).toEqual(key);
   });
 
+  test('takes no base64 for a vkey, however many "+" it has', () => {
+    const key = Array.from({ length: 255 }, (_, i) => ed25519Key(Buffer.alloc(32, i)).publicKey).find(
+      ({ bytes }) => /\+.*\+/.test(Buffer.from(bytes).toString('base64')),
+    )!;
+    expect(parsePublicKey(Buffer.from(key.bytes).toString('base64'))).toEqual(key);
+  });
+
   test('refuses encodings that are not canonical', () => {
     const base64url = Buffer.from(ed.bytes).toString('base64url');
     expect(parseCode(base64url.slice(0, -1) + 'd')).toBe('KEY_MALFORMED');
@@ -166,6 +173,14 @@ describe('parsePublicKey: vkey', () => {
     expect(parseCode('rekor.sigstore.dev+12345678+AwEB')).toBe('KEY_UNSUPPORTED');
     expect(parseCode('rekor.sigstore.dev+12345678+AQEB')).toBe('KEY_MALFORMED');
     expect(parseCode('a b' + vkey)).toBe('KEY_MALFORMED');
+  });
+
+  test('refuses a longer or shorter key under its own hash', () => {
+    for (const key of [Uint8Array.of(...ed.bytes, 0), ed.bytes.subarray(1)]) {
+      const id = Buffer.from(vkeyId('name', key)).toString('hex');
+      const text = `name+${id}+${Buffer.concat([Buffer.of(1), key]).toString('base64')}`;
+      expect(codeOf(() => readVkey(text))).toBe('KEY_MALFORMED');
+    }
   });
 
   const file = new URL('derived/signed-notes.json', VECTORS);

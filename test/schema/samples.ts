@@ -1,0 +1,222 @@
+/** One valid document of each kind, with every optional member: what the tests then break. */
+
+import { meters } from '../../src/value/meter.js';
+import type {
+  AttestationEvent,
+  AuthorizationEvent,
+  CheckpointEvent,
+  EventEnvelope,
+  ExecutionEvent,
+  GenesisEvent,
+  Key,
+  KeyEvent,
+  LedgerRecord,
+  ReportJson,
+  TrustPolicy,
+} from '../../src/schema/generated/types.js';
+
+const B64 = '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU';
+const TEXT = `sha-256:${B64}`;
+const sha256 = { alg: 'sha-256', b64: B64 };
+const blake3 = { alg: 'blake3', b64: 'AAA' };
+
+const envelope = {
+  event_version: '1',
+  event_id: sha256,
+  occurred_at: '2026-03-01T00:00:00Z',
+  principal_id: 'agent:a1',
+  canonical_profile_id: 'northroot-jcs-v1',
+  payload_digest: sha256,
+  prev_event_id: sha256,
+  context_digest: blake3,
+} as const;
+
+const contentRef = { digest: blake3, size_bytes: 12, media_type: 'text/plain' };
+const intents = { intent_digest: sha256, intent_ref: contentRef, user_intent_digest: blake3 };
+const resource = { kind: 'file', reference: '/a' };
+const vector = meters({
+  a: 1n,
+  b: '0.25',
+  c: { t: 'rat', n: '1', d: '3' },
+  d: { t: 'f64', bits: '3fb999999999999a' },
+});
+
+export const key: Key = {
+  keyid: B64,
+  public_key: `ed25519:${B64}`,
+  roles: ['event', 'checkpoint', 'witness', 'admin'],
+  principals: ['*', 'agent:*', 'hum*', 'org:x'],
+  name: 'k',
+  valid_from: '2026-01-01T00:00:00Z',
+  valid_until: '2027-01-01T00:00:00.5Z',
+};
+
+const authorization: Omit<AuthorizationEvent, 'authorization'> = {
+  event_type: 'authorization',
+  ...envelope,
+  intents,
+  policy_id: 'policy/1',
+  policy_digest: blake3,
+  decision: 'allow',
+  decision_code: 'ALLOW',
+  checks: [{ check: 'c', result: 'pass', code: 'OK' }],
+  hygiene: {
+    status: 'Lossy',
+    warnings: ['NUMBER_COERCED', 'NUMBER_INEXACT'],
+    metrics: { NUMBER_COERCED: 1 },
+    profile_id: 'northroot-jcs-v1',
+  },
+  hygiene_digest: sha256,
+};
+
+export const grant: AuthorizationEvent = {
+  ...authorization,
+  authorization: {
+    kind: 'grant',
+    bounds: {
+      allowed_tools: ['fs.*', 'http.get', '*'],
+      meter_caps: vector,
+      expires_at: '2026-04-01T00:00:00Z',
+      rate_limits: meters({ 'calls.per_min': 60, 'usd.per_day': '0.5' }),
+      concurrency_limit: { t: 'int', v: '4' },
+      output_mode: 'digest_only',
+      resources: [resource],
+    },
+    grant_event_id: sha256,
+  },
+};
+
+export const action: AuthorizationEvent = {
+  ...authorization,
+  authorization: {
+    kind: 'action',
+    grant_event_id: sha256,
+    action: { tool_name: 'fs.read', tool_params_digest: blake3, meter_reservation: vector },
+  },
+};
+
+export const execution: ExecutionEvent = {
+  event_type: 'execution',
+  ...envelope,
+  intents,
+  auth_event_id: sha256,
+  tool_name: 'fs.read',
+  tool_params_digest: blake3,
+  started_at: '2026-03-01T00:00:00Z',
+  ended_at: '2026-03-01T00:00:01Z',
+  meter_used: vector,
+  outcome: 'failure',
+  error_code: 'ABANDONED',
+  output_digest: blake3,
+  output_ref: contentRef,
+  resources_touched: [resource],
+  model_id: 'm',
+  provider: 'p',
+  pricing_snapshot_digest: blake3,
+};
+
+export const genesis: GenesisEvent = {
+  event_type: 'genesis',
+  ...envelope,
+  origin: 'example.com/agents/prod',
+  ledger_version: '1',
+  signing: { events: 'required', checkpoints: 'optional' },
+  keys: [key],
+};
+
+export const checkpoint: CheckpointEvent = {
+  event_type: 'checkpoint',
+  ...envelope,
+  tree_size: 4,
+  root: sha256,
+  chain_tip_event_id: sha256,
+  note: 'n',
+};
+
+export const attestation: AttestationEvent = {
+  event_type: 'attestation',
+  ...envelope,
+  checkpoint_event_id: sha256,
+  note: 'n',
+};
+
+export const keyEvent: KeyEvent = { event_type: 'key', ...envelope, action: 'add', key, reason: 'r' };
+
+export const extension: EventEnvelope = { event_type: 'x.build', ...envelope, anything: [{ at: 'all' }] };
+
+export const record: LedgerRecord = {
+  event: {},
+  meta: { trace: 't' },
+  prev: sha256,
+  seq: 0,
+  signatures: [{ keyid: B64, sig: 'AA' }],
+};
+
+export const trustPolicy: TrustPolicy = {
+  trust_version: '1',
+  origins: ['example.com/agents/prod'],
+  keys: [key],
+  require: { event_signatures: 'required' },
+};
+
+const place = { seq: 1, event_id: TEXT, file: 'l.jsonl', line: 2 };
+const none = { seq: null, event_id: null, file: 'l.jsonl', line: 1 };
+
+export const report: ReportJson = {
+  report_version: '1',
+  tool: { name: 'northroot', version: '0.1.0' },
+  ledger: {
+    paths: ['l.jsonl'],
+    origin: 'o',
+    records: 1,
+    bytes: 2,
+    tree_size: 1,
+    root: TEXT,
+    tip_event_id: TEXT,
+  },
+  verdict: 'invalid',
+  exit_status: 1,
+  trust: {
+    mode: 'self-declared',
+    signatures: { valid: 1, invalid: 0, unverified: 0, missing: 0 },
+    signers: [{ keyid: B64, principals: ['*'], records: 1 }],
+  },
+  checkpoints: { count: 0, last_tree_size: null, unsealed: 1 },
+  not_checked: [{ code: 'NO_POLICY', message: 'm' }],
+  counts: { by_type: { genesis: 1 }, by_verdict: { ok: 1, denied: 0, violation: 0, invalid: 0 } },
+  grants: [
+    {
+      event_id: TEXT,
+      seq: 1,
+      principal_id: 'agent:a1',
+      expires_at: '2026-04-01T00:00:00Z',
+      executions: 1,
+      meters: [
+        {
+          unit: 'usd',
+          cap: { t: 'int', v: '1' },
+          used: { t: 'dec', m: '15', s: 1 },
+          reserved: { t: 'int', v: '0' },
+          left: { t: 'dec', m: '-5', s: 1 },
+        },
+      ],
+    },
+  ],
+  open_authorizations: [{ event_id: TEXT, seq: 1, tool_name: 'fs.read' }],
+  findings: [
+    {
+      code: 'SCHEMA',
+      severity: 'error',
+      class: 'invalid',
+      at: { file: 'l.jsonl', line: 1, byte_offset: 0, byte_length: 3, pointer: '/event' },
+      seq: null,
+      event_id: null,
+      expected: 'e',
+      actual: 'a',
+      related: [place, none],
+      folded: 1,
+      message: 'm',
+    },
+  ],
+  findings_total: 2,
+};
