@@ -1,13 +1,15 @@
-/** What commands read: a file or standard input whole, or line by line; keys and trust policies. */
+/** What commands read: a file or standard input whole, or in chunks; keys and trust policies. */
 
 import { addAbortSignal } from 'node:stream';
 import { NorthrootError } from '../error.js';
 import { readFileChunks, readSmallFile } from '../fs/file-system.js';
+import { openLedgerSource, streamSource, type LedgerSource } from '../fs/source.js';
 import { MAX_KEY_BYTES } from '../key/key-form.js';
 import { parsePrivateKey } from '../key/private-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { createSigner, type Signer } from '../signature/signer.js';
 import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.js';
+import type { Context } from './context.js';
 
 /** `-` is standard input. */
 export const STDIN = '-';
@@ -15,17 +17,26 @@ export const STDIN = '-';
 /** The most that a command reads whole. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
-/** A file, or standard input for `-`, as chunks; an abort ends even a read that waits. */
-export function openInput(path: string, signal?: AbortSignal): AsyncIterable<Uint8Array> {
-  if (path !== STDIN) return readFileChunks(path);
-  return signal === undefined ? process.stdin : addAbortSignal(signal, process.stdin);
+/** A file, or standard input for `-`, as chunks; Ctrl-C ends even a read that waits. */
+export async function* openInput(
+  path: string,
+  { terminal, signal }: Context,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (path === STDIN && process.stdin.isTTY) {
+    terminal.say('reading from the terminal; Ctrl-D ends the input, Ctrl-C stops');
+  }
+  const chunks = path === STDIN ? addAbortSignal(signal, process.stdin) : readFileChunks(path);
+  for await (const chunk of chunks as AsyncIterable<Uint8Array>) {
+    yield chunk;
+    signal.throwIfAborted();
+  }
 }
 
 /** A file, or standard input for `-`, whole. */
-export async function readInput(path: string): Promise<Uint8Array> {
+export async function readInput(path: string, context: Context): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of openInput(path)) {
+  for await (const chunk of openInput(path, context)) {
     size += chunk.length;
     if (size > MAX_INPUT_BYTES) {
       throw new NorthrootError('INPUT_TOO_LARGE', `the input has more than ${MAX_INPUT_BYTES} bytes`);
@@ -33,6 +44,11 @@ export async function readInput(path: string): Promise<Uint8Array> {
     chunks.push(Uint8Array.from(chunk));
   }
   return Buffer.concat(chunks);
+}
+
+/** The ledger at a path, or on standard input for `-`. */
+export async function openLedgerInput(path: string, context: Context): Promise<LedgerSource> {
+  return path === STDIN ? streamSource(openInput(path, context), STDIN) : openLedgerSource(path);
 }
 
 /** The signer of a key file in any form that keys have. */

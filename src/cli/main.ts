@@ -4,6 +4,7 @@
  */
 
 import { Command, CommanderError } from 'commander';
+import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { VERSION } from '../version.js';
 import { addAppend } from './commands/append.js';
@@ -22,6 +23,23 @@ import { Terminal } from './terminal.js';
 /** What a shell expects of a program that Ctrl-C ended. */
 const INTERRUPTED = 130;
 
+const COMMANDS = [
+  addInit,
+  addKeygen,
+  addKey,
+  addAppend,
+  addVerify,
+  addShow,
+  addLog,
+  addCanonicalize,
+  addDigest,
+  addEventId,
+  addSchema,
+  addExplain,
+  addRepair,
+  addCompletion,
+];
+
 /**
  * Runs the CLI.
  *
@@ -33,59 +51,74 @@ export async function main(args: readonly string[]): Promise<number> {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort());
   process.once('SIGTERM', () => interrupt.abort());
+  // Node ends such a program with 1, which would call the ledger invalid.
+  process.once('uncaughtException', (error) => process.exit(failOn(error, terminal)));
   let status: ExitStatus = 0;
 
-  const program = new Command('northroot')
-    .description(
-      'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',
-    )
-    .version(VERSION)
-    .option('-q, --quiet', 'no talk on standard error, only errors')
-    .exitOverride()
-    .showHelpAfterError('run with --help to see what is expected')
-    .addHelpText(
-      'after',
-      '\nExit status: 0 ok, 1 invalid, 3 violation, 2 could not decide (usage, files, keys).',
-    );
+  const program = makeProgram();
   const run = async (action: (context: Context) => Promise<ExitStatus>): Promise<void> => {
     terminal.quiet = program.opts<{ quiet?: boolean }>().quiet === true;
     status = await action({ terminal, signal: interrupt.signal });
+    terminal.finish();
   };
-  for (const add of [
-    addInit,
-    addKeygen,
-    addKey,
-    addAppend,
-    addVerify,
-    addShow,
-    addLog,
-    addCanonicalize,
-    addDigest,
-    addEventId,
-    addSchema,
-    addExplain,
-    addRepair,
-    addCompletion,
-  ]) {
-    add(program, run);
-  }
+  for (const add of COMMANDS) add(program, run);
+  for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
 
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (interrupt.signal.aborted) return INTERRUPTED;
-    if (error instanceof NorthrootError) {
-      terminal.fail(error);
-      return error.exitStatus;
-    }
-    const trace = error instanceof Error ? error.stack : undefined;
-    terminal.fail(
-      new NorthrootError('INTERNAL_ERROR', `northroot failed: ${trace ?? String(error)}`, {
-        hint: 'this is a fault of northroot and says nothing about the ledger; please report it',
-      }),
-    );
-    return 2;
+    if (!interrupt.signal.aborted) return failOn(error, terminal);
   }
-  return interrupt.signal.aborted ? INTERRUPTED : status;
+  if (!interrupt.signal.aborted) return status;
+  terminal.say('interrupted');
+  return INTERRUPTED;
+}
+
+function makeProgram(): Command {
+  const program = new Command('northroot')
+    .description(
+      'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',
+    )
+    .version(VERSION, '-V, --version', 'say which version this is')
+    .option('-q, --quiet', 'no talk on standard error, only errors')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand('help [command]', 'show the help of a command')
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      outputError: (text, write) => {
+        const [problem = '', ...more] = text.trimEnd().split('\n');
+        const lines = [`error: USAGE: ${problem.replace(/^error: /, '')}`, ...more];
+        write(lines.map((line) => `${printable(line, 2_000)}\n`).join(''));
+      },
+    })
+    .addHelpText(
+      'after',
+      '\nExit status: 0 ok, 1 invalid, 3 violation, 2 could not decide (usage, files, keys).',
+    );
+  pointToHelp(program, 'northroot');
+  return program;
+}
+
+/** What a wrong use of `command` is answered with, after what is wrong. */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`hint: ${name} --help says what is expected`);
+  for (const sub of command.commands) pointToHelp(sub, `${name} ${sub.name()}`);
+}
+
+/** Says what went wrong; returns the exit status. */
+function failOn(error: unknown, terminal: Terminal): 1 | 2 {
+  if (error instanceof NorthrootError) {
+    terminal.fail(error);
+    return error.exitStatus;
+  }
+  terminal.fail(
+    new NorthrootError('INTERNAL_ERROR', `northroot failed: ${String(error)}`, {
+      cause: error,
+      hint: 'this is a fault of northroot and says nothing about the ledger; please report it with what follows',
+    }),
+  );
+  if (error instanceof Error) terminal.trace(error);
+  return 2;
 }

@@ -1,6 +1,7 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
 import { InvalidArgumentError } from 'commander';
+import { isPrincipalId } from '../value/principal.js';
 import { isTimestamp } from '../value/timestamp.js';
 
 /** A whole number of at least `least`. */
@@ -12,9 +13,9 @@ export function wholeNumber(least: number): (text: string) => number {
   };
 }
 
-/** Seconds, with decimals, to milliseconds. */
+/** Seconds, with decimals. */
 export function seconds(text: string): number {
-  if (/^\d{1,9}(?:\.\d{1,3})?$/.test(text)) return Number(text) * 1000;
+  if (/^\d{1,6}(?:\.\d{1,3})?$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Expected seconds, such as 10 or 0.5.');
 }
 
@@ -34,4 +35,10 @@ export function instant(text: string): string {
   throw new InvalidArgumentError(
     'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z.',
   );
+}
+
+/** A principal. */
+export function principalId(text: string): string {
+  if (isPrincipalId(text)) return text;
+  throw new InvalidArgumentError('Expected human:, service:, agent: or org: and a name, such as agent:a1.');
 }

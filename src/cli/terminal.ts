@@ -3,13 +3,14 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { NorthrootError } from '../error.js';
+import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { plainPaint, type Paint } from '../report/text.js';
 
 const STYLES = { bold: 1, dim: 2, green: 32, red: 31, yellow: 33 } as const;
 const PROGRESS_MS = 100;
+/** What is done sooner needs no progress bar. */
+const FIRST_PROGRESS_MS = 400;
 
 const ansiPaint: Paint = (style, text) => `\u001b[${STYLES[style]}m${text}\u001b[0m`;
 
@@ -17,19 +18,19 @@ const ansiPaint: Paint = (style, text) => `\u001b[${STYLES[style]}m${text}\u001b
 export class Terminal {
   /** Silences talk that is not an error. */
   quiet = false;
-  /** Set when the reader of standard output has gone. */
+  /** Set when standard output takes no more: its reader has gone, or its disk is full. */
   closed = false;
-  #progressAt = 0;
+  #outputError: Error | undefined;
+  #progressAt = performance.now() + FIRST_PROGRESS_MS;
   #hasProgress = false;
 
   constructor() {
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
       this.closed = true;
+      if (error.code !== 'EPIPE') this.#outputError ??= error;
     });
-    process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
+    // What cannot be said on standard error cannot be said at all.
+    process.stderr.on('error', () => undefined);
   }
 
   /** How standard output is to be painted. */
@@ -37,12 +38,30 @@ export class Terminal {
     return this.#colours(process.stdout) ? ansiPaint : plainPaint;
   }
 
-  /** Writes a result; waits while the reader is slow. */
+  /** Whether results are shown to somebody, rather than read by a program. */
+  get isShown(): boolean {
+    return process.stdout.isTTY;
+  }
+
+  /** Writes a result; waits until the reader has it, or is gone. */
   async write(result: string | Uint8Array): Promise<void> {
     if (this.closed || result.length === 0) return;
     this.#clearProgress();
-    if (process.stdout.write(result)) return;
-    while (!this.closed && process.stdout.writableNeedDrain) await sleep(1);
+    await new Promise<void>((resolve) => process.stdout.write(result, () => resolve()));
+  }
+
+  /**
+   * Ends the output.
+   *
+   * @throws NorthrootError `OUTPUT_FAILED` when a result could not be written, for another reason than that nobody reads it.
+   */
+  finish(): void {
+    this.#clearProgress();
+    if (this.#outputError === undefined) return;
+    throw new NorthrootError('OUTPUT_FAILED', `cannot write standard output: ${this.#outputError.message}`, {
+      cause: this.#outputError,
+      hint: 'the result is not complete; nothing else is wrong',
+    });
   }
 
   /** Says something to the user. */
@@ -63,9 +82,16 @@ export class Terminal {
     if (error.hint !== undefined) process.stderr.write(`hint: ${printable(error.hint, 2_000)}\n`);
   }
 
+  /** Shows where in the program an error arose. */
+  trace(error: Error): void {
+    const [, ...places] = (error.stack ?? '').split('\n');
+    process.stderr.write(places.map((place) => `${printable(place, 2_000)}\n`).join(''));
+  }
+
   /** Draws how far a long command has come, on a terminal. */
   progress(done: number, total: number | undefined): void {
-    if (this.quiet || !process.stderr.isTTY || performance.now() < this.#progressAt) return;
+    const isDrawn = process.stderr.isTTY && process.env['TERM'] !== 'dumb';
+    if (this.quiet || !isDrawn || performance.now() < this.#progressAt) return;
     this.#progressAt = performance.now() + PROGRESS_MS;
     this.#hasProgress = true;
     const megabytes = (done / 1e6).toFixed(1);

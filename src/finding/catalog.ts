@@ -22,6 +22,14 @@ function invalid(page: Omit<CodePage, 'class' | 'severity'>): CodePage {
   return { class: 'invalid', severity: 'error', ...page };
 }
 
+function violation(page: Omit<CodePage, 'class' | 'severity'>): CodePage {
+  return { class: 'violation', severity: 'error', ...page };
+}
+
+function warning(page: Omit<CodePage, 'class' | 'severity'>): CodePage {
+  return { class: 'none', severity: 'warning', ...page };
+}
+
 const pages = {
   LINE_TORN: invalid({
     title: 'the last line is torn',
@@ -266,6 +274,224 @@ const pages = {
     meaning: "genesis names an origin that is not among the policy's origins.",
     cause: 'The wrong ledger, the wrong policy, or a ledger put in place of another.',
     remedy: 'Check which ledger this is.',
+  }),
+  AUTH_NOT_FOUND: invalid({
+    title: 'the authorization is not in the ledger',
+    section: '§8 linkage',
+    meaning: 'An execution names an authorization that stands nowhere in the ledger.',
+    cause: 'The authorization was dropped, was never recorded, or is in another ledger.',
+    remedy: 'Find the record with this id. Without it nothing shows that the execution was allowed.',
+  }),
+  AUTH_AFTER_EXECUTION: invalid({
+    title: 'the authorization was recorded after the execution',
+    section: '§8 linkage',
+    meaning:
+      'The authorization that an execution names stands in the ledger, but later: it cannot have permitted it.',
+    cause: 'The decision was recorded late, or made up afterwards.',
+    remedy: 'Record each decision before acting on it.',
+  }),
+  AUTH_NOT_AN_AUTHORIZATION: invalid({
+    title: 'what the execution names as its authorization is none',
+    section: '§8 linkage',
+    meaning: 'auth_event_id names an event of another type, or an authorization that is not well-formed.',
+    cause: "A producer's mistake, or the authorization was damaged.",
+    remedy: 'Look at the record named.',
+  }),
+  GRANT_NOT_FOUND: invalid({
+    title: 'the grant is not in the ledger before this event',
+    section: '§8 linkage',
+    meaning: 'grant_event_id must name an earlier record.',
+    cause: 'The grant was dropped, comes later, or is in another ledger.',
+    remedy: 'Find the record with this id. Without it no bounds can be checked.',
+  }),
+  GRANT_NOT_A_GRANT: invalid({
+    title: 'what the event names as its grant is none',
+    section: '§8 linkage',
+    meaning: 'grant_event_id names an event that is not a grant, or one that is not well-formed.',
+    cause: "A producer's mistake, or the grant was damaged.",
+    remedy: 'Look at the record named.',
+  }),
+  INTENT_MISMATCH: invalid({
+    title: 'the execution was for another intent than was authorized',
+    section: '§8 linkage',
+    meaning: "An execution's intent_digest must be that of the authorization that it names.",
+    cause: 'The intent was changed after the decision, or the execution names the wrong authorization.',
+    remedy: 'Ask for a decision on the intent that is executed.',
+  }),
+  TOOL_MISMATCH: invalid({
+    title: 'another tool was executed than was authorized',
+    section: '§8 linkage',
+    meaning: "An execution's tool_name must be its action's.",
+    cause: 'The execution names the wrong authorization, or another tool was called.',
+    remedy: 'Compare the two records.',
+  }),
+  TOOL_PARAMS_MISMATCH: invalid({
+    title: 'the tool was called with other parameters than were authorized',
+    section: '§8 linkage',
+    meaning: "An execution's tool_params_digest, where it has one, must be its action's.",
+    cause: 'The parameters were changed after the decision.',
+    remedy: 'Authorize the parameters that are used.',
+  }),
+  EVIDENCE_MISSING: invalid({
+    title: 'what a bound needs is absent',
+    section: '§8 rule 7',
+    meaning: 'Under a concurrency limit an execution must say when it started and when it ended.',
+    cause: 'The producer does not record both times.',
+    remedy: 'Record started_at and ended_at.',
+  }),
+  PRINCIPAL_MISMATCH: violation({
+    title: 'another principal acted than was authorized',
+    section: '§8 rule 10',
+    meaning: "An action's principal must be its grant's, an execution's its authorization's.",
+    cause: "A principal used another's authorization.",
+    remedy: 'Delegate a grant to the principal that acts.',
+  }),
+  TOOL_NOT_ALLOWED: violation({
+    title: 'the tool is not one that the grant allows',
+    section: '§8 rule 4',
+    meaning: 'The tool matches no pattern of the grant, or of a grant that it was delegated from.',
+    cause: 'The policy allowed more than the grant does.',
+    remedy: 'Widen the grant, or deny the action.',
+  }),
+  EXECUTION_UNDER_DENY: violation({
+    title: 'something was executed under a deny',
+    section: '§8 rule 1',
+    meaning: 'The authorization was denied, and the execution is not a failed attempt that used nothing.',
+    cause: 'The deny was not enforced.',
+    remedy: 'Find out why the boundary let it through.',
+  }),
+  GRANT_DENIED: violation({
+    title: 'the grant was denied',
+    section: '§8 linkage',
+    meaning: 'An allow rests on a grant that was itself denied.',
+    cause: 'The policy did not look at the decision on the grant.',
+    remedy: 'Allow only under grants that were allowed.',
+  }),
+  AUTHORIZATION_REUSED: violation({
+    title: 'the action was executed before',
+    section: '§8 rule 2',
+    meaning: 'An allowed action authorizes one execution.',
+    cause: 'A retry without a new decision, or a replay.',
+    remedy: 'Ask for a decision for each execution.',
+  }),
+  EXECUTION_BEFORE_AUTHORIZATION: violation({
+    title: 'the execution happened before it was authorized',
+    section: '§8 rule 3',
+    meaning: "The execution's time lies before its authorization's, though it was recorded after it.",
+    cause: 'The decision came too late, or the clocks of two machines differ.',
+    remedy: 'Compare the clocks; decide before acting.',
+  }),
+  GRANT_EXPIRED: violation({
+    title: 'the grant had expired',
+    section: '§8 rule 3',
+    meaning:
+      "The event's time is not before expires_at of its grant, or of a grant that it was delegated from.",
+    cause: 'The expiry was not enforced.',
+    remedy: 'Renew the grant before it expires.',
+  }),
+  DELEGATION_EXCEEDED: violation({
+    title: 'the delegated grant goes beyond its parent',
+    section: '§8 rule 9',
+    meaning:
+      'Tools, caps, expiry and limits of a delegated grant must lie within those of the grant it comes from.',
+    cause: 'A grant was delegated without its bounds being compared.',
+    remedy: 'Narrow the delegated grant.',
+  }),
+  METER_CAP_EXCEEDED: violation({
+    title: 'more was used than the grant caps',
+    section: '§8 rule 5',
+    meaning:
+      'With this execution, use and outstanding reservations of the unit exceed the cap of the grant, or of one it was delegated from.',
+    cause: 'The budget was not enforced, or the action reserved too little.',
+    remedy: 'northroot budget shows the accounts.',
+  }),
+  RESERVATION_EXCEEDED: violation({
+    title: 'more was used than was reserved',
+    section: '§8 rule 5',
+    meaning: "The execution used more of a unit than its action's reservation.",
+    cause: 'The estimate was too low.',
+    remedy: 'Reserve what the action may use at most.',
+  }),
+  RESERVATION_OVER_CAP: violation({
+    title: 'more was reserved than the grant caps',
+    section: '§8 rule 5',
+    meaning:
+      'With this action, use and outstanding reservations of the unit exceed the cap of the grant, or of one it was delegated from.',
+    cause: 'The budget was not looked at when the action was allowed.',
+    remedy: 'northroot budget shows the accounts; release reservations that are not needed.',
+  }),
+  RATE_LIMIT_EXCEEDED: violation({
+    title: 'the rate limit was exceeded',
+    section: '§8 rule 6',
+    meaning:
+      'Within one window that ends at an execution, more was used (or executed, for calls) than the limit.',
+    cause: 'The limit was not enforced.',
+    remedy: 'Look at the executions in the window.',
+  }),
+  CONCURRENCY_EXCEEDED: violation({
+    title: 'too many executions ran at once',
+    section: '§8 rule 7',
+    meaning: 'At some instant of this execution more executions of the grant ran than its limit.',
+    cause: 'The limit was not enforced.',
+    remedy: 'Look at the executions that overlap with it.',
+  }),
+  OUTPUT_MODE_EXCEEDED: violation({
+    title: 'more of the output was given out than the grant allows',
+    section: '§3.1',
+    meaning: 'Under digest_only an execution may not refer to its output.',
+    cause: 'The producer records output_ref without looking at the grant.',
+    remedy: 'Record output_digest only.',
+  }),
+  ALLOW_WITH_FAILED_CHECK: violation({
+    title: 'an allow has a check that failed',
+    section: '§8',
+    meaning: 'A decision cannot be an allow when one of the checks that it lists failed.',
+    cause: 'The policy engine allows in spite of its own checks.',
+    remedy: 'Find out what the check means to the policy.',
+  }),
+  HYGIENE_NOT_OK: violation({
+    title: 'an allow rests on invalid input',
+    section: '§1, §8',
+    meaning: 'The hygiene report of the input that was decided on is Invalid.',
+    cause: 'The policy was given input without a single meaning.',
+    remedy: 'Deny what cannot be read safely.',
+  }),
+  METER_UNCAPPED: warning({
+    title: 'a unit was used that nothing caps',
+    section: '§8 rule 5',
+    meaning: 'Neither the reservation nor any grant says how much of this unit may be used.',
+    cause: 'A producer meters more than the grant names.',
+    remedy: 'Cap the unit if its use should be bounded.',
+  }),
+  RESOURCE_NOT_GRANTED: warning({
+    title: 'a resource was touched that the grant does not name',
+    section: '§3.1',
+    meaning: 'Resources are opaque: this one is not among those of the grant, character by character.',
+    cause: 'The grant names resources in another way than the producer, or another resource was touched.',
+    remedy: 'Compare the two names.',
+  }),
+  QUANTITY_LOSSY: warning({
+    title: 'an amount is a binary floating-point number',
+    section: '§2',
+    meaning: 'The amount is exact as recorded, but was probably rounded before.',
+    cause: 'A producer recorded an f64.',
+    remedy: 'Record amounts as int or dec, from their decimal text.',
+  }),
+  TIME_REGRESSION: {
+    class: 'none',
+    severity: 'info',
+    title: 'the event occurred before one that stands earlier',
+    section: '§8',
+    meaning: 'Timestamps go back. The order of the ledger decides, so this breaks no rule.',
+    cause: 'Several producers, or clocks that differ.',
+    remedy: 'Compare the clocks if the difference is large.',
+  },
+  HYGIENE_LOSSY: warning({
+    title: 'the input that was decided on was not clean',
+    section: '§1',
+    meaning: 'The hygiene report of the input is Lossy or Ambiguous.',
+    cause: 'Numbers were converted, or keys were doubled.',
+    remedy: 'Have the input written in canonical form.',
   }),
   EVENT_TYPE_UNKNOWN: {
     class: 'none',

@@ -4,8 +4,10 @@
  */
 
 import { constants } from 'node:fs';
-import { mkdir, open, readFile, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, open, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
 import { toIoError } from './io-error.js';
 
 /** An open file. Positions and sizes are in bytes. */
@@ -39,6 +41,7 @@ export interface FileSystem {
   open(path: string, mode: OpenMode, permissions?: number): Promise<OpenFile>;
   /** The names in a folder, sorted. */
   list(path: string): Promise<string[]>;
+  /** Makes a folder and those above it that are missing; their names are on disk when the call returns. */
   makeFolder(path: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** fsync(2) of the folder that holds `path`, so that a new name in it survives a crash. */
@@ -122,7 +125,11 @@ export const nodeFileSystem: FileSystem = {
   },
 
   async makeFolder(path) {
-    await attempt('create', path, () => mkdir(path, { recursive: true }));
+    const made = await attempt('create', path, () => mkdir(path, { recursive: true }));
+    if (made === undefined) return;
+    for (let folder = resolve(path); folder.length >= resolve(made).length; folder = dirname(folder)) {
+      await nodeFileSystem.syncFolderOf(folder);
+    }
   },
 
   async remove(path) {
@@ -143,19 +150,31 @@ export const nodeFileSystem: FileSystem = {
 };
 
 /**
- * Reads a small file whole.
+ * Reads a small file whole. No more than one byte past `limit` is read: what has no end (a device, a pipe) is refused too.
  *
  * @throws NorthrootError `FILE_TOO_BIG` beyond `limit` bytes, or as {@link toIoError}.
  */
 export async function readSmallFile(path: string, limit: number): Promise<Uint8Array> {
-  const bytes = await attempt('read', path, async () => {
-    const status = await stat(path);
-    if (status.isFile() && status.size > limit) {
-      throw Object.assign(new Error(`${status.size} bytes, more than ${limit}`), { code: 'EFBIG' });
+  const handle = await attempt('read', path, () => open(path, constants.O_RDONLY));
+  try {
+    const buffer = new Uint8Array(limit + 1);
+    let size = 0;
+    for (;;) {
+      const { bytesRead } = await attempt('read', path, () =>
+        handle.read(buffer, size, buffer.length - size, null),
+      );
+      size += bytesRead;
+      if (size > limit) {
+        throw new NorthrootError(
+          'FILE_TOO_BIG',
+          `cannot read ${printable(path)}: it has more than ${limit} bytes`,
+        );
+      }
+      if (bytesRead === 0) return buffer.slice(0, size);
     }
-    return readFile(path);
-  });
-  return new Uint8Array(bytes);
+  } finally {
+    await handle.close();
+  }
 }
 
 /**

@@ -22,11 +22,13 @@ const RETRY_MS = 50;
  * Locks `file` for this process until it is closed.
  *
  * @param timeoutMs - How long to wait for another holder, in milliseconds; 0 to try once.
+ * @param signal - Aborting ends the wait with the signal's reason.
  * @throws NorthrootError `LEDGER_LOCKED` when another writer keeps it; `LOCK_UNAVAILABLE` when no helper can be run.
  */
-export async function lockFile(file: OpenFile, timeoutMs: number): Promise<void> {
+export async function lockFile(file: OpenFile, timeoutMs: number, signal?: AbortSignal): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await tryLock(file))) {
+    signal?.throwIfAborted();
     if (performance.now() >= deadline) {
       throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
         hint: 'wait until it has finished, or give a longer --lock-timeout',

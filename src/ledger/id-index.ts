@@ -10,13 +10,28 @@ const EMPTY = 0;
 
 /** Maps 32-byte ids to the ordinals 0, 1, 2, … in which they were added. */
 export class IdIndex {
-  #ids = new Uint32Array(WORDS * 1024);
+  #ids: Uint32Array;
   /** Ordinal + 1, or 0 for a free slot. At most two thirds full. */
   #slots = new Uint32Array(2048);
-  #size = 0;
+  #size: number;
   readonly #secret = Uint32Array.from({ length: WORDS }, () => (Math.random() * 0x1_0000_0000) | 1);
   readonly #probe = new Uint32Array(WORDS);
   readonly #probeBytes = Buffer.from(this.#probe.buffer);
+
+  /** An empty index, or one over the ids that {@link IdIndex.save} gave. */
+  constructor(ids: Uint32Array = new Uint32Array(0)) {
+    this.#size = ids.length / WORDS;
+    this.#ids = new Uint32Array(Math.max(WORDS * 1024, ids.length));
+    this.#ids.set(ids);
+    let capacity = this.#slots.length;
+    while (this.#size * 3 > capacity * 2) capacity *= 2;
+    this.#rehash(capacity);
+  }
+
+  /** The ids in the order of their ordinals, as plain data. */
+  save(): Uint32Array {
+    return this.#ids.slice(0, this.#size * WORDS);
+  }
 
   /** How many ids were added. */
   get size(): number {

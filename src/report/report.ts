@@ -7,6 +7,7 @@ import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { VERSION } from '../version.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
+import { listGrants, listOpenAuthorizations } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
 
 /** A report as SPEC §9 has it on the wire, with its findings. */
@@ -46,8 +47,19 @@ export function buildReport(result: VerificationResult): Report {
       by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
       by_verdict: { ...state.countsByVerdict },
     },
-    grants: [],
-    open_authorizations: [],
+    grants: listGrants(state).map((grant) => ({
+      event_id: grant.eventId,
+      seq: grant.seq,
+      principal_id: grant.principalId,
+      ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+      executions: grant.executions,
+      meters: grant.balances.map((balance) => ({ ...balance })),
+    })),
+    open_authorizations: listOpenAuthorizations(state).map(({ eventId, seq, toolName }) => ({
+      event_id: eventId,
+      seq,
+      tool_name: toolName,
+    })),
     findings: result.findings.map(toFindingJson),
     findings_total: state.findings,
   };

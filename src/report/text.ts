@@ -13,6 +13,8 @@ export const plainPaint: Paint = (_style, text) => text;
 
 const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
+const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
+
 const TRUST_WORDS = {
   policy: 'keys pinned by the trust policy',
   'self-declared': "the ledger's own keys (self-declared, not pinned)",
@@ -22,25 +24,25 @@ const TRUST_WORDS = {
 /** The report as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
 export function renderReport(report: Report, paint: Paint = plainPaint): string {
   const { ledger, trust, counts } = report;
-  const { signatures } = trust;
+  const verdict = paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict));
   const lines = [
-    `${paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict))}  ${ledger.paths.map((path) => printable(path)).join(', ')}`,
+    `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
     row('trust', TRUST_WORDS[trust.mode]),
-    row('records', `${number(ledger.records, 'record')}, ${number(ledger.bytes, 'byte')}`),
-    row('signatures', nonZero(signatures) || 'none'),
-    ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
-    row('root', `${ledger.root} at tree size ${ledger.tree_size}`),
-    row('events', nonZero(counts.by_type) || 'none'),
+    row('signatures', nonZero(trust.signatures) || 'none'),
     row('verdicts', nonZero(counts.by_verdict) || 'none'),
+    row('events', nonZero(counts.by_type) || 'none'),
+    ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
+    row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
+    row('size', count(ledger.bytes, 'byte')),
     ...trust.signers.map((signer) =>
       row(
         'signer',
-        `${signer.keyid} signed ${number(signer.records, 'record')} for ${printable(signer.principals.join(', '))}`,
+        `${signer.keyid} signed ${count(signer.records, 'record')} for ${printable(signer.principals.join(', '))}`,
       ),
     ),
     '',
     paint('bold', 'not checked'),
-    ...report.not_checked.map(({ code, message }) => `  ${paint('yellow', code)}  ${message}`),
+    ...renderNotChecked(report.not_checked, paint),
   ];
   if (report.findings_total > 0) lines.push('', ...renderFindings(report, paint));
   return lines.map((line) => `${line}\n`).join('');
@@ -48,25 +50,67 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
 
 /** One finding: where, its code, what was expected and found; then what to do. */
 export function renderFinding(finding: FindingJson, paint: Paint = plainPaint): string[] {
-  const { at } = finding;
-  const place = `${printable(at.file)}:${at.line} (byte ${at.byte_offset})`;
-  const style = finding.severity === 'error' ? 'red' : 'yellow';
-  const folded = finding.folded === undefined ? '' : ` [and ${number(finding.folded, 'more record')} alike]`;
-  const lines = [
-    `${paint(style, finding.severity)}: ${place} ${paint('bold', finding.code)}: ${finding.message}${folded}`,
-  ];
-  if (finding.severity !== 'info' && isFindingCode(finding.code)) {
-    lines.push(`  ${paint('dim', `hint: ${CODE_PAGES[finding.code].remedy}`)}`);
+  const hint = hintOf(finding);
+  return [renderFindingLine(finding, paint), ...(hint === undefined ? [] : [renderHint(hint, paint)])];
+}
+
+/** What the verdict rests on, in a few words. */
+function summarise({ verdict, ledger, counts, findings_total: findings }: Report): string {
+  const { violation, invalid } = counts.by_verdict;
+  const of = `of ${count(ledger.records, 'record')}`;
+  const are = (n: number): string => `${grouped(n)} ${of} ${n === 1 ? 'is' : 'are'}`;
+  switch (verdict) {
+    case 'ok':
+      return `nothing wrong in ${count(ledger.records, 'record')}`;
+    case 'undecided':
+      return 'there is no record to verify';
+    case 'violation':
+      return `${are(violation)} in violation`;
+    case 'invalid': {
+      const others = violation === 0 ? '' : `, ${grouped(violation)} in violation`;
+      return invalid + violation === 0
+        ? `${count(findings, 'finding')} outside its records`
+        : `${are(invalid)} invalid${others}`;
+    }
   }
+}
+
+function renderNotChecked(list: Report['not_checked'], paint: Paint): string[] {
+  const width = Math.max(...list.map(({ code }) => code.length));
+  return list.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`);
+}
+
+/** Each hint stands once, after the first run of findings that it is for. */
+function renderFindings(report: Report, paint: Paint): string[] {
+  const { findings, findings_total: total } = report;
+  const lines = [paint('bold', `findings (${grouped(total)}, worst first)`)];
+  const given = new Set<string>();
+  for (const [index, finding] of findings.entries()) {
+    lines.push(renderFindingLine(finding, paint));
+    const hint = hintOf(finding);
+    const next = findings[index + 1];
+    if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next) === hint)) continue;
+    given.add(hint);
+    lines.push(renderHint(hint, paint));
+  }
+  const rest = total - findings.length;
+  if (rest > 0) lines.push(`… and ${grouped(rest)} more, which a higher --max-findings lists`);
   return lines;
 }
 
-function renderFindings(report: Report, paint: Paint): string[] {
-  const { findings, findings_total: total } = report;
-  const lines = [paint('bold', `findings (${total}, worst first)`)];
-  for (const finding of findings) lines.push(...renderFinding(finding, paint));
-  if (findings.length < total) lines.push(`  … and ${total - findings.length} more (--max-findings)`);
-  return lines;
+function renderFindingLine(finding: FindingJson, paint: Paint): string {
+  const { at, severity, code } = finding;
+  const place = `${printable(at.file)}:${at.line} (byte ${at.byte_offset})`;
+  const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
+  return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
+}
+
+function renderHint(hint: string, paint: Paint): string {
+  return `  ${paint('dim', `hint: ${hint}`)}`;
+}
+
+function hintOf({ code, severity }: FindingJson): string | undefined {
+  return severity !== 'info' && isFindingCode(code) ? CODE_PAGES[code].remedy : undefined;
 }
 
 function row(name: string, text: string): string {
@@ -74,10 +118,15 @@ function row(name: string, text: string): string {
 }
 
 function nonZero(counts: Readonly<Record<string, number>>): string {
-  const present = Object.entries(counts).filter(([, count]) => count > 0);
-  return present.map(([name, count]) => `${count} ${printable(name)}`).join(', ');
+  const present = Object.entries(counts).filter(([, n]) => n > 0);
+  return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ');
 }
 
-function number(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+function count(n: number, noun: string): string {
+  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
+}
+
+/** With thousands separators, the same in every locale. */
+function grouped(n: number): string {
+  return String(n).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }

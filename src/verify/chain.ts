@@ -53,36 +53,34 @@ export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findin
   }
 }
 
-/** Each event once, and `prev_event_id` names an earlier one. Enters the event into the index. */
-export function checkEventIds(
-  state: VerifyState,
-  line: ExaminedLine,
-  findings: LineFindings,
-  file: string,
-  lineNumber: number,
-): void {
-  const root = line.layout === 'bare' ? '' : '/event';
+/**
+ * Each event once, and `prev_event_id` names an earlier one.
+ *
+ * @returns Whether the event has an id that the ledger does not have yet.
+ */
+export function checkEventIds(state: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
   const previous = line.event?.['prev_event_id'];
   if (previous !== undefined && line.wellFormed) {
     const id = (previous as { b64: string }).b64;
     if (state.events.find(id) === undefined) {
-      findings.add('PREV_EVENT_NOT_FOUND', {
-        pointer: `${root}/prev_event_id`,
-        expected: 'the id of an earlier event',
+      const expected = 'the id of an earlier event';
+      findings.addToEvent({
+        code: 'PREV_EVENT_NOT_FOUND',
+        pointer: '/prev_event_id',
+        expected,
         actual: `sha-256:${id}`,
       });
     }
   }
-  if (line.eventId === undefined) return;
-  const earlier = state.events.find(line.eventId);
-  if (earlier === undefined) {
-    state.events.add(line.eventId, { file, line: lineNumber, seq: line.seq ?? state.records });
-    return;
-  }
-  findings.add('EVENT_DUPLICATE', {
-    pointer: `${root}/event_id`,
+  const earlier = line.eventId === undefined ? undefined : state.events.find(line.eventId);
+  if (earlier === undefined) return line.eventId !== undefined;
+  const eventId = `sha-256:${line.eventId}`;
+  findings.addToEvent({
+    code: 'EVENT_DUPLICATE',
+    pointer: '/event_id',
     expected: 'an id that is not in the ledger yet',
-    actual: `sha-256:${line.eventId}`,
-    related: [{ ...earlier, eventId: `sha-256:${line.eventId}` }],
+    actual: eventId,
+    related: [{ file: earlier.file, line: earlier.line, seq: earlier.seq, eventId }],
   });
+  return false;
 }

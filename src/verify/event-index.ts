@@ -1,6 +1,9 @@
-/** Where each event of the ledger stands, by its id: what links between events are resolved against. */
+/** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
 
 import { IdIndex } from '../ledger/id-index.js';
+
+/** What links need to know of an event's type. `spent` is an allowed action that was executed. */
+export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed';
 
 /** An event's position. `seq` is the record's own, or its ordinal where it has none. */
 export interface EventPosition {
@@ -9,48 +12,106 @@ export interface EventPosition {
   readonly seq: number;
 }
 
-/** Ids of 43 characters of base64url to positions, in typed arrays: about 60 bytes an event. */
+/** What the index knows of one event. */
+export interface IndexedEvent extends EventPosition {
+  readonly ordinal: number;
+  readonly kind: EventKind;
+  /** Of a spent action: the number of its grant, see {@link EventIndex.spend}; -1 for none. */
+  readonly grant: number;
+}
+
+/** The index as plain data. */
+export interface EventIndexData {
+  readonly ids: Uint32Array;
+  readonly lines: Float64Array;
+  readonly seqs: Float64Array;
+  readonly files: Uint32Array;
+  readonly kinds: Uint8Array;
+  readonly grants: Int32Array;
+  readonly names: readonly string[];
+}
+
+const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed'];
+
+/** Ids of 43 characters of base64url to positions, in typed arrays: about 65 bytes an event. */
 export class EventIndex {
-  readonly #ids = new IdIndex();
-  #lines = new Float64Array(1024);
-  #seqs = new Float64Array(1024);
-  #files = new Uint32Array(1024);
-  readonly #names: string[] = [];
+  readonly #ids: IdIndex;
+  #lines: Float64Array;
+  #seqs: Float64Array;
+  #files: Uint32Array;
+  #kinds: Uint8Array;
+  #grants: Int32Array;
+  readonly #names: string[];
+
+  /** An empty index, or one as {@link EventIndex.save} gave it. */
+  constructor(data?: EventIndexData) {
+    this.#ids = new IdIndex(data?.ids);
+    this.#lines = data?.lines ?? new Float64Array(1024);
+    this.#seqs = data?.seqs ?? new Float64Array(1024);
+    this.#files = data?.files ?? new Uint32Array(1024);
+    this.#kinds = data?.kinds ?? new Uint8Array(1024);
+    this.#grants = data?.grants ?? new Int32Array(1024);
+    this.#names = [...(data?.names ?? [])];
+  }
 
   get size(): number {
     return this.#ids.size;
   }
 
-  find(id: string): EventPosition | undefined {
+  find(id: string): IndexedEvent | undefined {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) return undefined;
     return {
+      ordinal,
       file: this.#names[this.#files[ordinal] as number] as string,
       line: this.#lines[ordinal] as number,
       seq: this.#seqs[ordinal] as number,
+      kind: KINDS[this.#kinds[ordinal] as number] as EventKind,
+      grant: this.#grants[ordinal] as number,
     };
   }
 
   /** Adds an event that {@link EventIndex.find} does not find. Files come in order. */
-  add(id: string, position: EventPosition): void {
+  add(id: string, position: EventPosition, kind: EventKind = 'other'): void {
     const ordinal = this.#ids.add(id);
-    if (ordinal === this.#lines.length) this.#grow();
+    if (ordinal === this.#lines.length) this.#resize(ordinal * 2);
     if (this.#names.at(-1) !== position.file) this.#names.push(position.file);
     this.#files[ordinal] = this.#names.length - 1;
     this.#lines[ordinal] = position.line;
     this.#seqs[ordinal] = position.seq;
+    this.#kinds[ordinal] = KINDS.indexOf(kind);
+    this.#grants[ordinal] = -1;
   }
 
-  #grow(): void {
-    const capacity = this.#lines.length * 2;
-    const lines = new Float64Array(capacity);
-    const seqs = new Float64Array(capacity);
-    const files = new Uint32Array(capacity);
-    lines.set(this.#lines);
-    seqs.set(this.#seqs);
-    files.set(this.#files);
-    this.#lines = lines;
-    this.#seqs = seqs;
-    this.#files = files;
+  /** Marks an action as executed, under the grant of this number (-1: none). */
+  spend(ordinal: number, grant: number): void {
+    this.#kinds[ordinal] = KINDS.indexOf('spent');
+    this.#grants[ordinal] = grant;
   }
+
+  save(): EventIndexData {
+    const size = Math.max(this.size, 1);
+    return {
+      ids: this.#ids.save(),
+      lines: this.#lines.slice(0, size),
+      seqs: this.#seqs.slice(0, size),
+      files: this.#files.slice(0, size),
+      kinds: this.#kinds.slice(0, size),
+      grants: this.#grants.slice(0, size),
+      names: [...this.#names],
+    };
+  }
+
+  #resize(capacity: number): void {
+    this.#lines = grown(new Float64Array(capacity), this.#lines);
+    this.#seqs = grown(new Float64Array(capacity), this.#seqs);
+    this.#files = grown(new Uint32Array(capacity), this.#files);
+    this.#kinds = grown(new Uint8Array(capacity), this.#kinds);
+    this.#grants = grown(new Int32Array(capacity), this.#grants);
+  }
+}
+
+function grown<T extends Float64Array | Uint32Array | Uint8Array | Int32Array>(larger: T, array: T): T {
+  larger.set(array);
+  return larger;
 }

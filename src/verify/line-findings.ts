@@ -1,28 +1,26 @@
 /** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
 
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
-import type { Finding, Place, RelatedRecord, Severity } from '../finding/finding.js';
-import type { ExaminedLine, LineIssue } from '../ledger/examine-line.js';
+import type { Finding, Place } from '../finding/finding.js';
+import type { RuleFinding } from '../finding/rule-finding.js';
+import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { VerifyState } from './state.js';
 
-/** What a rule says of the line that it judges. */
-export interface RuleFinding extends LineIssue {
-  readonly related?: readonly RelatedRecord[];
-  /** Overrides the code's own severity; anything less than an error does not touch the verdict. */
-  readonly severity?: Severity;
-  /** Findings with the same cause after the first only add to its count. */
-  readonly cause?: string;
-}
-
-/** No more causes than this are remembered; further ones are listed one by one. */
+/** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
 const MAX_FOLD_ROOTS = 4_096;
+const MAX_CAUSE_LENGTH = 256;
+
+/** The most characters of `expected` and of `actual`: a hostile line must not be repeated whole in each of its findings. */
+const MAX_DETAIL_LENGTH = 1_024;
 
 export class LineFindings {
   /** The findings to list, in the order of the rules. */
   readonly listed: Finding[] = [];
   invalid = false;
   violation = false;
+  /** Whether the event is an attempt that a deny blocked. */
+  denied = false;
   readonly #state: VerifyState;
   readonly #line: RawLine;
   readonly #file: string;
@@ -39,35 +37,51 @@ export class LineFindings {
     this.#examined = examined;
   }
 
+  /** Adds what a rule on the event says, whose pointers are from the event's root. */
+  addToEvent(finding: RuleFinding): void {
+    const { code, pointer, ...detail } = finding;
+    this.add(code, pointer === undefined ? detail : { ...detail, pointer: `${this.eventRoot}${pointer}` });
+  }
+
+  /** The pointer of the event in its line. */
+  get eventRoot(): '' | '/event' {
+    return this.#examined?.layout === 'bare' ? '' : '/event';
+  }
+
   add(code: FindingCode, detail: Omit<RuleFinding, 'code'> = {}): void {
-    const page = CODE_PAGES[code];
-    const severity = detail.severity ?? page.severity;
-    const findingClass = severity === 'error' ? page.class : 'none';
-    if (findingClass === 'invalid') this.invalid = true;
-    if (findingClass === 'violation') this.violation = true;
-    const cause = detail.cause === undefined ? undefined : `${code} ${severity} ${detail.cause}`;
+    const finding = this.make(code, detail);
+    if (finding.class === 'invalid') this.invalid = true;
+    if (finding.class === 'violation') this.violation = true;
+    const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
+    const cause = folds ? `${code} ${finding.severity} ${detail.cause}` : undefined;
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
     if (root !== undefined) {
       root.folded = (root.folded ?? 0) + 1;
       return;
     }
-    const finding: Finding = {
-      code,
-      severity,
-      class: findingClass,
-      at: this.#place(detail),
-      seq: this.#examined?.seq,
-      eventId: this.#examined?.eventId === undefined ? undefined : `sha-256:${this.#examined.eventId}`,
-      ...(detail.expected === undefined ? {} : { expected: detail.expected }),
-      ...(detail.actual === undefined ? {} : { actual: detail.actual }),
-      ...(detail.related === undefined ? {} : { related: detail.related }),
-    };
     if (cause !== undefined && this.#state.foldRoots.size < MAX_FOLD_ROOTS)
       this.#state.foldRoots.set(cause, finding);
     this.listed.push(finding);
   }
 
-  #place(detail: LineIssue | Omit<RuleFinding, 'code'>): Place {
+  /** A finding at this line, not added to it. */
+  make(code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
+    const page = CODE_PAGES[code];
+    const severity = detail.severity ?? page.severity;
+    return {
+      code,
+      severity,
+      class: severity === 'error' ? page.class : 'none',
+      at: this.#place(detail),
+      seq: this.#examined?.seq,
+      eventId: this.#examined?.eventId === undefined ? undefined : `sha-256:${this.#examined.eventId}`,
+      ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
+      ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
+      ...(detail.related === undefined ? {} : { related: detail.related }),
+    };
+  }
+
+  #place(detail: Omit<RuleFinding, 'code'>): Place {
     const offset = detail.offset;
     return {
       file: this.#file,
@@ -77,4 +91,10 @@ export class LineFindings {
       ...(detail.pointer === undefined ? {} : { pointer: detail.pointer }),
     };
   }
+}
+
+/** The beginning of a long text; not cut between the halves of a surrogate pair. */
+function cut(text: string): string {
+  if (text.length <= MAX_DETAIL_LENGTH) return text;
+  return `${text.slice(0, MAX_DETAIL_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

@@ -61,7 +61,7 @@ export async function* readRecords(
         count += 1;
         if (event === undefined || eventId === undefined) options.onUnread?.(place);
         else {
-          const bytes = line.bytes.slice();
+          const bytes = Uint8Array.from(line.bytes);
           yield { ...place, seq, eventId: `sha-256:${eventId}`, event, signatures, bytes, verdict };
         }
       }

@@ -10,7 +10,7 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import { startVerification, type VerifyState } from './state.js';
-import { verifyLine } from './verify-line.js';
+import { finishVerification, verifyLine } from './verify-line.js';
 
 /** How many findings a report lists unless told otherwise (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
@@ -75,6 +75,7 @@ export async function runVerification(
     const torn = splitter.finish();
     if (torn !== undefined) take(verifyLine(state, torn, segment).findings);
   }
+  take(finishVerification(state));
   const findings = RANKS.flatMap((rank) => kept.get(rank) as Finding[]).slice(0, maxFindings);
   return { state, paths: source.paths, findings };
 }

@@ -5,7 +5,8 @@ import type { ExaminedLine, SignatureEntry } from '../ledger/examine-line.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import type { LineFindings, RuleFinding } from './line-findings.js';
+import type { RuleFinding } from '../finding/rule-finding.js';
+import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
 /**
@@ -19,6 +20,15 @@ export function checkSignatures(
   bytes: Uint8Array,
   findings: LineFindings,
 ): void {
+  if (line.layout === 'bare') {
+    // Taking the records off events must not be a way around a policy that demands signatures.
+    if (state.signaturesRequired) {
+      state.signatures.missing += 1;
+      const expected = 'a record with at least one signature';
+      findings.add('SIGNATURE_MISSING', { pointer: '', expected, actual: 'a bare event', cause: 'bare' });
+    }
+    return;
+  }
   if (line.signatures === undefined || line.event === undefined || line.span === undefined) return;
   const required = state.signaturesRequired || line.event['event_type'] === 'key';
   if (line.signatures.length === 0) {

@@ -10,6 +10,7 @@ import type { Verifier } from '../signature/verifier.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { Keyring } from '../trust/keyring.js';
 import { EventIndex } from './event-index.js';
+import { emptyLinks, type Links } from './links.js';
 
 /** How far the keys are to be believed (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
@@ -51,6 +52,7 @@ export interface VerifyState {
   readonly chain: ChainState;
   readonly tree: CompactRange;
   readonly events: EventIndex;
+  readonly links: Links;
   tipEventId: string | undefined;
   checkpoints: number;
   keyEvents: number;
@@ -87,6 +89,7 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
     chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
     tree,
     events: new EventIndex(),
+    links: emptyLinks(),
     tipEventId: undefined,
     checkpoints: 0,
     keyEvents: 0,

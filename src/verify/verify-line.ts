@@ -9,6 +9,7 @@ import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
 import { compareTimestamps } from '../value/timestamp.js';
+import { checkAuthorizations, eventKindOf, resolvePending, settlePending } from './authorizations.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
 import { adoptGenesis } from './genesis.js';
 import { LineFindings } from './line-findings.js';
@@ -30,8 +31,9 @@ export interface LineResult {
   readonly verdict: EventVerdict;
 }
 
-/** Event types counted by name; what comes after so many is counted together under `*`. */
+/** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
 const MAX_COUNTED_TYPES = 1_000;
+const MAX_TYPE_LENGTH = 128;
 
 /**
  * Verifies the next line of the ledger.
@@ -84,12 +86,39 @@ function verifyRecord(
       if (state.records === 0) adoptGenesis(state, examined, findings);
     }
     reportUnknownType(examined, findings);
-    checkEventIds(state, examined, findings, segment.file, line.number);
+    const isNew = checkEventIds(state, examined, findings);
     checkSignatures(state, examined, line.bytes, findings);
+    if (isNew) linkEvent(state, examined, { file: segment.file, line: line.number }, findings);
     countEvent(state, examined);
   }
   takePlace(state, leafHash(line.bytes), examined, findings);
   return examined;
+}
+
+/** Judges what the event links to, enters it into the index, and tells those that waited for it. */
+function linkEvent(
+  state: VerifyState,
+  examined: ExaminedLine,
+  at: { readonly file: string; readonly line: number },
+  findings: LineFindings,
+): void {
+  const id = examined.eventId as string;
+  const place = { ...at, seq: examined.seq ?? state.records, eventId: `sha-256:${id}` };
+  const kind = eventKindOf(examined);
+  if (checkAuthorizations(state, examined, place, findings)) findings.denied = true;
+  state.events.add(id, place, kind);
+  findings.listed.push(...resolvePending(state, id, kind, place));
+}
+
+/**
+ * Ends a verification: executions whose authorization never came are only known now.
+ *
+ * @returns Their findings, in the order of the executions.
+ */
+export function finishVerification(state: VerifyState): readonly Finding[] {
+  const findings = settlePending(state);
+  state.findings += findings.length;
+  return findings;
 }
 
 /** The line's place in chain and tree is taken whether it could be read or not. */
@@ -108,9 +137,8 @@ function takePlace(
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
   if (findings.invalid) return 'invalid';
   if (findings.violation) return 'violation';
-  return examined?.event?.['decision'] === 'deny' && examined.event['event_type'] === 'authorization'
-    ? 'denied'
-    : 'ok';
+  const isDeny = examined?.event?.['event_type'] === 'authorization' && examined.event['decision'] === 'deny';
+  return isDeny || findings.denied ? 'denied' : 'ok';
 }
 
 function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void {
@@ -129,7 +157,8 @@ function countEvent(state: VerifyState, examined: ExaminedLine): void {
   if (examined.eventId !== undefined) state.tipEventId = examined.eventId;
   const type = examined.event?.['event_type'];
   if (typeof type !== 'string') return;
-  const counted = state.countsByType.has(type) || state.countsByType.size < MAX_COUNTED_TYPES ? type : '*';
+  const hasRoom = state.countsByType.size < MAX_COUNTED_TYPES && type.length <= MAX_TYPE_LENGTH;
+  const counted = state.countsByType.has(type) || hasRoom ? type : '*';
   state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
   if (type === 'checkpoint') state.checkpoints += 1;
   if (type === 'key') state.keyEvents += 1;

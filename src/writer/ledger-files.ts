@@ -15,6 +15,7 @@ export interface OpenFilesOptions {
   /** Whether a ledger that is not there is made. A path that ends in `/` becomes a folder. */
   readonly create: boolean;
   readonly lockTimeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The files of an open ledger, locked for this process. */
@@ -25,8 +26,10 @@ export interface LedgerFiles {
   readonly isNew: boolean;
   /** The file or folder that is locked; the same as the only file where there is one. */
   readonly locked: OpenFile;
-  /** In order; only the last is appended to. Empty for a new folder. */
-  readonly segments: OpenFile[];
+  /** The paths of the segments before the last, in order: they are only read. */
+  readonly earlier: readonly string[];
+  /** The file that is appended to; undefined in a folder that has no segments yet. */
+  last: OpenFile | undefined;
 }
 
 const MAX_ATTEMPTS = 10;
@@ -34,6 +37,11 @@ const MAX_ATTEMPTS = 10;
 /** The name of the segment that begins with record `seq`. */
 export function segmentName(seq: number): string {
   return `${String(seq).padStart(20, '0')}.jsonl`;
+}
+
+/** The path of a file in `folder`, which may end in `/`. */
+export function joinPath(folder: string, name: string): string {
+  return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`;
 }
 
 /**
@@ -45,14 +53,24 @@ export async function openLedgerFiles(path: string, options: OpenFilesOptions): 
   for (let attempt = 1; ; attempt += 1) {
     const files = await openOnce(path, options);
     // The path may have been given another file between opening and locking: that one is the ledger now.
-    if (attempt === MAX_ATTEMPTS || (await files.locked.isInPlace())) return files;
+    try {
+      if (await files.locked.isInPlace()) return files;
+    } catch (error) {
+      await closeLedgerFiles(files).catch(() => undefined);
+      throw error;
+    }
     await closeLedgerFiles(files);
+    if (attempt === MAX_ATTEMPTS) {
+      throw new NorthrootError('FILE_CHANGED', `${printable(path)} is replaced again and again`, {
+        hint: 'find out what moves the ledger while it is written',
+      });
+    }
   }
 }
 
 /** Closes every file; the lock goes with them. */
 export async function closeLedgerFiles(files: LedgerFiles): Promise<void> {
-  const open = new Set([...files.segments, files.locked]);
+  const open = new Set(files.last === undefined ? [files.locked] : [files.last, files.locked]);
   const results = await Promise.allSettled([...open].map((file) => file.close()));
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
@@ -72,16 +90,23 @@ async function openOnce(path: string, options: OpenFilesOptions): Promise<Ledger
   const mode = isFolder ? 'read' : kind === 'missing' ? 'create' : 'append';
   const locked = await fileSystem.open(path, mode);
   try {
-    await lockFile(locked, options.lockTimeoutMs);
-    const segments = isFolder ? await openSegments(fileSystem, path, options.create) : [locked];
-    return { path, isFolder, isNew: kind === 'missing', locked, segments };
+    await lockFile(locked, options.lockTimeoutMs, options.signal);
+    const common = { path, isFolder, isNew: kind === 'missing', locked };
+    if (!isFolder) return { ...common, earlier: [], last: locked };
+    const earlier = await listSegments(fileSystem, path, options.create);
+    const name = earlier.pop();
+    return {
+      ...common,
+      earlier,
+      last: name === undefined ? undefined : await fileSystem.open(name, 'append'),
+    };
   } catch (error) {
-    await locked.close();
+    await locked.close().catch(() => undefined);
     throw error;
   }
 }
 
-async function openSegments(fileSystem: FileSystem, folder: string, create: boolean): Promise<OpenFile[]> {
+async function listSegments(fileSystem: FileSystem, folder: string, create: boolean): Promise<string[]> {
   const all = await fileSystem.list(folder);
   const names = all.filter((name) => SEGMENT_NAME.test(name));
   if (names.length === 0 && (all.length > 0 || !create)) {
@@ -89,10 +114,5 @@ async function openSegments(fileSystem: FileSystem, folder: string, create: bool
       hint: 'a new ledger needs a folder that is empty or not there yet',
     });
   }
-  const segments: OpenFile[] = [];
-  const base = folder.endsWith('/') ? folder : `${folder}/`;
-  for (const [index, name] of names.entries()) {
-    segments.push(await fileSystem.open(`${base}${name}`, index === names.length - 1 ? 'append' : 'read'));
-  }
-  return segments;
+  return names.map((name) => joinPath(folder, name));
 }

@@ -17,15 +17,22 @@ import { canonicalText } from '../json/canonicalize.js';
 import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { formatRecord } from '../ledger/record.js';
+import { checkRecord } from '../schema/check.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
 import type { EventIndex } from '../verify/event-index.js';
 import { makeGenesis, type GenesisOptions } from './genesis.js';
-import { closeLedgerFiles, openLedgerFiles, segmentName, type LedgerFiles } from './ledger-files.js';
+import {
+  closeLedgerFiles,
+  joinPath,
+  openLedgerFiles,
+  segmentName,
+  type LedgerFiles,
+} from './ledger-files.js';
 import { SignatureGuard } from './signature-guard.js';
 import { surveyLedger, type Survey } from './survey.js';
-import { notALedger, settleTornTail, type SavedTail } from './torn-tail.js';
+import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 
 /** Something that the user should hear of, though it is no failure. */
 export type Notice =
@@ -41,6 +48,13 @@ export interface LedgerOptions {
   readonly create?: GenesisOptions;
   /** How long to wait for another writer, in milliseconds. Default 10,000. */
   readonly lockTimeoutMs?: number;
+  /** Aborting ends the wait for another writer with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /**
+   * Whether nothing is appended after an event that was refused: those that were given after it are refused too, as
+   * `NOT_REACHED`. For streams, whose sender mends the event and goes on from it.
+   */
+  readonly stopsAtRefusal?: boolean;
   /** For `occurred_at` where a draft has none: the present as a timestamp of SPEC §2. */
   readonly now?: () => string;
   /** For `principal_id` where a draft has none. */
@@ -72,7 +86,9 @@ export interface Appended {
 }
 
 interface Pending {
-  readonly event: AnyEvent;
+  /** The event's id, and that of the one before it where it names one: base64url. */
+  readonly id: string;
+  readonly previousId: string | undefined;
   readonly eventText: string;
   readonly meta: Entry['meta'];
   readonly signatures: readonly SignatureEntry[];
@@ -100,7 +116,11 @@ export class Ledger {
   #queue: Pending[] = [];
   #commits: Promise<void> | undefined;
   #failure: NorthrootError | undefined;
-  #closed = false;
+  /** Set when an event was refused and none may be given after it. */
+  #stopped: NorthrootError | undefined;
+  /** Set when that event stood in the queue: those behind it in the queue were given after it. */
+  #cut: NorthrootError | undefined;
+  #closing: Promise<void> | undefined;
 
   private constructor(files: LedgerFiles, options: LedgerOptions, survey: Survey) {
     this.path = files.path;
@@ -126,13 +146,18 @@ export class Ledger {
     const create = options.create !== undefined;
     // Made before anything is touched: a bad option leaves no empty file behind.
     const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
-    const files = await openLedgerFiles(path, { fileSystem, create, lockTimeoutMs });
+    const files = await openLedgerFiles(path, {
+      fileSystem,
+      create,
+      lockTimeoutMs,
+      signal: options.signal,
+    });
     try {
-      const survey = await surveyLedger(files.segments);
+      const survey = await surveyLedger(fileSystem, files);
       const ledger = new Ledger(files, options, survey);
       const saved = await settleTornTail(fileSystem, files, survey);
       if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });
-      if (survey.lines > 0) ledger.#continue(survey);
+      if (survey.lines > 0) await ledger.#continue(survey);
       else await ledger.#begin(genesis);
       return ledger;
     } catch (error) {
@@ -168,22 +193,25 @@ export class Ledger {
   append(entry: Entry): Promise<Appended> {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
-      const { meta, signatures: given = [] } = entry;
-      const event = this.#completeEvent(entry.event);
-      if (event.event_type === 'genesis') {
-        throw new NorthrootError(
-          'GENESIS_MISPLACED',
-          'only the first record of a ledger may be a genesis event',
-          {
-            exitStatus: 1,
-          },
-        );
+      try {
+        this.#queue.push({ ...this.#prepare(entry), resolve, reject });
+      } catch (error) {
+        this.#stopAfterRefusal();
+        throw error;
       }
-      const eventText = canonicalText(event);
-      const signatures = this.#sign(event, eventText, given);
-      this.#queue.push({ event, eventText, meta, signatures, resolve, reject });
       this.#commits ??= this.#commitAll();
     });
+  }
+
+  #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
+    const event = this.#completeEvent(entry.event);
+    const eventText = canonicalText(event);
+    const { meta, given } = this.#readCompanions(entry, event);
+    const id = event.event_id.b64;
+    const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
+    // What the ledger has already is not written again, so nothing is asked of it.
+    const signatures = this.#events.find(id) === undefined ? this.#admit(event, eventText, given) : [];
+    return { id, previousId, eventText, meta, signatures };
   }
 
   /**
@@ -191,9 +219,12 @@ export class Ledger {
    *
    * @throws NorthrootError when closing fails. Failed appends are told to their callers, not here.
    */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  close(): Promise<void> {
+    this.#closing ??= this.#giveUp();
+    return this.#closing;
+  }
+
+  async #giveUp(): Promise<void> {
     await this.#commits;
     await closeLedgerFiles(this.#files);
   }
@@ -209,6 +240,31 @@ export class Ledger {
       occurredAt: nowOf(this.#options),
       ...(principalId === undefined ? {} : { principalId }),
     });
+  }
+
+  /** The meta and the signatures that an entry brings, as they are now: what its owner does with them later is no matter. */
+  #readCompanions(
+    { meta, signatures = [] }: Entry,
+    event: AnyEvent,
+  ): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
+    const prev = { alg: 'sha-256', b64: this.#prev };
+    const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
+    if (issue !== undefined) throw new EventError([issue]);
+    return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
+  }
+
+  /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
+  #admit(event: AnyEvent, eventText: string, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
+    if (event.event_type === 'genesis') {
+      throw new NorthrootError(
+        'GENESIS_MISPLACED',
+        'only the first record of a ledger may be a genesis event',
+        { exitStatus: 1 },
+      );
+    }
+    const signatures = this.#sign(event, eventText, given);
+    if (event.event_type === 'checkpoint') this.#opened(this.#guard).advanceClock(event.occurred_at);
+    return signatures;
   }
 
   #sign(event: AnyEvent, eventText: string, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
@@ -231,6 +287,10 @@ export class Ledger {
 
   /** Chains, writes and syncs a group; gives what does not fit back to the queue. */
   async #commit(group: Pending[]): Promise<void> {
+    if (this.#failure !== undefined) {
+      for (const pending of group) pending.reject(this.#failure);
+      return;
+    }
     const lines: Buffer[] = [];
     const outcomes: (() => void)[] = [];
     let bytes = 0;
@@ -241,17 +301,25 @@ export class Ledger {
         this.#queue.unshift(...group.splice(index));
         break;
       }
-      const id = pending.event.event_id.b64;
+      const cut = this.#cut;
+      if (cut !== undefined) {
+        outcomes.push(() => pending.reject(cut));
+        continue;
+      }
+      const { id } = pending;
       const existing = this.#events.find(id);
       if (existing !== undefined) {
         const { seq: position } = existing;
         outcomes.push(() => pending.resolve({ seq: position, eventId: `sha-256:${id}`, status: 'exists' }));
         continue;
       }
-      const line = formatRecord({ ...pending, prev, seq });
-      const problem = this.#failure ?? this.#findProblem(pending.event, line);
-      if (problem !== undefined) {
-        outcomes.push(() => pending.reject(problem));
+      let line: Buffer;
+      try {
+        line = this.#makeLine(pending, prev, seq);
+      } catch (error) {
+        this.#stopAfterRefusal();
+        this.#cut = this.#stopped;
+        outcomes.push(() => pending.reject(error));
         continue;
       }
       const position = seq;
@@ -274,31 +342,31 @@ export class Ledger {
     for (const outcome of outcomes) outcome();
   }
 
-  /** What only shows once the record stands in its place. */
-  #findProblem(event: AnyEvent, line: Buffer): NorthrootError | undefined {
+  /** The line of a record in its place, when it may stand there. */
+  #makeLine(pending: Omit<Pending, 'id' | 'resolve' | 'reject'>, prev: string, seq: number): Buffer {
+    const { previousId, ...parts } = pending;
+    if (previousId !== undefined && this.#events.find(previousId) === undefined) {
+      const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
+      throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
+        exitStatus: 1,
+        hint: 'append the event that it names first',
+      });
+    }
+    const line = formatRecord({ ...parts, prev, seq });
     if (line.length - 1 > MAX_LINE_BYTES) {
       const message = `the record has ${line.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
-      return new NorthrootError('LINE_TOO_LONG', message, {
+      throw new NorthrootError('LINE_TOO_LONG', message, {
         exitStatus: 1,
         hint: 'refer to large content by its digest',
       });
     }
-    const previous = event['prev_event_id'] as { b64: string } | undefined;
-    if (previous !== undefined && this.#events.find(previous.b64) === undefined) {
-      return new NorthrootError(
-        'PREV_EVENT_NOT_FOUND',
-        `prev_event_id sha-256:${previous.b64} is not in the ledger`,
-        {
-          exitStatus: 1,
-          hint: 'append the event that it names first',
-        },
-      );
-    }
     const [issue] = examineLine(line.subarray(0, -1), 'records').issues;
-    if (issue === undefined) return undefined;
+    if (issue === undefined) return line;
     const { code, pointer = '', expected = '', actual = '' } = issue;
-    if (code !== 'SCHEMA') throw new Error(`a record that was just made has ${code}`);
-    return new EventError([{ code, pointer, expected, actual }]);
+    if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
+    throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {
+      exitStatus: 1,
+    });
   }
 
   /** One write, one sync; on failure the file is cut back to what it was, as far as that can be done. */
@@ -317,24 +385,28 @@ export class Ledger {
   }
 
   async #currentFile(): Promise<OpenFile> {
-    const { segments, isFolder, path } = this.#files;
-    const last = segments.at(-1);
+    const files = this.#files;
+    const { last } = files;
     const { segmentBytes = DEFAULT_SEGMENT_BYTES } = this.#options;
-    if (last !== undefined && (!isFolder || (await last.size()) < segmentBytes)) return last;
-    const base = path.endsWith('/') ? path : `${path}/`;
-    const next = await this.#fileSystem.open(`${base}${segmentName(this.#nextSeq)}`, 'new');
+    if (last !== undefined) {
+      if (!files.isFolder) return last;
+      const size = await last.size();
+      // Whoever made an empty segment may not have lived to see its name on disk.
+      if (size === 0) await this.#fileSystem.syncFolderOf(last.path);
+      if (size < segmentBytes) return last;
+      files.last = undefined;
+      await last.close();
+    }
+    const next = await this.#fileSystem.open(joinPath(files.path, segmentName(this.#nextSeq)), 'new');
+    files.last = next;
     await this.#fileSystem.syncFolderOf(next.path);
-    segments.push(next);
     return next;
   }
 
   /** Takes up an existing ledger at its last record. */
-  #continue(survey: Survey): void {
-    const first = examineLine(survey.firstLine as Uint8Array, 'records');
-    if (first.event?.['event_type'] !== 'genesis' || !first.wellFormed) {
-      throw notALedger(this.path, 'its first record is no genesis');
-    }
-    const lastLine = survey.lastLine as Uint8Array;
+  async #continue(survey: Survey): Promise<void> {
+    const genesis = readGenesis(this.path, survey.firstLine as Uint8Array);
+    const { lastLine } = survey;
     const last = lastLine.length === 0 ? undefined : examineLine(lastLine, 'records');
     if (last?.seq === undefined || last.issues.length > 0) {
       throw new NorthrootError(
@@ -351,7 +423,11 @@ export class Ledger {
     }
     this.#nextSeq = last.seq + 1;
     this.#prev = hashToBase64url(leafHash(lastLine));
-    this.#adopt(first.event as unknown as GenesisEvent);
+    this.#adopt(genesis);
+    if (survey.clock !== undefined) this.#opened(this.#guard).advanceClock(survey.clock);
+    // From here on we answer for what is there; a writer that was killed may have left it in memory only.
+    await this.#files.last?.datasync();
+    if (survey.lines === 1) await this.#fileSystem.syncFolderOf(this.path);
   }
 
   /** Writes the genesis record of a new ledger. */
@@ -364,11 +440,10 @@ export class Ledger {
     this.#adopt(genesis);
     const eventText = canonicalText(genesis);
     const signatures = this.#sign(genesis as unknown as AnyEvent, eventText, []);
-    const line = formatRecord({ eventText, prev: this.#prev, seq: 0, signatures });
-    const problem = this.#findProblem(genesis as unknown as AnyEvent, line);
-    if (problem !== undefined) throw problem;
+    const parts = { previousId: undefined, eventText, meta: undefined, signatures };
+    const line = this.#makeLine(parts, this.#prev, 0);
     await this.#write(line);
-    if (!this.#files.isFolder) await this.#fileSystem.syncFolderOf(this.path);
+    await this.#fileSystem.syncFolderOf(this.path);
     this.#events.add(genesis.event_id.b64, { file: this.path, line: 1, seq: 0 });
     this.#nextSeq = 1;
     this.#prev = hashToBase64url(leafHash(line.subarray(0, -1)));
@@ -388,9 +463,18 @@ export class Ledger {
     });
   }
 
+  #stopAfterRefusal(): void {
+    if (this.#options.stopsAtRefusal !== true) return;
+    this.#stopped ??= new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
+      exitStatus: 1,
+      hint: 'mend the event that was refused, then append from it on',
+    });
+  }
+
   #assertUsable(): void {
-    if (this.#closed) throw new TypeError('the ledger is closed');
+    if (this.#closing !== undefined) throw new TypeError('the ledger is closed');
     if (this.#failure !== undefined) throw this.#failure;
+    if (this.#stopped !== undefined) throw this.#stopped;
   }
 
   #opened<T>(value: T | undefined): T {

@@ -26,7 +26,7 @@ export async function repairLedger(
   const { fileSystem = nodeFileSystem, lockTimeoutMs = 10_000 } = options;
   const files = await openLedgerFiles(path, { fileSystem, create: false, lockTimeoutMs });
   try {
-    const survey = await surveyLedger(files.segments);
+    const survey = await surveyLedger(fileSystem, files);
     return { saved: await settleTornTail(fileSystem, files, survey), lines: survey.lines };
   } finally {
     await closeLedgerFiles(files);

@@ -17,7 +17,7 @@ import { compareTimestamps } from '../value/timestamp.js';
 export class SignatureGuard {
   readonly #keyring = new Keyring(nodeVerifier);
   readonly #required: boolean;
-  readonly #clock: string;
+  #clock: string;
 
   /** @throws NorthrootError `KEY_MALFORMED` when a key entry of genesis contradicts itself. */
   constructor(genesis: GenesisEvent) {
@@ -67,6 +67,11 @@ export class SignatureGuard {
       );
     }
     if (doubt !== undefined) throw doubt;
+  }
+
+  /** Moves the clock by which keys are judged on to that of a checkpoint; it never goes back. */
+  advanceClock(occurredAt: string): void {
+    if (compareTimestamps(occurredAt, this.#clock) > 0) this.#clock = occurredAt;
   }
 
   #assertRight(entry: SignatureEntry, eventBytes: Uint8Array): void {

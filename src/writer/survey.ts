@@ -3,21 +3,28 @@
  * its last line, and whether a crash left a torn tail. It is not a verification.
  */
 
-import type { OpenFile } from '../fs/file-system.js';
+import { asBuffer } from '../bytes/encoding.js';
+import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import { findMember } from '../ledger/event-bytes.js';
-import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
+import { examineLine } from '../ledger/examine-line.js';
+import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
+import { compareTimestamps } from '../value/timestamp.js';
 import { EventIndex } from '../verify/event-index.js';
+import type { LedgerFiles } from './ledger-files.js';
 
 /** What {@link surveyLedger} found. */
 export interface Survey {
   readonly events: EventIndex;
   readonly firstLine: Uint8Array | undefined;
-  readonly lastLine: Uint8Array | undefined;
+  /** Empty when the last line is too long to be a record. */
+  readonly lastLine: Uint8Array;
   /** Whole lines, in all files. */
   readonly lines: number;
   /** Lines that could not be read as records; the ledger is damaged where they are. */
   readonly unreadable: number;
+  /** The latest `occurred_at` of a checkpoint: the clock by which keys are judged, where it is later than genesis. */
+  readonly clock: string | undefined;
   /** The tail of the last file, where it does not end in `\n`: the offset where it begins, and its first bytes. */
   readonly torn: { readonly offset: number; readonly start: Uint8Array } | undefined;
 }
@@ -28,27 +35,34 @@ const ID_START = '{"alg":"sha-256","b64":"'.length;
 const ID_LENGTH = 43;
 
 /** Reads the files of a ledger, in order, once. */
-export async function surveyLedger(files: readonly OpenFile[]): Promise<Survey> {
+export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): Promise<Survey> {
   const events = new EventIndex();
   const marks = new MemberMarks();
+  const lastLine = Buffer.alloc(MAX_LINE_BYTES);
   let firstLine: Uint8Array | undefined;
-  let lastLine = new Uint8Array(0);
+  let lastLength = 0;
   let lines = 0;
   let unreadable = 0;
+  let clock: string | undefined;
   let torn: Survey['torn'];
 
   const take = (line: RawLine, file: string): void => {
     const { bytes } = line;
-    firstLine ??= bytes.slice();
-    lastLine = bytes.slice();
-    const id = line.length === bytes.length ? readEventId(bytes, marks) : undefined;
+    const isWhole = line.length === bytes.length;
+    firstLine ??= Uint8Array.from(bytes);
+    lastLength = isWhole ? bytes.length : 0;
+    lastLine.set(bytes);
+    const id = isWhole ? readEventId(bytes, marks) : undefined;
     if (id === undefined) unreadable += 1;
-    else if (events.find(id) === undefined) events.add(id, { file, line: line.number, seq: lines });
+    else {
+      if (events.find(id) === undefined) events.add(id, { file, line: line.number, seq: lines });
+      if (isCheckpoint(bytes, marks)) clock = later(clock, occurredAt(bytes));
+    }
     lines += 1;
   };
 
   const buffer = Buffer.alloc(CHUNK_BYTES);
-  for (const file of files) {
+  const read = async (file: OpenFile): Promise<void> => {
     const splitter = new LineSplitter();
     for (let position = 0; ;) {
       const count = await file.read(buffer, position);
@@ -56,10 +70,22 @@ export async function surveyLedger(files: readonly OpenFile[]): Promise<Survey> 
       for (const line of splitter.push(buffer.subarray(0, count))) take(line, file.path);
       position += count;
     }
+    // Only the last file can be torn by a crash: what came after was begun when all before it was on disk.
+    if (torn !== undefined) unreadable += 1;
     const rest = splitter.finish();
-    torn = rest && { offset: rest.offset, start: rest.bytes.slice(0, 64) };
+    torn = rest && { offset: rest.offset, start: Uint8Array.from(rest.bytes.subarray(0, 64)) };
+  };
+
+  for (const path of files.earlier) {
+    const file = await fileSystem.open(path, 'read');
+    try {
+      await read(file);
+    } finally {
+      await file.close();
+    }
   }
-  return { events, firstLine, lastLine: lines === 0 ? undefined : lastLine, lines, unreadable, torn };
+  if (files.last !== undefined) await read(files.last);
+  return { events, firstLine, lastLine: lastLine.subarray(0, lastLength), lines, unreadable, clock, torn };
 }
 
 /** The id of a record's event, as its line has it; undefined when the line is no canonical record. */
@@ -67,9 +93,23 @@ function readEventId(line: Uint8Array, marks: MemberMarks): string | undefined {
   if (line.length === 0 || scanCanonical(line, 0, line.length, marks) !== -1) return undefined;
   const id = findMember(line, marks, 'event') && findMember(line, marks, 'event_id', 2);
   if (id === undefined || id.end - id.start !== ID_START + ID_LENGTH + 2) return undefined;
-  return Buffer.from(line.buffer, line.byteOffset, line.length).toString(
-    'latin1',
-    id.start + ID_START,
-    id.end - 2,
-  );
+  return asBuffer(line).toString('latin1', id.start + ID_START, id.end - 2);
+}
+
+const CHECKPOINT = Buffer.from('"checkpoint"');
+
+/** Whether the line whose members are in `marks` holds a checkpoint. */
+function isCheckpoint(line: Uint8Array, marks: MemberMarks): boolean {
+  const type = findMember(line, marks, 'event_type', 2);
+  return type !== undefined && CHECKPOINT.equals(line.subarray(type.start, type.end));
+}
+
+function occurredAt(line: Uint8Array): string | undefined {
+  const { event, wellFormed } = examineLine(line, 'records');
+  return wellFormed ? (event?.['occurred_at'] as string) : undefined;
+}
+
+function later(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return compareTimestamps(a, b) >= 0 ? a : b;
 }

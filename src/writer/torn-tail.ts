@@ -5,7 +5,10 @@
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { writeNewFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
+import type { FileSystem, OpenFile } from '../fs/file-system.js';
+import { CANONICAL_PROFILE_ID } from '../json/profile.js';
+import { examineLine } from '../ledger/examine-line.js';
+import type { GenesisEvent } from '../schema/generated/types.js';
 import type { LedgerFiles } from './ledger-files.js';
 import type { Survey } from './survey.js';
 
@@ -23,12 +26,12 @@ export interface SavedTail {
 const MAX_ATTEMPTS = 100;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** What every record begins with: `event` is the first member in canonical order. */
-const RECORD_START = '{"event":{';
+/** What every genesis record begins with: `event` is first in canonical order, and so is `canonical_profile_id` in it. */
+const GENESIS_START = `{"event":{"canonical_profile_id":"${CANONICAL_PROFILE_ID}",`;
 
 /**
  * Saves the torn tail of a ledger, if it has one, as `FILE.torn-OFFSET` and cuts it off. Nothing is cut when it cannot be
- * saved, or when the file does not begin as a ledger does.
+ * saved. What does not begin as a ledger does is refused, torn or not.
  *
  * @throws NorthrootError `NOT_A_LEDGER`, or as the file system does.
  */
@@ -37,16 +40,33 @@ export async function settleTornTail(
   files: LedgerFiles,
   survey: Survey,
 ): Promise<SavedTail | undefined> {
-  const { torn } = survey;
-  const file = files.segments.at(-1);
-  if (torn === undefined || file === undefined) return undefined;
-  const start = Buffer.from(survey.firstLine ?? torn.start).toString('latin1', 0, RECORD_START.length);
-  if (!RECORD_START.startsWith(start)) throw notALedger(files.path, 'it does not begin with a record');
-  return saveTornTail(fileSystem, file, torn.offset);
+  const { firstLine, torn } = survey;
+  const { last } = files;
+  if (firstLine !== undefined) readGenesis(files.path, firstLine);
+  if (torn === undefined || last === undefined) return undefined;
+  if (firstLine === undefined && !isStartOfGenesis(torn.start)) {
+    throw notALedger(files.path, 'it does not begin with a genesis');
+  }
+  return saveTornTail(fileSystem, last, torn.offset);
 }
 
-/** The error for a file that is something else. */
-export function notALedger(path: string, why: string): NorthrootError {
+/**
+ * The genesis event in a ledger's first line.
+ *
+ * @throws NorthrootError `NOT_A_LEDGER` for any other line.
+ */
+export function readGenesis(path: string, firstLine: Uint8Array): GenesisEvent {
+  const { event, wellFormed } = examineLine(firstLine, 'records');
+  if (wellFormed && event?.['event_type'] === 'genesis') return event as unknown as GenesisEvent;
+  throw notALedger(path, 'its first record is no genesis');
+}
+
+function isStartOfGenesis(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes).toString('latin1', 0, GENESIS_START.length);
+  return GENESIS_START.startsWith(text);
+}
+
+function notALedger(path: string, why: string): NorthrootError {
   return new NorthrootError('NOT_A_LEDGER', `${printable(path)} is not a ledger: ${why}`, {
     hint: 'check the path; nothing was changed',
   });
@@ -54,28 +74,53 @@ export function notALedger(path: string, why: string): NorthrootError {
 
 async function saveTornTail(fileSystem: FileSystem, file: OpenFile, offset: number): Promise<SavedTail> {
   const length = (await file.size()) - offset;
-  const tail = new Uint8Array(length);
-  for (let done = 0; done < length;) {
-    const count = await file.read(tail.subarray(done, Math.min(length, done + CHUNK_BYTES)), offset + done);
-    if (count === 0) throw new NorthrootError('FILE_CHANGED', `${file.path} shrank while its tail was saved`);
-    done += count;
-  }
-  const savedTo = await saveBeside(fileSystem, `${file.path}.torn-${offset}`, tail);
+  const savedTo = await saveBeside(fileSystem, file, offset, length);
   await file.truncate(offset);
   await file.datasync();
   return { path: file.path, savedTo, offset, length };
 }
 
 /** Another tail may have been torn off at the same place before: nothing is overwritten. */
-async function saveBeside(fileSystem: FileSystem, path: string, bytes: Uint8Array): Promise<string> {
+async function saveBeside(
+  fileSystem: FileSystem,
+  file: OpenFile,
+  offset: number,
+  length: number,
+): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
-    const name = attempt === 1 ? path : `${path}-${attempt}`;
+    const name = `${file.path}.torn-${offset}${attempt === 1 ? '' : `-${attempt}`}`;
+    let copy: OpenFile;
     try {
-      await writeNewFile(name, bytes, 0o600, fileSystem);
-      return name;
+      copy = await fileSystem.open(name, 'new', 0o600);
     } catch (error) {
-      if (!(error instanceof NorthrootError && error.code === 'FILE_EXISTS') || attempt === MAX_ATTEMPTS)
-        throw error;
+      const isTaken = error instanceof NorthrootError && error.code === 'FILE_EXISTS';
+      if (isTaken && attempt < MAX_ATTEMPTS) continue;
+      throw error;
     }
+    try {
+      await copyTail(file, copy, offset, length);
+    } catch (error) {
+      // Half a copy of what is still in the ledger would only mislead.
+      await fileSystem.remove(name).catch(() => undefined);
+      throw error;
+    }
+    await fileSystem.syncFolderOf(name);
+    return name;
+  }
+}
+
+async function copyTail(from: OpenFile, to: OpenFile, offset: number, length: number): Promise<void> {
+  try {
+    const buffer = new Uint8Array(Math.min(length, CHUNK_BYTES));
+    for (let done = 0; done < length;) {
+      const count = await from.read(buffer.subarray(0, length - done), offset + done);
+      if (count === 0)
+        throw new NorthrootError('FILE_CHANGED', `${printable(from.path)} shrank while its tail was saved`);
+      for (let put = 0; put < count;) put += await to.write(buffer.subarray(put, count));
+      done += count;
+    }
+    await to.datasync();
+  } finally {
+    await to.close();
   }
 }

@@ -6,15 +6,20 @@
 import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
+import { EventError } from '../../event/validate.js';
+import { nodeFileSystem } from '../../fs/file-system.js';
 import { ingestJson } from '../../json/ingest.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-splitter.js';
-import { Ledger, type Appended, type Entry } from '../../writer/ledger.js';
+import { isKnownEventType } from '../../schema/check.js';
+import type { Signer } from '../../signature/signer.js';
+import { Ledger, type Entry } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
+import { ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
-import { byteSize, seconds } from '../options.js';
-import type { Terminal } from '../terminal.js';
-import { findSigner, isMissing, makeLedgerKey } from './ledger-key.js';
+import { jsonText } from '../json-text.js';
+import { byteSize, principalId, seconds } from '../options.js';
+import { asUsageError, findNamedSigner, findOwnSigner, isMissing, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -41,10 +46,10 @@ export function addAppend(
     .argument('[files...]', 'files of events; - or none for standard input')
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
-    .option('--principal <id>', 'principal_id of drafts that have none')
-    .option('--origin <name>', "a new ledger's unique name")
+    .option('--principal <id>', 'who acted, for drafts that do not say it', principalId)
+    .option('--origin <name>', "the ledger's unique name: a new one gets it, another must have it")
     .option('--quantities', 'turn JSON numbers in amounts into exact quantities, from their text')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10_000)
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(
       '--segment-bytes <size>',
       'in a folder, begin a new segment at this size (default: 64MiB)',
@@ -59,119 +64,155 @@ export function addAppend(
 const MAX_WAITING = 2_000;
 
 async function append(
-  { terminal, signal }: Context,
+  context: Context,
   path: string,
   inputs: readonly string[],
   options: AppendOptions,
 ): Promise<ExitStatus> {
-  const ledger = await openLedger(terminal, path, options);
+  const { terminal } = context;
+  await assertReadable(inputs);
+  const ledger = await openLedger(context, path, options);
   const waiting: Promise<void>[] = [];
-  let status: ExitStatus = 0;
+  let refusal: { readonly error: unknown; readonly order: number; readonly place: string } | undefined;
+  let order = 0;
   let written = Promise.resolve();
 
-  const fail = (error: unknown, place: string): void => {
-    if (status === 0) status = failAt(terminal, error, place);
-  };
   /** Results come out in the order of the events, each when it is on disk. */
-  const report = async (
-    result: Promise<Appended>,
-    place: string,
-    lossy: readonly string[],
-  ): Promise<void> => {
+  const report = async (line: InputLine, order: number): Promise<void> => {
     try {
-      const { seq, eventId, status: outcome } = await result;
+      const { entry, lossy } = readEntry(line, options.quantities === true);
+      const { seq, eventId, status } = await ledger.append(entry).catch((error: unknown) => {
+        throw withHint(error, entry);
+      });
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
-      const line = `${JSON.stringify({ seq, event_id: eventId, status: outcome, ...hygiene })}\n`;
-      written = written.then(() => terminal.write(line));
+      const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene })}\n`;
+      written = written.then(() => terminal.write(result));
     } catch (error) {
-      fail(error, place);
+      // A refusal by the ledger may become known after one of a later line that is not even JSON.
+      if (refusal === undefined || order < refusal.order) refusal = { error, order, place: line.place };
     }
   };
 
   try {
-    for await (const { line, place } of readLines(inputs, signal)) {
-      if (status !== 0) break;
-      try {
-        const { entry, lossy } = readEntry(line, options.quantities === true);
-        waiting.push(report(ledger.append(entry), place, lossy));
-      } catch (error) {
-        fail(error, place);
-      }
-      if (waiting.length >= MAX_WAITING) {
-        await Promise.all(waiting.splice(0));
-        await written;
-      }
+    for await (const line of readLines(inputs, context)) {
+      waiting.push(report(line, order));
+      order += 1;
+      if (waiting.length >= MAX_WAITING) await Promise.all(waiting.splice(0));
+      if (refusal !== undefined) break;
     }
   } finally {
     await Promise.all(waiting);
     await written;
     await ledger.close();
   }
-  return status;
+  if (refusal === undefined) return 0;
+  const { error, place } = refusal;
+  if (!(error instanceof NorthrootError)) throw error;
+  terminal.fail(error, place);
+  return error.exitStatus;
 }
 
-async function openLedger(terminal: Terminal, path: string, options: AppendOptions): Promise<Ledger> {
-  if (options.unsigned && options.key !== undefined) {
+/** A path that is wrong is told of before a ledger is made for nothing. */
+async function assertReadable(inputs: readonly string[]): Promise<void> {
+  for (const input of inputs) {
+    if (input === STDIN) continue;
+    const kind = await nodeFileSystem.kindOf(input);
+    if (kind === 'missing') await nodeFileSystem.open(input, 'read');
+    if (kind === 'folder') {
+      throw new NorthrootError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
+    }
+  }
+  if (inputs.filter((input) => input === STDIN).length > 1) {
+    throw new NorthrootError('USAGE', 'standard input can be read once only');
+  }
+}
+
+async function openLedger(
+  { terminal, signal }: Context,
+  path: string,
+  options: AppendOptions,
+): Promise<Ledger> {
+  const { unsigned = false, key, origin, principal, lockTimeout, segmentBytes } = options;
+  if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
-  const isNew = await isMissing(path);
-  let signer = options.unsigned ? undefined : await findSigner(path, options.key);
-  if (isNew && signer === undefined && !options.unsigned) {
-    const made = await makeLedgerKey(path);
-    signer = made.signer;
-    terminal.say(`made a key for the new ledger: ${printable(made.path)}; keep it secret, and keep a copy`);
-  }
-  return Ledger.open(path, {
-    create: options.origin === undefined ? {} : { origin: options.origin },
-    lockTimeoutMs: options.lockTimeout,
-    onNotice: (notice) => terminal.say(describeNotice(notice)),
-    ...(signer === undefined ? {} : { signer }),
-    ...(options.principal === undefined ? {} : { principalId: options.principal }),
-    ...(options.segmentBytes === undefined ? {} : { segmentBytes: options.segmentBytes }),
-  });
+  const open = async (signer: Signer | undefined): Promise<Ledger> => {
+    try {
+      return await Ledger.open(path, {
+        create: origin === undefined ? {} : { origin },
+        lockTimeoutMs: lockTimeout * 1000,
+        onNotice: (notice) => terminal.say(describeNotice(notice)),
+        signal,
+        stopsAtRefusal: true,
+        ...(signer === undefined ? {} : { signer }),
+        ...(principal === undefined ? {} : { principalId: principal }),
+        ...(segmentBytes === undefined ? {} : { segmentBytes }),
+      });
+    } catch (error) {
+      throw asUsageError(error);
+    }
+  };
+  const signer = unsigned ? undefined : ((await findNamedSigner(key)) ?? (await findOwnSigner(path)));
+  const isAlone = unsigned || signer !== undefined || !(await isMissing(path));
+  const ledger = isAlone ? await open(signer) : (await openWithNewKey(terminal, path, open)).ledger;
+  if (origin === undefined || origin === ledger.origin) return ledger;
+  await ledger.close();
+  throw new NorthrootError(
+    'ORIGIN_MISMATCH',
+    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
+    { hint: 'check the path, or leave --origin out' },
+  );
 }
 
-/** The lines of all inputs; blank ones are passed over. A last line without newline counts, unless it stops half-way. */
+interface InputLine extends RawLine {
+  /** The input's name and the line's number in it. */
+  readonly place: string;
+}
+
+/** The lines of all inputs; blank ones are passed over. */
 async function* readLines(
   inputs: readonly string[],
-  signal: AbortSignal,
-): AsyncGenerator<{ line: Uint8Array; place: string }, void, void> {
+  context: Context,
+): AsyncGenerator<InputLine, void, void> {
   for (const input of inputs) {
     const name = input === STDIN ? 'stdin' : input;
     const splitter = new LineSplitter();
-    const check = (line: RawLine): { line: Uint8Array; place: string } => {
-      const place = `${name}:${line.number}`;
-      if (line.length === line.bytes.length) return { line: line.bytes, place };
-      throw new InputError(
-        'LINE_TOO_LONG',
-        `a line has ${line.length} bytes, more than ${MAX_LINE_BYTES}`,
-        place,
-      );
-    };
-    for await (const chunk of openInput(input, signal)) {
-      for (const line of splitter.push(chunk)) if (!isBlank(line.bytes)) yield check(line);
-      if (signal.aborted) return;
+    for await (const chunk of openInput(input, context)) {
+      for (const line of splitter.push(chunk)) {
+        context.signal.throwIfAborted();
+        if (!isBlank(line.bytes)) yield { ...line, place: `${name}:${line.number}` };
+      }
     }
     const last = splitter.finish();
-    if (last !== undefined && !isBlank(last.bytes)) yield check(last);
+    if (last !== undefined && !isBlank(last.bytes)) yield { ...last, place: `${name}:${last.number}` };
   }
 }
 
 /** What an input line asks for: an event, or an event with what travels beside it. */
-function readEntry(line: Uint8Array, quantities: boolean): { entry: Entry; lossy: readonly string[] } {
-  const { value, report, issues } = ingestJson(line, {
+function readEntry(line: InputLine, quantities: boolean): { entry: Entry; lossy: readonly string[] } {
+  if (line.length !== line.bytes.length) {
+    throw new NorthrootError(
+      'LINE_TOO_LONG',
+      `the line has ${line.length} bytes, more than ${MAX_LINE_BYTES}`,
+      { exitStatus: 1, hint: 'refer to large content by its digest' },
+    );
+  }
+  const ingested = ingestJson(line.bytes, {
     numbers: (pointer) => (quantities && AMOUNT.test(pointer) ? 'quantity' : 'exact'),
   });
+  const { value, report } = ingested;
   if (value === undefined) {
-    const [issue] = issues.filter(({ code }) => code !== 'NUMBER_COERCED');
-    const message = `byte ${issue?.offset}${issue?.pointer ? ` at ${issue.pointer}` : ''} of the line`;
-    throw new NorthrootError(issue?.code ?? 'NOT_JSON', message, {
-      exitStatus: 1,
-      hint: 'each line must be one JSON object without faults; northroot canonicalize tells more',
-    });
+    throw ingestError(
+      ingested,
+      line.terminated
+        ? 'each line must be one JSON object; northroot canonicalize tells more'
+        : 'the input ends here, without a newline: was it cut off?',
+    );
   }
   if (!isObject(value)) {
-    throw new NorthrootError('SCHEMA', 'expected an object, found another JSON value', { exitStatus: 1 });
+    throw new NorthrootError('SCHEMA', 'expected a JSON object, found another JSON value', {
+      exitStatus: 1,
+    });
   }
   const lossy = report.warnings;
   if (!Object.hasOwn(value, 'event') || Object.hasOwn(value, 'event_type'))
@@ -180,10 +221,13 @@ function readEntry(line: Uint8Array, quantities: boolean): { entry: Entry; lossy
   const [other] = Object.keys(others);
   if (other !== undefined || !isObject(event)) {
     const problem =
-      other === undefined ? 'event: expected an object' : `${other}: expected event, meta or signatures`;
+      other === undefined
+        ? '/event: expected an object'
+        : `/${other}: expected nothing but event, meta and signatures beside an event`;
+    const hint = 'prev and seq are given by the ledger that an event is appended to';
     throw new NorthrootError('SCHEMA', problem, {
       exitStatus: 1,
-      hint: 'prev and seq are given by the ledger that an event is appended to',
+      ...(isRecordMember(other) ? { hint } : {}),
     });
   }
   const entry = {
@@ -197,22 +241,25 @@ function readEntry(line: Uint8Array, quantities: boolean): { entry: Entry; lossy
 /** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */
 const AMOUNT = /\/(?:amount|concurrency_limit)$/;
 
-/** An error that knows which line of the input it is about. */
-class InputError extends NorthrootError {
-  readonly place: string;
-
-  constructor(code: string, message: string, place: string) {
-    super(code, message, { exitStatus: 1 });
-    this.place = place;
+/** An error of an append, with a hint for those who write drafts. */
+function withHint(error: unknown, { event }: Entry): unknown {
+  if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
+  const type = (event as JsonObject)['event_type'];
+  let hint = error.hint;
+  if (error.issues[0]?.pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
+    hint = 'say who acted: in the event, or with --principal for all';
+  } else if (typeof type === 'string' && isKnownEventType(type)) {
+    hint = `northroot schema ${type === 'key' ? 'key-event' : type} shows the form`;
   }
+  return new NorthrootError(error.code, error.message, {
+    exitStatus: error.exitStatus,
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
-function failAt(terminal: Terminal, error: unknown, place: string): ExitStatus {
-  if (error instanceof NorthrootError) {
-    terminal.fail(error, place);
-    return error.exitStatus;
-  }
-  throw error;
+function isRecordMember(name: string | undefined): boolean {
+  return name === 'prev' || name === 'seq';
 }
 
 function isBlank(line: Uint8Array): boolean {

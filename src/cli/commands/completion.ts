@@ -1,9 +1,12 @@
 /** `northroot completion`: a script that makes a shell complete commands and options, made from the commands themselves. */
 
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, type Option } from 'commander';
+import { CODE_PAGES } from '../../finding/catalog.js';
+import { schemaNames } from '../../schema/documents.js';
 import type { Context, ExitStatus } from '../context.js';
 
-type Shell = 'bash' | 'zsh' | 'fish';
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
 
 export function addCompletion(
   program: Command,
@@ -13,9 +16,9 @@ export function addCompletion(
     .command('completion')
     .summary('write a completion script for a shell')
     .description(
-      'Writes a completion script. bash: source <(northroot completion bash); zsh: the same; fish: northroot completion fish | source.',
+      'Writes a completion script. bash and zsh: source <(northroot completion bash), or zsh; fish: northroot completion fish | source.',
     )
-    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell) =>
       run(async ({ terminal }) => {
         await terminal.write(shell === 'fish' ? fishScript(program) : bashScript(program, shell));
@@ -24,25 +27,55 @@ export function addCompletion(
     );
 }
 
-function optionsOf(command: Command): string[] {
-  return [...command.options.map(({ long }) => long ?? ''), '--help'].filter((flag) => flag !== '');
+/** What may stand right after a command's name, beside options and files. */
+function firstWords(command: Command): readonly string[] {
+  switch (command.name()) {
+    case 'schema':
+      return schemaNames();
+    case 'explain':
+      return Object.keys(CODE_PAGES);
+    case 'completion':
+      return SHELLS;
+    default:
+      return command.commands.map((sub) => sub.name());
+  }
 }
 
+/** A command's options; `key show` has its own under its parent. */
+function optionsOf(command: Command): Option[] {
+  return [command, ...command.commands].flatMap(({ options }) => [...options]);
+}
+
+function flagsOf(command: Command): string[] {
+  return [...optionsOf(command).map(({ long }) => long ?? ''), '--help'];
+}
+
+/** For bash, and for zsh by its emulation. A word with nothing to offer falls back to the names of files. */
 function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
+  const values = (command: Command): string[] =>
+    optionsOf(command)
+      .filter(({ required }) => required)
+      .map(
+        ({ long, argChoices }) =>
+          `    '${command.name()} ${long}') words='${argChoices?.join(' ') ?? ''}' ;;`,
+      );
+  const cases = program.commands.flatMap((command) => [
+    ...values(command),
+    `    '${command.name()} ${command.name()}') words='${[...firstWords(command), ...flagsOf(command)].join(' ')}' ;;`,
+    `    '${command.name()} '*) words='${flagsOf(command).join(' ')}' ;;`,
+  ]);
   const commands = program.commands.map((command) => command.name());
-  const cases = program.commands.map((command) => {
-    const words = [...command.commands.map((sub) => sub.name()), ...optionsOf(command)];
-    return `    ${command.name()}) words="${words.join(' ')}" ;;`;
-  });
   return [
     ...(shell === 'zsh' ? ['autoload -U +X bashcompinit && bashcompinit'] : []),
     '_northroot() {',
-    '  local word="${COMP_WORDS[COMP_CWORD]}" words',
-    '  case "${COMP_WORDS[1]}" in',
+    '  local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command= words= i',
+    '  for ((i = 1; i < COMP_CWORD; i++)); do',
+    '    case "${COMP_WORDS[i]}" in -*) ;; *) command="${COMP_WORDS[i]}"; break ;; esac',
+    '  done',
+    '  case "$command $previous" in',
     ...cases,
-    `    *) words="${[...commands, ...optionsOf(program)].join(' ')}" ;;`,
+    `    ' '*) words='${[...commands, ...flagsOf(program)].join(' ')}' ;;`,
     '  esac',
-    `  if [ "$COMP_CWORD" -eq 1 ]; then words="${[...commands, ...optionsOf(program)].join(' ')}"; fi`,
     '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
     '}',
     'complete -o default -F _northroot northroot',
@@ -52,18 +85,21 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
 
 function fishScript(program: Command): string {
   const lines = program.commands.flatMap((command) => {
-    const within = `complete -c northroot -n "__fish_seen_subcommand_from ${command.name()}"`;
+    const within = `complete -c northroot -n '__fish_seen_subcommand_from ${command.name()}'`;
+    const words = firstWords(command);
     return [
-      `complete -c northroot -n __fish_use_subcommand -a ${command.name()} -d '${quote(command.summary())}'`,
-      ...command.commands.map((sub) => `${within} -a ${sub.name()}`),
-      ...command.options.map(
-        ({ long, description }) => `${within} -l ${(long ?? '').slice(2)} -d '${quote(description)}'`,
-      ),
+      `complete -c northroot -n __fish_use_subcommand -a ${command.name()} -d ${quote(command.summary())}`,
+      ...(words.length === 0 ? [] : [`${within} -a ${quote(words.join(' '))}`]),
+      ...optionsOf(command).map(({ long = '', description, required, argChoices }) => {
+        const choices = argChoices === undefined ? '' : ` -f -a ${quote(argChoices.join(' '))}`;
+        return `${within} -l ${long.slice(2)}${required ? ' -r' : ''}${choices} -d ${quote(description)}`;
+      }),
     ];
   });
   return `${lines.join('\n')}\n`;
 }
 
+/** Within fish's single quotes a backslash is special before a quote and before itself only. */
 function quote(text: string): string {
-  return text.replaceAll("'", "\\'");
+  return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }

@@ -2,20 +2,20 @@
 
 import type { Command } from 'commander';
 import { NorthrootError } from '../../error.js';
-import { nodeFileSystem } from '../../fs/file-system.js';
 import { printable } from '../../bytes/printable.js';
 import { Ledger } from '../../writer/ledger.js';
 import type { Signer } from '../../signature/signer.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readSigner } from '../input.js';
-import { isMissing, makeLedgerKey } from './ledger-key.js';
+import { jsonText } from '../json-text.js';
+import { principalId } from '../options.js';
+import { asUsageError, findNamedSigner, isMissing, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface InitOptions {
   readonly origin?: string;
   readonly key?: string;
   readonly unsigned?: boolean;
-  readonly principal?: string;
+  readonly principal: string;
 }
 
 export function addInit(
@@ -26,50 +26,47 @@ export function addInit(
     .command('init')
     .summary('make a new ledger')
     .description(
-      'Makes a new ledger and its genesis record. Unless --key or --unsigned is given, a new key is made and kept as LEDGER.key. A path that ends in / becomes a folder of segments.',
+      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either a new key is made and kept as LEDGER.key. A path that ends in / becomes a folder of segments.',
     )
     .argument('<ledger>', 'the file, or folder, to make')
     .option(
       '--origin <name>',
       "the ledger's unique name, a URL without a scheme (default: localhost/ and a random name)",
     )
-    .option('--key <file>', 'sign with this private key instead of a new one')
+    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then a new one)')
     .option('--unsigned', 'declare no key and require no signatures')
-    .option('--principal <id>', 'who makes the ledger', 'service:ledger')
+    .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
 
-async function init({ terminal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
-  if (options.unsigned && options.key !== undefined) {
+async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
+  const { unsigned = false, key, origin, principal } = options;
+  if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
   await assertNew(path);
-  let signer: Signer | undefined;
-  let keyPath: string | undefined;
-  if (options.key !== undefined) signer = await readSigner(options.key);
-  else if (!options.unsigned) ({ signer, path: keyPath } = await makeLedgerKey(path));
-  try {
-    const ledger = await Ledger.open(path, {
-      ...(signer === undefined ? {} : { signer }),
-      create: {
-        ...(options.origin === undefined ? {} : { origin: options.origin }),
-        ...(options.principal === undefined ? {} : { principalId: options.principal }),
-      },
-      onNotice: (notice) => terminal.say(describeNotice(notice)),
-    });
-    const { origin, genesisId } = ledger;
-    await ledger.close();
-    if (keyPath !== undefined)
-      terminal.say(`made its key ${printable(keyPath)}: keep it secret, and keep a copy`);
-    await terminal.write(
-      `${JSON.stringify({ seq: 0, event_id: genesisId, origin, keyid: signer?.publicKey.keyid ?? null })}\n`,
-    );
-    return 0;
-  } catch (error) {
-    // A key without its ledger would only stand in the way of the next attempt.
-    if (keyPath !== undefined) await nodeFileSystem.remove(keyPath).catch(() => undefined);
-    throw error;
-  }
+  const open = async (signer: Signer | undefined): Promise<Ledger> => {
+    try {
+      return await Ledger.open(path, {
+        create: { ...(origin === undefined ? {} : { origin }), principalId: principal },
+        onNotice: (notice) => terminal.say(describeNotice(notice)),
+        signal,
+        ...(signer === undefined ? {} : { signer }),
+      });
+    } catch (error) {
+      throw asUsageError(error);
+    }
+  };
+  const named = unsigned ? undefined : await findNamedSigner(key);
+  const isAlone = unsigned || named !== undefined;
+  const { ledger, signer } = isAlone
+    ? { ledger: await open(named), signer: named }
+    : await openWithNewKey(terminal, path, open);
+  const keyid = signer?.publicKey.keyid ?? null;
+  const result = { seq: 0, event_id: ledger.genesisId, origin: ledger.origin, keyid };
+  await ledger.close();
+  await terminal.write(`${jsonText(result)}\n`);
+  return 0;
 }
 
 async function assertNew(path: string): Promise<void> {

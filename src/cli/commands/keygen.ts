@@ -53,8 +53,10 @@ export function addKeygen(program: Command, run: Run): void {
 export function addKey(program: Command, run: Run): void {
   program
     .command('key')
-    .summary('work with keys')
+    .summary("show a key's public half")
+    .description("Shows a key's public half, as trust policies and other tools want it.")
     .command('show')
+    .summary('show the public half of a key')
     .description(
       'Shows the public half of a key in another form. Reads private and public keys as PKCS#8 or SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or ed25519:… text.',
     )

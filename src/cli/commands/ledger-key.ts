@@ -1,39 +1,66 @@
-/** Which key signs: the one named, the one from the environment, or the one kept beside the ledger by `init`. */
+/**
+ * Which key signs: the one named, the one from the environment, or the one kept beside the ledger. A new ledger gets one
+ * of its own.
+ */
 
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
+import { EventError } from '../../event/validate.js';
 import { nodeFileSystem, writeNewFile } from '../../fs/file-system.js';
 import { formatPrivateKey, generatePrivateKey } from '../../key/private-key.js';
 import { createSigner, type Signer } from '../../signature/signer.js';
+import type { Ledger } from '../../writer/ledger.js';
 import { readSigner } from '../input.js';
+import type { Terminal } from '../terminal.js';
 
-/** Where `init` keeps a ledger's own key: beside it, out of a folder of segments. */
+/** Where a ledger's own key is kept: beside it, out of a folder of segments. */
 export function keyPathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.key`;
 }
 
-/** The signer that `--key`, NORTHROOT_KEY or the ledger's own key file gives; undefined when there is none of them. */
-export async function findSigner(ledger: string, key: string | undefined): Promise<Signer | undefined> {
+/** The signer that `--key` or NORTHROOT_KEY names; undefined when there is neither. */
+export async function findNamedSigner(key: string | undefined): Promise<Signer | undefined> {
   const named = key ?? (process.env['NORTHROOT_KEY'] || undefined);
-  if (named !== undefined) return readSigner(named);
-  const own = keyPathOf(ledger);
-  return (await nodeFileSystem.kindOf(own)) === 'file' ? readSigner(own) : undefined;
+  return named === undefined ? undefined : readSigner(named);
 }
 
-/** Makes a key for a new ledger; nobody but the owner may read it. */
-export async function makeLedgerKey(ledger: string): Promise<{ signer: Signer; path: string }> {
-  const key = generatePrivateKey();
+/** The signer of the ledger's own key; undefined when it has none beside it. */
+export async function findOwnSigner(ledger: string): Promise<Signer | undefined> {
   const path = keyPathOf(ledger);
+  return (await nodeFileSystem.kindOf(path)) === 'missing' ? undefined : readSigner(path);
+}
+
+/**
+ * Makes a key for a new ledger, which nobody but the owner may read, and opens the ledger with it. A key whose ledger
+ * could not be made is taken away again: it would only stand in the way of the next attempt.
+ *
+ * @throws NorthrootError `KEY_EXISTS` when there is such a key already, and as `open` does.
+ */
+export async function openWithNewKey(
+  terminal: Terminal,
+  path: string,
+  open: (signer: Signer) => Promise<Ledger>,
+): Promise<{ ledger: Ledger; signer: Signer }> {
+  const key = generatePrivateKey();
+  const keyPath = keyPathOf(path);
   try {
-    await writeNewFile(path, Buffer.from(formatPrivateKey(key, 'pem')), 0o600);
+    await writeNewFile(keyPath, Buffer.from(formatPrivateKey(key, 'pem')), 0o600);
   } catch (error) {
     if (!(error instanceof NorthrootError && error.code === 'FILE_EXISTS')) throw error;
-    throw new NorthrootError('KEY_EXISTS', `${printable(path)} exists already`, {
-      hint: `use it with --key ${printable(path)}, or move it away`,
+    throw new NorthrootError('KEY_EXISTS', `${printable(keyPath)} exists already`, {
+      hint: `use it with --key ${printable(keyPath)}, or move it away`,
       cause: error,
     });
   }
-  return { signer: createSigner(key), path };
+  try {
+    const signer = createSigner(key);
+    const ledger = await open(signer);
+    terminal.say(`made its key ${printable(keyPath)}: keep it secret, and keep a copy`);
+    return { ledger, signer };
+  } catch (error) {
+    if (await isMissing(path)) await nodeFileSystem.remove(keyPath).catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Whether a path has no ledger yet: nothing is there, or an empty file or folder. */
@@ -48,6 +75,15 @@ export async function isMissing(path: string): Promise<boolean> {
     case 'other':
       return false;
   }
+}
+
+/** Options that make no genesis are a wrong use of the command: no evidence was judged. */
+export function asUsageError(error: unknown): unknown {
+  if (!(error instanceof EventError)) return error;
+  const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.issues;
+  return new NorthrootError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
+    cause: error,
+  });
 }
 
 async function sizeOf(path: string): Promise<number> {

@@ -2,7 +2,6 @@
 
 import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
-import { openLedgerSource, streamSource } from '../../fs/source.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { formatQuantity, type Quantity } from '../../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
@@ -11,7 +10,7 @@ import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
 import { readRecords, type ReadRecord } from '../../verify/read-records.js';
 import { NorthrootError } from '../../error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openInput, readTrustPolicy, STDIN } from '../input.js';
+import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { instant, wholeNumber } from '../options.js';
 
 interface LogOptions {
@@ -60,13 +59,12 @@ export function addLog(
     .action((ledger: string, options: LogOptions) => run((context) => log(context, ledger, options)));
 }
 
-async function log({ terminal, signal }: Context, ledger: string, options: LogOptions): Promise<ExitStatus> {
+async function log(context: Context, ledger: string, options: LogOptions): Promise<ExitStatus> {
+  const { terminal, signal } = context;
   const matches = matcher(options);
   const trust = await readTrustPolicy(options.trust);
   const verifies = options.verdict !== undefined || trust !== undefined;
-  const source =
-    ledger === STDIN ? streamSource(openInput(ledger, signal), STDIN) : await openLedgerSource(ledger);
-  const records = readRecords(source, {
+  const records = readRecords(await openLedgerInput(ledger, context), {
     ...(verifies ? { verify: trust === undefined ? {} : { trust } } : {}),
     onUnread: ({ file, line }) =>
       terminal.say(`warning: ${printable(file)}:${line} is no record; run northroot verify`),
@@ -119,11 +117,11 @@ function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
     text(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
     text(event['event_type']).padEnd(13),
+    eventId.slice(0, 'sha-256:'.length + 10),
     text(event['principal_id']).padEnd(20),
     summarise(event),
-    eventId.slice(0, 'sha-256:'.length + 10),
   ];
-  return printable(columns.filter((column) => column !== '').join('  '), 400);
+  return printable(columns.filter((column) => column !== '').join('  '), 400).trimEnd();
 }
 
 /** What an event is about, in a few words. */

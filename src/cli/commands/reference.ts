@@ -42,11 +42,13 @@ export function addExplain(program: Command, run: Run): void {
   program
     .command('explain')
     .summary('explain a code of a finding')
-    .description('Says what a code means, what usually causes it and what to do; without a code lists all.')
+    .description(
+      'Says what a code that verify found means, what usually causes it and what to do; without a code lists all.',
+    )
     .argument('[code]', 'such as PREV_MISMATCH')
     .action((code: string | undefined) =>
       run(async ({ terminal }) => {
-        await terminal.write(code === undefined ? listCodes() : explain(code.toUpperCase()));
+        await terminal.write(code === undefined ? listCodes() : explain(toCode(code)));
         return 0;
       }),
     );
@@ -58,10 +60,15 @@ function listCodes(): string {
     .join('');
 }
 
+/** Codes may be typed as they come: prev-mismatch. */
+function toCode(text: string): string {
+  return text.toUpperCase().replaceAll('-', '_');
+}
+
 function explain(code: string): string {
   if (!isFindingCode(code)) {
-    throw new NorthrootError('CODE_UNKNOWN', `there is no code ${printable(code)}`, {
-      hint: 'northroot explain lists the codes',
+    throw new NorthrootError('CODE_UNKNOWN', `${printable(code)} is no code that verify can find`, {
+      hint: 'northroot explain lists those; errors of the commands themselves say what to do beside them',
     });
   }
   const page = CODE_PAGES[code];

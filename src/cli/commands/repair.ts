@@ -18,10 +18,12 @@ export function addRepair(
       'Saves the bytes after the last whole record beside the ledger and cuts them off. Records are never touched: what verify finds elsewhere is evidence and stays.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--lock-timeout <seconds>', 'how long to wait for a writer', seconds, 10_000)
+    .option('--lock-timeout <seconds>', 'how long to wait for a writer', seconds, 10)
     .action((path: string, options: { lockTimeout: number }) =>
       run(async ({ terminal }) => {
-        const { saved, lines } = await repairLedger(path, { lockTimeoutMs: options.lockTimeout });
+        const { saved, lines } = await repairLedger(path, {
+          lockTimeoutMs: options.lockTimeout * 1000,
+        });
         if (saved === undefined) terminal.say(`${printable(path)} ends as it should: nothing to repair`);
         else terminal.say(describeNotice({ code: 'TORN_TAIL_SAVED', ...saved }));
         const result = saved && {

@@ -4,13 +4,13 @@ import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { asBuffer } from '../../bytes/encoding.js';
 import { NorthrootError } from '../../error.js';
-import { openLedgerSource, streamSource } from '../../fs/source.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
 import { toDsseEnvelope } from '../../signature/dsse.js';
 import { tryParseDigest } from '../../value/digest.js';
 import { readRecords, type ReadRecord } from '../../verify/read-records.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openInput, STDIN } from '../input.js';
+import { openLedgerInput } from '../input.js';
+import { jsonText } from '../json-text.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
 
@@ -40,15 +40,16 @@ export function addShow(
 }
 
 async function show(
-  { terminal }: Context,
+  context: Context,
   ledger: string,
   wanted: string,
   format: ShowFormat,
 ): Promise<ExitStatus> {
-  const source = ledger === STDIN ? streamSource(openInput(ledger), STDIN) : await openLedgerSource(ledger);
+  const { terminal, signal } = context;
   const matches = matcher(wanted);
   const found: ReadRecord[] = [];
-  for await (const record of readRecords(source)) {
+  for await (const record of readRecords(await openLedgerInput(ledger, context))) {
+    signal.throwIfAborted();
     if (!matches(record)) continue;
     found.push(record);
     if (found.length > 1) break;
@@ -65,6 +66,7 @@ async function show(
     });
   }
   await terminal.write(render(record, format));
+  if (format === 'event' && terminal.isShown) await terminal.write('\n');
   return 0;
 }
 
@@ -75,7 +77,9 @@ function matcher(wanted: string): (record: ReadRecord) => boolean {
   if (digest !== undefined) return ({ eventId }) => eventId === `sha-256:${digest.b64}`;
   const prefix = wanted.replace(/^sha-256:/, '');
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(prefix)) {
-    throw new NorthrootError('USAGE', `${printable(wanted)} is neither a seq nor an event id`);
+    throw new NorthrootError('USAGE', `${printable(wanted)} is neither a seq nor an event id`, {
+      hint: 'such as 17, sha-256:6QJw61M4h8…, or the first characters of an id',
+    });
   }
   const hex = /^[0-9a-fA-F]+$/.test(prefix) ? prefix.toLowerCase() : undefined;
   return ({ eventId }) => {
@@ -85,17 +89,16 @@ function matcher(wanted: string): (record: ReadRecord) => boolean {
   };
 }
 
+const NEWLINE = Buffer.from('\n');
+
 function render(record: ReadRecord, format: ShowFormat): string | Uint8Array {
   switch (format) {
     case 'text': {
-      const value: unknown = JSON.parse(asBuffer(record.bytes).toString('utf8'));
-      const text = JSON.stringify(value, undefined, 2)
-        .split('\n')
-        .map((line) => printable(line, Infinity));
-      return `# ${printable(record.file)}:${record.line}  seq ${record.seq}  ${record.eventId}\n${text.join('\n')}\n`;
+      const text = jsonText(JSON.parse(asBuffer(record.bytes).toString('utf8')), 2);
+      return `# ${printable(record.file)}:${record.line}  seq ${record.seq}  ${record.eventId}\n${text}\n`;
     }
     case 'record':
-      return `${asBuffer(record.bytes).toString('utf8')}\n`;
+      return Buffer.concat([record.bytes, NEWLINE]);
     case 'event':
       return canonicalBytes(record.event);
     case 'dsse':

@@ -1,15 +1,17 @@
 /** The commands on single values: `canonicalize`, `digest`, `event-id`. */
 
 import { Option, type Command } from 'commander';
+import { createHash } from 'node:crypto';
 import { NorthrootError } from '../../error.js';
-import { identifyEvent } from '../../event/identity.js';
-import { EventError, validateEvent } from '../../event/validate.js';
+import { buildEvent } from '../../event/build.js';
+import { assertEvent } from '../../event/validate.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
 import { ingestJson, type Ingested, type NumberMode } from '../../json/ingest.js';
 import type { JsonValue } from '../../json/value.js';
-import { formatDigest, sha256Digest } from '../../value/digest.js';
+import { digestFromBase64url, formatDigest, sha256Digest, type Digest } from '../../value/digest.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readInput, STDIN } from '../input.js';
+import { ingestError } from '../ingest-error.js';
+import { openInput, readInput, STDIN } from '../input.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -30,11 +32,12 @@ export function addCanonicalize(program: Command, run: Run): void {
         .default('double'),
     )
     .action((file: string, options: { numbers: NumberMode }) =>
-      run(async ({ terminal }) => {
-        const ingested = ingestJson(await readInput(file), { numbers: options.numbers });
+      run(async (context) => {
+        const { terminal } = context;
+        const ingested = ingestJson(await readInput(file, context), { numbers: options.numbers });
         terminal.say(JSON.stringify(ingested.report));
         await terminal.write(canonicalBytes(valueOf(ingested)));
-        if (process.stdout.isTTY) await terminal.write('\n');
+        if (terminal.isShown) await terminal.write('\n');
         return 0;
       }),
     );
@@ -51,10 +54,11 @@ export function addDigest(program: Command, run: Run): void {
     .option('--json', 'the content is JSON: digest its canonical bytes')
     .option('--object', 'write the digest as events have it, {"alg","b64"}')
     .action((file: string, options: { json?: boolean; object?: boolean }) =>
-      run(async ({ terminal }) => {
-        const bytes = await readInput(file);
-        const digest = sha256Digest(options.json ? canonicalBytes(valueOf(ingestJson(bytes))) : bytes);
-        await terminal.write(`${options.object ? JSON.stringify(digest) : formatDigest(digest)}\n`);
+      run(async (context) => {
+        const digest = options.json
+          ? sha256Digest(canonicalBytes(valueOf(ingestJson(await readInput(file, context)))))
+          : await digestOf(file, context);
+        await context.terminal.write(`${options.object ? JSON.stringify(digest) : formatDigest(digest)}\n`);
         return 0;
       }),
     );
@@ -65,35 +69,33 @@ export function addEventId(program: Command, run: Run): void {
     .command('event-id')
     .summary("write the id that an event's content has")
     .description(
-      'Reads one event, or a draft of one with its whole envelope, and writes its event_id. An event that carries its ids is checked.',
+      'Reads one event, or a draft of one, and writes its event_id. The event is checked, and so are the ids that it carries; a draft must say when it occurred and who acted.',
     )
     .argument('[file]', 'the event; - or none for standard input', STDIN)
     .action((file: string) =>
-      run(async ({ terminal }) => {
-        const event = valueOf(ingestJson(await readInput(file)));
+      run(async (context) => {
+        const event = valueOf(ingestJson(await readInput(file, context)));
         if (typeof event !== 'object' || event === null || Array.isArray(event)) {
           throw new NorthrootError('SCHEMA', 'expected an event object', { exitStatus: 1 });
         }
-        if (Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest')) {
-          const [first, ...rest] = validateEvent(event);
-          if (first !== undefined) throw new EventError([first, ...rest]);
-        }
-        await terminal.write(`sha-256:${identifyEvent(event).eventId}\n`);
+        if (Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest')) assertEvent(event);
+        await context.terminal.write(`${formatDigest(buildEvent(event).event_id)}\n`);
         return 0;
       }),
     );
 }
 
-function valueOf({ value, report, issues }: Ingested): JsonValue {
-  if (value !== undefined) return value;
-  const issue = issues.find(({ code }) => code !== 'NUMBER_COERCED');
-  const place = issue?.pointer ? ` (${issue.pointer})` : '';
-  throw new NorthrootError(
-    issue?.code ?? 'NOT_JSON',
-    `the JSON text is ${report.status} at byte ${issue?.offset}${place}`,
-    {
-      exitStatus: 1,
-      hint: 'the text has no single meaning that could be hashed; mend it where it is made',
-    },
+function valueOf(ingested: Ingested): JsonValue {
+  if (ingested.value !== undefined) return ingested.value;
+  throw ingestError(
+    ingested,
+    'mend the text where it is made: as it stands it has no one meaning to be hashed',
   );
+}
+
+/** The digest of a file of any size. */
+async function digestOf(file: string, context: Context): Promise<Digest> {
+  const hash = createHash('sha256');
+  for await (const chunk of openInput(file, context)) hash.update(chunk);
+  return digestFromBase64url(hash.digest('base64url'));
 }

@@ -1,12 +1,12 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
 import { Option, type Command } from 'commander';
-import { streamSource, openLedgerSource } from '../../fs/source.js';
 import { toFindingJson } from '../../report/report.js';
 import { renderReport } from '../../report/text.js';
 import { verifyLedger } from '../../report/verify-ledger.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openInput, readTrustPolicy, STDIN } from '../input.js';
+import { openLedgerInput, readTrustPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
 import { wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
@@ -39,14 +39,11 @@ export function addVerify(
     );
 }
 
-async function verify(
-  { terminal, signal }: Context,
-  path: string,
-  options: VerifyCommandOptions,
-): Promise<ExitStatus> {
+async function verify(context: Context, path: string, options: VerifyCommandOptions): Promise<ExitStatus> {
+  const { terminal, signal } = context;
   const { format, maxFindings } = options;
   const trust = await readTrustPolicy(options.trust);
-  const source = path === STDIN ? streamSource(openInput(path, signal), STDIN) : await openLedgerSource(path);
+  const source = await openLedgerInput(path, context);
   let streamed = 0;
   let batch = '';
   const report = await verifyLedger(source, {
@@ -57,7 +54,7 @@ async function verify(
     onFinding: (finding) => {
       if (format !== 'ndjson' || streamed >= maxFindings) return;
       streamed += 1;
-      batch += `${JSON.stringify(toFindingJson(finding))}\n`;
+      batch += `${jsonText(toFindingJson(finding))}\n`;
       if (batch.length < BATCH) return;
       void terminal.write(batch);
       batch = '';
@@ -66,10 +63,9 @@ async function verify(
   if (format === 'text') {
     await terminal.write(renderReport(report, terminal.paint));
   } else if (format === 'json') {
-    await terminal.write(`${JSON.stringify(report, undefined, 2)}\n`);
+    await terminal.write(`${jsonText(report, 2)}\n`);
   } else {
-    const { findings: _findings, ...rest } = report;
-    await terminal.write(`${batch}${JSON.stringify(rest)}\n`);
+    await terminal.write(`${batch}${jsonText({ ...report, findings: undefined })}\n`);
   }
-  return report.exit_status as ExitStatus;
+  return report.exit_status;
 }

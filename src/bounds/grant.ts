@@ -1,0 +1,181 @@
+/** Grants and actions as verification remembers them (SPEC §3.1): what was allowed, and what was used of it so far. */
+
+import type { AuthorizationEvent } from '../schema/generated/types.js';
+import type { MeterVector } from '../value/meter.js';
+import { toRational } from '../value/quantity.js';
+import { ZERO, type Rational } from '../value/rational.js';
+import { emptyTimeline, type Timeline } from './timeline.js';
+import { makeToolSet, type ToolSet } from './tool-set.js';
+
+/** Amounts by unit. */
+export type Amounts = ReadonlyMap<string, Rational>;
+
+/** Where an event stands, for findings about another one. */
+export interface EventPlace {
+  readonly file: string;
+  readonly line: number;
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+}
+
+/** One capped unit of a grant. */
+export interface Account {
+  readonly cap: Rational;
+  used: Rational;
+  reserved: Rational;
+}
+
+/** One rate limit of a grant. */
+export interface RateLimit {
+  /** As the grant names it, such as `usd.per_min`. */
+  readonly unit: string;
+  /** The unit that is limited; `calls` counts executions. */
+  readonly meter: string;
+  /** Nanoseconds. */
+  readonly window: bigint;
+  readonly limit: Rational;
+  readonly timeline: Timeline;
+}
+
+/** How far content may go into a ledger's surroundings, from the strictest on. */
+export const OUTPUT_MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
+
+/** A mode of {@link OUTPUT_MODES}. */
+export type OutputMode = (typeof OUTPUT_MODES)[number];
+
+/** What actions and grants have in common. */
+interface Authorized {
+  readonly place: EventPlace;
+  readonly decision: 'allow' | 'deny';
+  readonly principalId: string;
+  readonly occurredAt: string;
+  /** The intent's digest as text. */
+  readonly intent: string;
+}
+
+/** A grant. A denied one has no bounds that count. */
+export interface Grant extends Authorized {
+  /** How many grants came before it. */
+  readonly index: number;
+  /** The grant that it was delegated from; undefined also where that one is broken, denied or out of reach. */
+  readonly parent: Grant | undefined;
+  /** 1 for a grant that was not delegated. */
+  readonly depth: number;
+  readonly tools: ToolSet;
+  readonly expiresAt: string | undefined;
+  readonly accounts: ReadonlyMap<string, Account>;
+  readonly rates: readonly RateLimit[];
+  readonly concurrency: { readonly limit: Rational; readonly timeline: Timeline } | undefined;
+  readonly outputMode: OutputMode | undefined;
+  readonly resources: ReadonlySet<string> | undefined;
+  /** Executions under it and under the grants delegated from it. */
+  executions: number;
+}
+
+/** An action that was allowed and not yet executed, or one that was denied. */
+export interface Action extends Authorized {
+  readonly grant: Grant | undefined;
+  readonly toolName: string;
+  /** The parameters' digest as text. */
+  readonly params: string;
+  readonly reservation: Amounts;
+}
+
+/** How deep grants may be delegated (SPEC §8 rule 9); beyond it use counts against the nearest grants only. */
+export const MAX_GRANT_DEPTH = 32;
+
+const SECOND = 1_000_000_000n;
+const WINDOWS: Readonly<Record<string, bigint>> = {
+  per_sec: SECOND,
+  per_min: 60n * SECOND,
+  per_hour: 3_600n * SECOND,
+  per_day: 86_400n * SECOND,
+};
+
+/** The grant that a well-formed event makes. */
+export function makeGrant(
+  event: AuthorizationEvent,
+  place: EventPlace,
+  parent: Grant | undefined,
+  index: number,
+): Grant {
+  const { authorization } = event;
+  const bounds = (authorization.kind === 'grant' && event.decision === 'allow' && authorization.bounds) || {};
+  const { allowed_tools: tools = [], meter_caps: caps = [], rate_limits: rates = [] } = bounds;
+  return {
+    ...authorizedBy(event, place),
+    index,
+    parent,
+    depth: (parent?.depth ?? 0) + 1,
+    tools: makeToolSet(tools),
+    expiresAt: bounds.expires_at,
+    accounts: new Map(
+      caps.map(({ unit, amount }) => [unit, { cap: toRational(amount), used: ZERO, reserved: ZERO }]),
+    ),
+    rates: rates.map(({ unit, amount }) => {
+      const at = unit.lastIndexOf('.');
+      const window = WINDOWS[unit.slice(at + 1)] as bigint;
+      return { unit, meter: unit.slice(0, at), window, limit: toRational(amount), timeline: emptyTimeline() };
+    }),
+    concurrency:
+      bounds.concurrency_limit === undefined
+        ? undefined
+        : { limit: toRational(bounds.concurrency_limit), timeline: emptyTimeline() },
+    outputMode: bounds.output_mode,
+    resources: bounds.resources && new Set(bounds.resources.map(resourceKey)),
+    executions: 0,
+  };
+}
+
+/** The action that a well-formed event makes. */
+export function makeAction(event: AuthorizationEvent, place: EventPlace, grant: Grant | undefined): Action {
+  const { authorization } = event;
+  if (authorization.kind !== 'action') throw new TypeError('expected an action');
+  const {
+    tool_name: toolName,
+    tool_params_digest: params,
+    meter_reservation: reservation,
+  } = authorization.action;
+  return {
+    ...authorizedBy(event, place),
+    grant,
+    toolName,
+    params: digestKey(params),
+    reservation: amountsOf(reservation ?? []),
+  };
+}
+
+/** A grant and those that it was delegated from, nearest first; at most {@link MAX_GRANT_DEPTH}. */
+export function* grantChain(grant: Grant | undefined): Generator<Grant, void, void> {
+  let count = 0;
+  for (let each = grant; each !== undefined && count < MAX_GRANT_DEPTH; each = each.parent) {
+    yield each;
+    count += 1;
+  }
+}
+
+/** A meter vector's amounts by unit. */
+export function amountsOf(vector: MeterVector): Map<string, Rational> {
+  return new Map(vector.map(({ unit, amount }) => [unit, toRational(amount)]));
+}
+
+/** A digest as text, by which digests are compared. */
+export function digestKey(digest: { readonly alg: string; readonly b64: string }): string {
+  return `${digest.alg}:${digest.b64}`;
+}
+
+/** A resource as text: both of its parts are opaque and are compared as they stand. */
+export function resourceKey(resource: { readonly kind: string; readonly reference: string }): string {
+  return JSON.stringify([resource.kind, resource.reference]);
+}
+
+function authorizedBy(event: AuthorizationEvent, place: EventPlace): Authorized {
+  return {
+    place,
+    decision: event.decision,
+    principalId: event.principal_id,
+    occurredAt: event.occurred_at,
+    intent: digestKey(event.intents.intent_digest),
+  };
+}

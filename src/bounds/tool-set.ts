@@ -1,0 +1,44 @@
+/**
+ * A grant's tool patterns, prepared: matching a tool and covering a pattern (SPEC §2, §8 rules 4 and 9) cost a look-up for
+ * each prefix length in use, however many patterns there are. Plain data: it can be saved.
+ */
+
+/** Patterns by kind. `*` is the prefix of length 0. */
+export interface ToolSet {
+  readonly names: ReadonlySet<string>;
+  readonly prefixes: ReadonlySet<string>;
+  readonly prefixLengths: readonly number[];
+}
+
+/** No ToolName is longer, so a prefix of this length leaves no room for the `*`. */
+const MAX_TOOL_NAME_LENGTH = 128;
+
+/** Prepares well-formed patterns. */
+export function makeToolSet(patterns: readonly string[]): ToolSet {
+  const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')));
+  const prefixes = new Set(
+    patterns.filter((pattern) => pattern.endsWith('*')).map((pattern) => pattern.slice(0, -1)),
+  );
+  const prefixLengths = [...new Set([...prefixes].map((prefix) => prefix.length))].sort((a, b) => a - b);
+  return { names, prefixes, prefixLengths };
+}
+
+/** Whether some pattern matches the tool: a final `*` stands for one or more characters. */
+export function allowsTool(set: ToolSet, tool: string): boolean {
+  return set.names.has(tool) || hasPrefixOf(set, tool, tool.length - 1);
+}
+
+/** Whether some one pattern matches every tool that `pattern` matches. */
+export function coversPattern(set: ToolSet, pattern: string): boolean {
+  if (!pattern.endsWith('*')) return allowsTool(set, pattern);
+  const prefix = pattern.slice(0, -1);
+  return prefix.length >= MAX_TOOL_NAME_LENGTH || hasPrefixOf(set, prefix, prefix.length);
+}
+
+function hasPrefixOf(set: ToolSet, text: string, longest: number): boolean {
+  for (const length of set.prefixLengths) {
+    if (length > longest) return false;
+    if (set.prefixes.has(text.slice(0, length))) return true;
+  }
+  return false;
+}

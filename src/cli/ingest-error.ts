@@ -1,0 +1,32 @@
+/** What is wrong with JSON from outside, in words. */
+
+import { NorthrootError } from '../error.js';
+import type { IngestCode, Ingested } from '../json/ingest.js';
+
+const WORDS: Readonly<Record<IngestCode, string>> = {
+  INVALID_UTF8: 'the text is not valid UTF-8',
+  BYTE_ORDER_MARK: 'the text starts with a byte order mark',
+  NOT_JSON: 'the text is not JSON',
+  NESTING_TOO_DEEP: 'the JSON is nested more than 64 deep',
+  DUPLICATE_KEYS: 'an object has the same key twice',
+  LONE_SURROGATE: 'a string has a lone surrogate',
+  NON_FINITE_NUMBER: 'a number is too large for a double',
+  UNSAFE_INTEGER: 'an integer is beyond ±(2^53−1), where JSON numbers are not exact',
+  NEGATIVE_ZERO: 'a number is -0, which canonical JSON has not',
+  NUMBER_INEXACT: 'a number has more digits than can be kept',
+  NUMBER_COERCED: 'a number was turned into a quantity',
+};
+
+/** Why {@link Ingested} has no value: the first of what made it Ambiguous or Invalid, and where. */
+export function ingestError({ issues }: Ingested, hint: string): NorthrootError {
+  const issue = issues.find(({ code }) => code !== 'NUMBER_COERCED') ?? {
+    code: 'NOT_JSON',
+    offset: 0,
+    pointer: '',
+  };
+  const at = issue.pointer === '' ? '' : ` at ${issue.pointer}`;
+  return new NorthrootError(issue.code, `${WORDS[issue.code]}${at} (byte ${issue.offset})`, {
+    exitStatus: 1,
+    hint,
+  });
+}

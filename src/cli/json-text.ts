@@ -1,0 +1,17 @@
+/**
+ * JSON as commands write it. What could move a terminal's cursor or reorder its text is written as a JSON escape: the
+ * value stays the same, and a ledger cannot speak to whoever looks at a report of it.
+ */
+
+/** Controls, format characters, surrogates, private use, unassigned; line and paragraph separators. Not the newlines of the layout. */
+const UNSAFE = /[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu;
+
+/** `value` as JSON on one line, or indented by `indent` spaces; without a final newline. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, undefined, indent).replace(UNSAFE, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
+}

@@ -1,0 +1,20 @@
+/** What a rule says of the event or line that it judges, before its place is known. */
+
+import type { FindingCode } from './catalog.js';
+import type { RelatedRecord, Severity } from './finding.js';
+
+/** A finding without its place. */
+export interface RuleFinding {
+  readonly code: FindingCode;
+  /** RFC 6901 pointer, from the root that the rule works on. */
+  readonly pointer?: string;
+  readonly expected?: string;
+  readonly actual?: string;
+  /** Byte offset from the line's start, where a part of the line is meant. */
+  readonly offset?: number;
+  readonly related?: readonly RelatedRecord[];
+  /** Overrides the code's own severity; anything less than an error does not touch the verdict. */
+  readonly severity?: Severity;
+  /** Findings with the same cause after the first only add to its count. */
+  readonly cause?: string;
+}

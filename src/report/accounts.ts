@@ -1,0 +1,89 @@
+/**
+ * The accounts of a ledger after verification (SPEC §9): what each grant caps, what was used and reserved of it and what is
+ * left, and which actions are still open. What a gateway would ask before the next call.
+ */
+
+import type { Account, Grant } from '../bounds/grant.js';
+import { fromRational, type Quantity } from '../value/quantity.js';
+import { subtractRationals, type Rational } from '../value/rational.js';
+import type { VerifyState } from '../verify/state.js';
+
+/** One capped unit of a grant. */
+export interface Balance {
+  readonly unit: string;
+  readonly cap: Quantity;
+  readonly used: Quantity;
+  readonly reserved: Quantity;
+  /** cap − used − reserved; negative where a bound was broken. */
+  readonly left: Quantity;
+}
+
+/** One allowed grant. */
+export interface GrantAccount {
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly seq: number;
+  readonly principalId: string;
+  readonly expiresAt: string | undefined;
+  /** The grant that it was delegated from. */
+  readonly parentId: string | undefined;
+  /** Under it and the grants delegated from it. */
+  readonly executions: number;
+  readonly balances: readonly Balance[];
+}
+
+/** An action that was allowed and not executed. */
+export interface OpenAuthorization {
+  readonly eventId: string;
+  readonly seq: number;
+  readonly toolName: string;
+}
+
+/** Every allowed grant, in ledger order. */
+export function listGrants(state: VerifyState): GrantAccount[] {
+  return state.links.grantList.filter(({ decision }) => decision === 'allow').map(toAccount);
+}
+
+/**
+ * What is left of one unit under one grant.
+ *
+ * @param grantId - `sha-256:…`
+ * @returns undefined where there is no such grant, or it does not cap the unit.
+ */
+export function findBalance(state: VerifyState, grantId: string, unit: string): Balance | undefined {
+  const account = state.links.grants.get(grantId.replace(/^sha-256:/, ''))?.accounts.get(unit);
+  return account && toBalance(unit, account);
+}
+
+/** Every action that was allowed and not executed yet, in ledger order. */
+export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] {
+  return [...state.links.actions.values()]
+    .filter(({ decision }) => decision === 'allow')
+    .map(({ place, toolName }) => ({ eventId: place.eventId, seq: place.seq, toolName }));
+}
+
+function toAccount(grant: Grant): GrantAccount {
+  return {
+    eventId: grant.place.eventId,
+    seq: grant.place.seq,
+    principalId: grant.principalId,
+    expiresAt: grant.expiresAt,
+    parentId: grant.parent?.place.eventId,
+    executions: grant.executions,
+    balances: [...grant.accounts].map(([unit, account]) => toBalance(unit, account)),
+  };
+}
+
+function toBalance(unit: string, { cap, used, reserved }: Account): Balance {
+  const left = subtractRationals(subtractRationals(cap, used), reserved);
+  return { unit, cap: sum(cap), used: sum(used), reserved: sum(reserved), left: sum(left) };
+}
+
+/** A sum may have more digits than an amount; it is then written as an int or rat that is longer than events may have. */
+function sum(r: Rational): Quantity {
+  try {
+    return fromRational(r);
+  } catch {
+    return r.d === 1n ? { t: 'int', v: r.n.toString() } : { t: 'rat', n: r.n.toString(), d: r.d.toString() };
+  }
+}

@@ -1,0 +1,112 @@
+/** What the tests of the writer share: folders that go away, keys, drafts, and naive looks at what is on disk. */
+
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { NorthrootError } from '../../src/error.js';
+import type { JsonObject } from '../../src/json/value.js';
+import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { createSigner } from '../../src/signature/signer.js';
+import { Ledger, type LedgerOptions, type Notice } from '../../src/writer/ledger.js';
+import { ed25519Key } from '../key/key-samples.js';
+
+export const signer = createSigner(ed25519Key(Buffer.alloc(32, 1)));
+export const otherSigner = createSigner(ed25519Key(Buffer.alloc(32, 2)));
+
+export const NOON = '2026-01-01T12:00:00Z';
+const ORIGIN = 'example.com/tests/writer';
+
+/** A folder of the test's own. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'northroot-writer-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A draft that differs from those of other numbers. */
+export function draft(n: number, more: object = {}): object {
+  return { event_type: 'x.test', n, ...more };
+}
+
+/** Opens with the defaults of these tests: makes what is missing, signs, stands still in time. */
+export async function openLedger(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+  const ledger = await Ledger.open(path, {
+    signer,
+    create: { origin: ORIGIN },
+    now: () => NOON,
+    principalId: 'agent:a1',
+    lockTimeoutMs: 0,
+    ...options,
+  });
+  onTestFinished(() => ledger.close().catch(() => undefined));
+  return ledger;
+}
+
+/** The same without a signer, for a ledger that asks for none. */
+export function openUnsigned(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+  const { signer: _signer, ...others } = { signer, ...options };
+  const defaults = { create: { origin: ORIGIN }, now: () => NOON, principalId: 'agent:a1', lockTimeoutMs: 0 };
+  return Ledger.open(path, { ...defaults, ...others });
+}
+
+/** Makes a ledger with drafts 1 to `count` and closes it. */
+export async function makeLedger(path: string, count: number, options: LedgerOptions = {}): Promise<void> {
+  const ledger = await openLedger(path, options);
+  for (let n = 1; n <= count; n += 1) await ledger.append({ event: draft(n) });
+  await ledger.close();
+}
+
+/** Collects notices: pass `onNotice`, look at `notices`. */
+export function noticeBoard(): { notices: Notice[]; onNotice: (notice: Notice) => void } {
+  const notices: Notice[] = [];
+  return { notices, onNotice: (notice) => notices.push(notice) };
+}
+
+/** The error that a promise is rejected with. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => expect.fail('expected a rejection'),
+    (error: unknown) => error,
+  );
+}
+
+/** The code of the NorthrootError that a promise is rejected with. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const error = await errorOf(promise);
+  if (error instanceof NorthrootError) return error.code;
+  throw error;
+}
+
+export interface WireRecord {
+  readonly event: JsonObject & { readonly event_id: { readonly b64: string } };
+  readonly meta?: JsonObject;
+  readonly seq: number;
+  readonly signatures: readonly { readonly keyid: string; readonly sig: string }[];
+}
+
+/** The bytes of a ledger: its file, or its segments one after the other. */
+export function readBytes(path: string): Buffer {
+  if (!statSync(path).isDirectory()) return readFileSync(path);
+  const names = readdirSync(path)
+    .filter((name) => name.endsWith('.jsonl'))
+    .sort();
+  return Buffer.concat(names.map((name) => readFileSync(join(path, name))));
+}
+
+/** The whole lines of a ledger, by nothing but JSON.parse. */
+export function readRecords(path: string): WireRecord[] {
+  const lines = readBytes(path).toString('utf8').split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as WireRecord);
+}
+
+/** The verdict on a ledger and the codes of all its findings. */
+export async function judge(path: string): Promise<{ verdict: string; codes: string[]; records: number }> {
+  const { verdict, findings, ledger } = await verifyLedger(path);
+  return { verdict, codes: findings.map(({ code }) => code), records: ledger.records };
+}
+
+/** Asserts that a ledger verifies without a single finding and has so many records, genesis included. */
+export async function expectSound(path: string, records: number): Promise<void> {
+  expect(await judge(path)).toEqual({ verdict: 'ok', codes: [], records });
+}
