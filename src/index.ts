@@ -134,6 +134,35 @@ export {
   type Severity,
 } from './finding/finding.js';
 export { describeFinding, hintFor } from './finding/words.js';
+export {
+  GrantEvaluator,
+  type AuthorizationDecision,
+  type AuthorizationRequest,
+  type PolicyCheck,
+  type PolicyEvaluator,
+} from './policy/evaluator.js';
+export {
+  authorizeAction,
+  readState,
+  type AuthorizeOptions,
+  type RecordedDecision,
+} from './policy/authorize.js';
+export { draftExecution, findPermission, type ExecutionOutcome, type Permission } from './policy/record.js';
+export {
+  findBalance,
+  findGrant,
+  listGrants,
+  listOpenAuthorizations,
+  type Balance,
+  type GrantAccount,
+  type OpenAuthorization,
+} from './report/accounts.js';
+export { tellStory, type Story, type StoryEvent, type StoryGrant } from './report/story.js';
+export { renderStory } from './report/story-text.js';
+export { renderAccounts, type AccountRow } from './report/accounts-text.js';
+export { findRecord } from './verify/find-record.js';
+export { replayTo, type Point } from './verify/replay.js';
+export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
 export {
   DEFAULT_MAX_FINDINGS,

@@ -155,6 +155,11 @@ export function* grantChain(grant: Grant | undefined): Generator<Grant, void, vo
   }
 }
 
+/** The ids of a grant and of those that it was delegated from, nearest first. */
+export function chainIds(grant: Grant | undefined): string[] {
+  return [...grantChain(grant)].map(({ place }) => place.eventId);
+}
+
 /** A meter vector's amounts by unit. */
 export function amountsOf(vector: MeterVector): Map<string, Rational> {
   return new Map(vector.map(({ unit, amount }) => [unit, toRational(amount)]));

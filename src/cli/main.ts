@@ -8,15 +8,19 @@ import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { VERSION } from '../version.js';
 import { addAppend } from './commands/append.js';
+import { addAuthorize } from './commands/authorize.js';
+import { addBudget } from './commands/budget.js';
 import { addCompletion } from './commands/completion.js';
 import { addInit } from './commands/init.js';
 import { addKey, addKeygen } from './commands/keygen.js';
 import { addLog } from './commands/log.js';
+import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
 import { addShow } from './commands/show.js';
 import { addCanonicalize, addDigest, addEventId } from './commands/values.js';
 import { addVerify } from './commands/verify.js';
+import { addWhy } from './commands/why.js';
 import type { Context, ExitStatus } from './context.js';
 import { Terminal } from './terminal.js';
 
@@ -31,6 +35,10 @@ const COMMANDS = [
   addVerify,
   addShow,
   addLog,
+  addWhy,
+  addBudget,
+  addAuthorize,
+  addRecord,
   addCanonicalize,
   addDigest,
   addEventId,

@@ -2,6 +2,8 @@
 
 import { InvalidArgumentError } from 'commander';
 import { isPrincipalId } from '../value/principal.js';
+import { isUnit, type Meter } from '../value/meter.js';
+import { quantityFromNumberText } from '../value/quantity.js';
 import { isTimestamp } from '../value/timestamp.js';
 
 /** A whole number of at least `least`. */
@@ -41,4 +43,21 @@ export function instant(text: string): string {
 export function principalId(text: string): string {
   if (isPrincipalId(text)) return text;
   throw new InvalidArgumentError('Expected human:, service:, agent: or org: and a name, such as agent:a1.');
+}
+
+/** Collects `unit=amount[,unit=amount…]`, however often the option is given. */
+export function meterList(text: string, previous: readonly Meter[] = []): Meter[] {
+  const list = [...previous];
+  for (const part of text.split(',')) {
+    const [, unit = '', amount = ''] = /^([^=]+)=(.+)$/.exec(part) ?? [];
+    if (!isUnit(unit) || list.some((meter) => meter.unit === unit)) {
+      throw new InvalidArgumentError('Expected unit=amount, each unit once, such as usd=0.25,calls=1.');
+    }
+    try {
+      list.push({ unit, amount: quantityFromNumberText(amount) });
+    } catch {
+      throw new InvalidArgumentError(`Expected an amount such as 0.25, found ${amount}.`);
+    }
+  }
+  return list;
 }

@@ -60,7 +60,7 @@ export class Terminal {
     if (this.#outputError === undefined) return;
     throw new NorthrootError('OUTPUT_FAILED', `cannot write standard output: ${this.#outputError.message}`, {
       cause: this.#outputError,
-      hint: 'the result is not complete; nothing else is wrong',
+      hint: 'what was to be done is done; only its result is not complete',
     });
   }
 

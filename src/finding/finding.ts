@@ -29,6 +29,14 @@ export interface RelatedRecord {
   readonly eventId: string;
 }
 
+/** What a finding's event is about, for choosing which findings to show. Never on the wire. */
+export interface FindingContext {
+  principalId?: string;
+  occurredAt?: string;
+  /** The grants that the event was under, nearest first, as `sha-256:…`. */
+  grantIds?: readonly string[];
+}
+
 /** One finding. `folded` counts further findings that have the same cause and are not listed; it may still grow while verification runs. */
 export interface Finding {
   readonly code: FindingCode;
@@ -42,5 +50,6 @@ export interface Finding {
   readonly expected?: string;
   readonly actual?: string;
   readonly related?: readonly RelatedRecord[];
+  readonly context: FindingContext;
   folded?: number;
 }

@@ -4,7 +4,7 @@
  */
 
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
@@ -219,4 +219,12 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
   } finally {
     await handle.close();
   }
+}
+
+/** Gives `path` these bytes in one step: whoever reads it sees the old ones or the new ones, also after a crash. */
+export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.new-${process.pid}`;
+  await writeNewFile(temporary, bytes, 0o644);
+  await attempt('replace', path, () => rename(temporary, path));
+  await nodeFileSystem.syncFolderOf(path);
 }

@@ -41,14 +41,12 @@ const NEWLINE = 0x0a;
  *   device), …; while reading also `FILE_CHANGED`.
  */
 export async function openLedgerSource(path: string): Promise<LedgerSource> {
-  const status = await stat(path).catch((error: unknown) => {
-    throw toIoError(error, 'read', path);
-  });
+  const status = await orIoError(stat(path), path);
   if (!status.isDirectory()) {
     const segment = { file: path, firstSeq: undefined, chunks: readChunks(path) };
     return { paths: [path], size: status.isFile() ? status.size : undefined, segments: iterate([segment]) };
   }
-  const names = (await readdir(path)).filter((name) => SEGMENT_NAME.test(name)).sort();
+  const names = (await orIoError(readdir(path), path)).filter((name) => SEGMENT_NAME.test(name)).sort();
   if (names.length === 0) {
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a folder without ledger segments`, {
       hint: 'segments are named by 20 digits and .jsonl; to verify a single file, name the file',
@@ -58,7 +56,7 @@ export async function openLedgerSource(path: string): Promise<LedgerSource> {
   const segments = [];
   for (const name of names) {
     const file = join(path, name);
-    size += (await stat(file)).size;
+    size += (await orIoError(stat(file), file)).size;
     segments.push({ file, firstSeq: Number(name.slice(0, 20)), chunks: readChunks(file) });
   }
   return { paths: [path], size, segments: iterate(segments) };
@@ -114,6 +112,12 @@ async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void>
   } finally {
     await file.close();
   }
+}
+
+async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw toIoError(error, 'read', path);
+  });
 }
 
 /** How many bytes of `bytes` belong to the line that they begin in the middle of. */

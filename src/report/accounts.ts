@@ -44,6 +44,12 @@ export function listGrants(state: VerifyState): GrantAccount[] {
   return state.links.grantList.filter(({ decision }) => decision === 'allow').map(toAccount);
 }
 
+/** One grant's account, `sha-256:…`; undefined where there is no such grant. */
+export function findGrant(state: VerifyState, grantId: string): GrantAccount | undefined {
+  const grant = state.links.grants.get(grantId.replace(/^sha-256:/, ''));
+  return grant && toAccount(grant);
+}
+
 /**
  * What is left of one unit under one grant.
  *
@@ -76,11 +82,17 @@ function toAccount(grant: Grant): GrantAccount {
 
 function toBalance(unit: string, { cap, used, reserved }: Account): Balance {
   const left = subtractRationals(subtractRationals(cap, used), reserved);
-  return { unit, cap: sum(cap), used: sum(used), reserved: sum(reserved), left: sum(left) };
+  return {
+    unit,
+    cap: sumQuantity(cap),
+    used: sumQuantity(used),
+    reserved: sumQuantity(reserved),
+    left: sumQuantity(left),
+  };
 }
 
 /** A sum may have more digits than an amount; it is then written as an int or rat that is longer than events may have. */
-function sum(r: Rational): Quantity {
+export function sumQuantity(r: Rational): Quantity {
   try {
     return fromRational(r);
   } catch {

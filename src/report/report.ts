@@ -61,7 +61,7 @@ export function buildReport(result: VerificationResult): Report {
       tool_name: toolName,
     })),
     findings: result.findings.map(toFindingJson),
-    findings_total: state.findings,
+    findings_total: result.total,
   };
 }
 

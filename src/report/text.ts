@@ -3,6 +3,7 @@
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson } from '../schema/generated/types.js';
+import { renderAccounts } from './accounts-text.js';
 import type { Report } from './report.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
@@ -10,6 +11,10 @@ export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: s
 
 /** No colours. */
 export const plainPaint: Paint = (_style, text) => text;
+
+/** The most grants and open authorizations that the summary lists. */
+const MAX_GRANTS = 10;
+const MAX_OPEN = 5;
 
 const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
@@ -43,6 +48,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
     '',
     paint('bold', 'not checked'),
     ...renderNotChecked(report.not_checked, paint),
+    ...renderBudgets(report, paint),
   ];
   if (report.findings_total > 0) lines.push('', ...renderFindings(report, paint));
   return lines.map((line) => `${line}\n`).join('');
@@ -73,6 +79,24 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+/** What the grants allowed and what is left; what is still open. */
+function renderBudgets(report: Report, paint: Paint): string[] {
+  const { grants, open_authorizations: open, counts } = report;
+  const lines =
+    grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...renderAccounts(grants, paint, MAX_GRANTS)];
+  const { denied } = counts.by_verdict;
+  if (denied > 0) lines.push('', `${count(denied, 'event')} denied (northroot log --verdict denied)`);
+  if (open.length > 0) {
+    const list = open.slice(0, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
+    const more = open.length > MAX_OPEN ? `, … ${open.length - MAX_OPEN} more` : '';
+    lines.push(
+      '',
+      `${count(open.length, 'authorization')} open (allowed, not executed): ${list.join(', ')}${more}`,
+    );
+  }
+  return lines;
 }
 
 function renderNotChecked(list: Report['not_checked'], paint: Paint): string[] {

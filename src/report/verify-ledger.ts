@@ -22,7 +22,8 @@ export async function verifyLedger(ledger: Verifiable, options: VerifyOptions = 
   return buildReport(await runVerification(await toSource(ledger), options));
 }
 
-async function toSource(ledger: Verifiable): Promise<LedgerSource> {
+/** The source of whatever can be verified. */
+export async function toSource(ledger: Verifiable): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedgerSource(ledger);
   if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
   return 'segments' in ledger ? ledger : streamSource(ledger, '-');

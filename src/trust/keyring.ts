@@ -59,6 +59,11 @@ export class Keyring {
     return undefined;
   }
 
+  /** The entries, in the order in which they were added. */
+  list(): Key[] {
+    return [...this.#keys.values()].map(({ key }) => key);
+  }
+
   find(keyid: string): RingKey | undefined {
     return this.#keys.get(keyid);
   }

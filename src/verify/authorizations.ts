@@ -5,6 +5,7 @@
 
 import { judgeAction, judgeDelegation, judgeExecution, type ExecutionFacts } from '../bounds/judge.js';
 import {
+  chainIds,
   digestKey,
   makeAction,
   makeGrant,
@@ -69,12 +70,9 @@ export function resolvePending(
 
 /** What is known only at the end: links to events that never came, in the order of the executions. */
 export function settlePending(state: VerifyState): Finding[] {
-  const { pending } = state.links;
-  const list = [...pending.values()].map(({ finding, others }) =>
+  return [...state.links.pending.values()].map(({ finding, others }) =>
     others > 0 ? { ...finding, folded: others } : finding,
   );
-  pending.clear();
-  return list;
 }
 
 function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {
@@ -112,9 +110,11 @@ function checkAuthorization(
     }
     state.links.grants.set(id, grant);
     state.links.grantList.push(grant);
+    findings.context.grantIds = chainIds(grant);
     return;
   }
   const action = makeAction(event, place, isAllow ? parent : undefined);
+  findings.context.grantIds = chainIds(parent);
   warnOfDoubles(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
   if (isAllow) {
     if (parent !== undefined) checkPrincipal(event.principal_id, parent, findings);
@@ -341,6 +341,7 @@ function judgeAndApply(
   authorizedAt: string | undefined,
   findings: LineFindings,
 ): void {
+  findings.context.grantIds = chainIds(grant);
   const { findings: broken, apply } = judgeExecution(factsOf(event), action, grant, authorizedAt);
   for (const finding of broken) findings.addToEvent(finding);
   apply();

@@ -28,11 +28,13 @@ export function checkChain(
   }
 }
 
-/** Moves the chain on by one line: `seq` is what the line says its number is, where it says one. */
+/**
+ * Moves the chain on by one line: `seq` is what the line says its number is, where it says one. After a number that is
+ * not expected the next line may go on from it (lines were dropped) or from where the chain stood (it is the odd one).
+ */
 export function advanceChain(state: VerifyState, leaf: string, seq: number | undefined): void {
   const { chain } = state;
-  const inPlace = seq === undefined ? chain.seq : seq === chain.otherSeq ? seq : chain.seq;
-  chain.otherSeq = inPlace + 1;
+  chain.otherSeq = (seq === chain.seq ? seq : chain.otherSeq) + 1;
   chain.seq = (seq ?? chain.seq) + 1;
   chain.prev = hashToBase64url(leaf);
 }

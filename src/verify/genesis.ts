@@ -5,6 +5,16 @@ import type { GenesisEvent } from '../schema/generated/types.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
+/**
+ * Call for the first bare event only: a policy for certain ledgers is not met by events that are of none. Taking the
+ * records off must not be a way around it.
+ */
+export function checkBareOrigin({ policy }: VerifyState, findings: LineFindings): void {
+  if (policy?.origins === undefined) return;
+  const expected = policy.origins.join(' or ');
+  findings.add('ORIGIN_MISMATCH', { pointer: '', expected, actual: 'bare events, which are of no ledger' });
+}
+
 /** Call for the first record only, before its signatures are judged: genesis may be signed by a key that it declares. */
 export function adoptGenesis(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
   if (!line.wellFormed || line.event?.['event_type'] !== 'genesis') return;

@@ -1,7 +1,7 @@
 /** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
 
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
-import type { Finding, Place } from '../finding/finding.js';
+import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
@@ -21,6 +21,8 @@ export class LineFindings {
   violation = false;
   /** Whether the event is an attempt that a deny blocked. */
   denied = false;
+  /** Shared by the findings of the line; rules add to it what they learn. */
+  readonly context: FindingContext = {};
   readonly #state: VerifyState;
   readonly #line: RawLine;
   readonly #file: string;
@@ -35,6 +37,9 @@ export class LineFindings {
   /** From here on findings name the record that the line was read as. */
   setRecord(examined: ExaminedLine): void {
     this.#examined = examined;
+    const { principal_id: principalId, occurred_at: occurredAt } = examined.event ?? {};
+    if (typeof principalId === 'string') this.context.principalId = principalId;
+    if (typeof occurredAt === 'string') this.context.occurredAt = occurredAt;
   }
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
@@ -78,6 +83,7 @@ export class LineFindings {
       ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
       ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
       ...(detail.related === undefined ? {} : { related: detail.related }),
+      context: this.context,
     };
   }
 

@@ -4,11 +4,14 @@
  */
 
 import type { Finding } from '../finding/finding.js';
-import type { LedgerSource } from '../fs/source.js';
-import { LineSplitter } from '../ledger/line-splitter.js';
+import type { LedgerSource, Segment } from '../fs/source.js';
+import { NorthrootError } from '../error.js';
+import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
+import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
 import { finishVerification, verifyLine } from './verify-line.js';
 
@@ -23,20 +26,29 @@ export interface VerifyOptions {
   readonly verifier?: Verifier;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number;
+  /** Which findings are listed and given to `onFinding`; all are counted. Default: all. */
+  readonly show?: (finding: Finding) => boolean;
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
   readonly onFinding?: (finding: Finding) => void;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
+  /** Goes on from a state that was saved; the lines before it are passed over. */
+  readonly from?: SavedVerification;
   /** Aborting makes verification end with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /** The end of a verification. */
 export interface VerificationResult {
+  /** It can be saved, see `saveVerification`, and gone on from when the ledger has grown. */
   readonly state: VerifyState;
   readonly paths: readonly string[];
-  /** Worst first, then in ledger order. */
+  /** Worst first, then in the order in which they were found. */
   readonly findings: readonly Finding[];
+  /** How many there are, listed or not. */
+  readonly total: number;
+  /** The findings that do not depend on the ledger's ending here: what goes on with the state. */
+  readonly kept: readonly Finding[];
 }
 
 /** The order in which findings are listed. */
@@ -45,7 +57,8 @@ const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
 /**
  * Verifies a whole source.
  *
- * @throws NorthrootError when the source cannot be read to its end; RangeError for a bad option.
+ * @throws NorthrootError when the source cannot be read to its end; `STATE_MISMATCH` when it is not the ledger that
+ *   `options.from` comes from. RangeError for a bad option.
  */
 export async function runVerification(
   source: LedgerSource,
@@ -55,27 +68,80 @@ export async function runVerification(
   if (!Number.isSafeInteger(maxFindings) || maxFindings < 0) {
     throw new RangeError('maxFindings must be an integer of at least 0');
   }
-  const state = startVerification(options.trust, options.verifier ?? nodeVerifier);
-  const kept = new Map<string, Finding[]>(RANKS.map((rank) => [rank, []]));
-  const take = (findings: readonly Finding[]): void => {
-    for (const finding of findings) {
-      const rank = finding.severity === 'error' ? finding.class : finding.severity;
-      const list = kept.get(rank) as Finding[];
-      if (list.length < maxFindings) list.push(finding);
-      options.onFinding?.(finding);
+  const { from } = options;
+  const state = from?.state ?? startVerification(options.trust, options.verifier ?? nodeVerifier);
+  const { show = () => true, onFinding = () => undefined } = options;
+  const kept = new FindingList(maxFindings);
+  const shown = new FindingList(maxFindings);
+  const add = (findings: readonly Finding[]): void => {
+    const chosen = findings.filter(show);
+    shown.add(chosen);
+    for (const finding of chosen) onFinding(finding);
+  };
+  kept.add(from?.findings ?? []);
+  add(from?.findings ?? []);
+  let toSkip = state.lines;
+  let skipped = '';
+
+  const take = (line: RawLine, segment: Segment): void => {
+    if (toSkip > 0) {
+      toSkip -= 1;
+      if (line.length > 0) skipped = hashToBase64url(line.longLeafHash ?? leafHash(line.bytes));
+      if (toSkip === 0 && skipped !== state.chain.prev) throw mismatch();
+      return;
     }
+    const { findings } = verifyLine(state, line, segment);
+    if (findings.length === 0) return;
+    kept.add(findings);
+    add(findings);
   };
   for await (const segment of source.segments) {
     const splitter = new LineSplitter();
     for await (const chunk of segment.chunks) {
       options.signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) take(verifyLine(state, line, segment).findings);
+      for (const line of splitter.push(chunk)) take(line, segment);
       options.onProgress?.(state.bytes, source.size);
     }
     const torn = splitter.finish();
-    if (torn !== undefined) take(verifyLine(state, torn, segment).findings);
+    if (torn !== undefined) take(torn, segment);
   }
-  take(finishVerification(state));
-  const findings = RANKS.flatMap((rank) => kept.get(rank) as Finding[]).slice(0, maxFindings);
-  return { state, paths: source.paths, findings };
+  if (toSkip > 0) throw mismatch();
+  const settled = finishVerification(state);
+  add(settled);
+  return {
+    state,
+    paths: source.paths,
+    findings: shown.list().slice(0, maxFindings),
+    total: state.findings + settled.length,
+    kept: kept.list(),
+  };
+}
+
+/** Findings by rank, of each rank at most so many: enough to list the worst. */
+class FindingList {
+  readonly #byRank = new Map<string, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(findings: readonly Finding[]): void {
+    for (const finding of findings) {
+      const rank = finding.severity === 'error' ? finding.class : finding.severity;
+      const list = this.#byRank.get(rank) as Finding[];
+      if (list.length < this.#limit) list.push(finding);
+    }
+  }
+
+  list(): Finding[] {
+    return RANKS.flatMap((rank) => this.#byRank.get(rank) as Finding[]);
+  }
+}
+
+function mismatch(): NorthrootError {
+  return new NorthrootError('STATE_MISMATCH', 'the ledger is not the one that the saved state comes from', {
+    hint: 'its earlier records were changed or cut off since, or it is another ledger: verify it from the beginning',
+    exitStatus: 1,
+  });
 }

@@ -43,6 +43,8 @@ export interface VerifyState {
   layout: Layout | undefined;
   /** Lines that take a place in the ledger: the tree's leaves, readable or not. */
   records: number;
+  /** Lines seen, those included that take no place. */
+  lines: number;
   bytes: number;
   origin: string | undefined;
   /** Whether every record must be signed; settled by genesis or by the policy. */
@@ -82,6 +84,7 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
     mode: policy === undefined ? 'none' : 'policy',
     layout: undefined,
     records: 0,
+    lines: 0,
     bytes: 0,
     origin: undefined,
     signaturesRequired: policy?.require?.event_signatures === 'required',

@@ -11,7 +11,7 @@ import { appendLeaf, leafHash } from '../tree/compact-range.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { checkAuthorizations, eventKindOf, resolvePending, settlePending } from './authorizations.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
-import { adoptGenesis } from './genesis.js';
+import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { LineFindings } from './line-findings.js';
 import { checkSignatures } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
@@ -46,6 +46,7 @@ const MAX_TYPE_LENGTH = 128;
 export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentName): LineResult {
   const findings = new LineFindings(state, line, segment.file);
   let examined: ExaminedLine | undefined;
+  state.lines += 1;
   state.bytes += line.length + (line.terminated ? 1 : 0);
   if (!line.terminated) {
     findings.add('LINE_TORN', {
@@ -84,6 +85,8 @@ function verifyRecord(
       checkGenesisPlace(state, examined, findings);
       checkChain(state, examined, findings, line.number === 1 ? segment.firstSeq : undefined);
       if (state.records === 0) adoptGenesis(state, examined, findings);
+    } else if (state.records === 0) {
+      checkBareOrigin(state, findings);
     }
     reportUnknownType(examined, findings);
     const isNew = checkEventIds(state, examined, findings);
@@ -111,14 +114,13 @@ function linkEvent(
 }
 
 /**
- * Ends a verification: executions whose authorization never came are only known now.
+ * What is known only at the end: executions whose authorization never came. Changes nothing, so that a state can be saved
+ * and gone on from.
  *
  * @returns Their findings, in the order of the executions.
  */
 export function finishVerification(state: VerifyState): readonly Finding[] {
-  const findings = settlePending(state);
-  state.findings += findings.length;
-  return findings;
+  return settlePending(state);
 }
 
 /** The line's place in chain and tree is taken whether it could be read or not. */
@@ -145,6 +147,8 @@ function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void
   const type = examined.event?.['event_type'];
   if (typeof type !== 'string' || isKnownEventType(type) || type.startsWith('x.')) return;
   const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
+  // What is not even the name of a type has its finding already.
+  if (examined.issues.some((issue) => issue.pointer === pointer)) return;
   findings.add('EVENT_TYPE_UNKNOWN', {
     pointer,
     expected: 'a known type, or one named x.…',

@@ -113,6 +113,8 @@ export class Ledger {
   #guard: SignatureGuard | undefined;
   #nextSeq = 0;
   #prev = hashToBase64url(rangeRoot(emptyRange()));
+  /** The size that the file appended to has, unless someone else writes to it. */
+  #end: number;
   #queue: Pending[] = [];
   #commits: Promise<void> | undefined;
   #failure: NorthrootError | undefined;
@@ -128,6 +130,7 @@ export class Ledger {
     this.#files = files;
     this.#fileSystem = options.fileSystem ?? nodeFileSystem;
     this.#events = survey.events;
+    this.#end = survey.end;
   }
 
   /**
@@ -373,6 +376,11 @@ export class Ledger {
   async #write(bytes: Buffer): Promise<void> {
     const file = await this.#currentFile();
     const before = await file.size();
+    if (before !== this.#end) {
+      throw new NorthrootError('FILE_CHANGED', `${printable(file.path)} was changed by someone else`, {
+        hint: 'let nothing but northroot write to a ledger; northroot verify says whether it is still whole',
+      });
+    }
     try {
       const written = await file.write(bytes);
       // A short write is what a full disk looks like before it says so: the rest tells.
@@ -382,6 +390,7 @@ export class Ledger {
       await file.truncate(before).catch(() => undefined);
       throw error;
     }
+    this.#end = before + bytes.length;
   }
 
   async #currentFile(): Promise<OpenFile> {
@@ -399,6 +408,7 @@ export class Ledger {
     }
     const next = await this.#fileSystem.open(joinPath(files.path, segmentName(this.#nextSeq)), 'new');
     files.last = next;
+    this.#end = 0;
     await this.#fileSystem.syncFolderOf(next.path);
     return next;
   }

@@ -25,6 +25,8 @@ export interface Survey {
   readonly unreadable: number;
   /** The latest `occurred_at` of a checkpoint: the clock by which keys are judged, where it is later than genesis. */
   readonly clock: string | undefined;
+  /** The size of the last file, in bytes, without its torn tail. */
+  readonly end: number;
   /** The tail of the last file, where it does not end in `\n`: the offset where it begins, and its first bytes. */
   readonly torn: { readonly offset: number; readonly start: Uint8Array } | undefined;
 }
@@ -44,6 +46,7 @@ export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): 
   let lines = 0;
   let unreadable = 0;
   let clock: string | undefined;
+  let end = 0;
   let torn: Survey['torn'];
 
   const take = (line: RawLine, file: string): void => {
@@ -64,11 +67,11 @@ export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): 
   const buffer = Buffer.alloc(CHUNK_BYTES);
   const read = async (file: OpenFile): Promise<void> => {
     const splitter = new LineSplitter();
-    for (let position = 0; ;) {
-      const count = await file.read(buffer, position);
+    for (end = 0; ;) {
+      const count = await file.read(buffer, end);
       if (count === 0) break;
       for (const line of splitter.push(buffer.subarray(0, count))) take(line, file.path);
-      position += count;
+      end += count;
     }
     // Only the last file can be torn by a crash: what came after was begun when all before it was on disk.
     if (torn !== undefined) unreadable += 1;
@@ -85,7 +88,16 @@ export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): 
     }
   }
   if (files.last !== undefined) await read(files.last);
-  return { events, firstLine, lastLine: lastLine.subarray(0, lastLength), lines, unreadable, clock, torn };
+  return {
+    events,
+    firstLine,
+    lastLine: lastLine.subarray(0, lastLength),
+    lines,
+    unreadable,
+    clock,
+    end: torn?.offset ?? end,
+    torn,
+  };
 }
 
 /** The id of a record's event, as its line has it; undefined when the line is no canonical record. */

@@ -1,11 +1,19 @@
 /** Random histories of a ledger against a model of it that is only a list of ids. */
 
-import { appendFileSync, readdirSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Ledger } from '../../src/writer/ledger.js';
-import { draft, expectSound, openLedger, openUnsigned, readRecords, temporaryFolder } from './support.js';
+import {
+  draft,
+  expectSound,
+  lastFile,
+  openLedger,
+  openUnsigned,
+  readRecords,
+  temporaryFolder,
+} from './support.js';
 
 type Step =
   | { readonly do: 'append'; readonly drafts: readonly { readonly n: number; readonly meta: boolean }[] }
@@ -95,9 +103,3 @@ test('whatever is done with a ledger, it verifies and holds each event once, in 
     { numRuns: 60 },
   );
 });
-
-function lastFile(path: string): string {
-  if (!path.endsWith('/')) return path;
-  const segments = readdirSync(path).filter((name) => name.endsWith('.jsonl'));
-  return join(path, segments.sort().at(-1)!);
-}

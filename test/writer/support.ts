@@ -15,7 +15,6 @@ export const signer = createSigner(ed25519Key(Buffer.alloc(32, 1)));
 export const otherSigner = createSigner(ed25519Key(Buffer.alloc(32, 2)));
 
 export const NOON = '2026-01-01T12:00:00Z';
-const ORIGIN = 'example.com/tests/writer';
 
 /** A folder of the test's own. */
 export function temporaryFolder(): string {
@@ -29,25 +28,23 @@ export function draft(n: number, more: object = {}): object {
   return { event_type: 'x.test', n, ...more };
 }
 
+const DEFAULTS = {
+  create: { origin: 'example.com/tests/writer' },
+  now: () => NOON,
+  principalId: 'agent:a1',
+  lockTimeoutMs: 0,
+};
+
 /** Opens with the defaults of these tests: makes what is missing, signs, stands still in time. */
-export async function openLedger(path: string, options: LedgerOptions = {}): Promise<Ledger> {
-  const ledger = await Ledger.open(path, {
-    signer,
-    create: { origin: ORIGIN },
-    now: () => NOON,
-    principalId: 'agent:a1',
-    lockTimeoutMs: 0,
-    ...options,
-  });
-  onTestFinished(() => ledger.close().catch(() => undefined));
-  return ledger;
+export function openLedger(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+  return openUnsigned(path, { signer, ...options });
 }
 
-/** The same without a signer, for a ledger that asks for none. */
-export function openUnsigned(path: string, options: LedgerOptions = {}): Promise<Ledger> {
-  const { signer: _signer, ...others } = { signer, ...options };
-  const defaults = { create: { origin: ORIGIN }, now: () => NOON, principalId: 'agent:a1', lockTimeoutMs: 0 };
-  return Ledger.open(path, { ...defaults, ...others });
+/** The same without a signer: a ledger that it makes asks for no signatures. */
+export async function openUnsigned(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+  const ledger = await Ledger.open(path, { ...DEFAULTS, ...options });
+  onTestFinished(() => ledger.close().catch(() => undefined));
+  return ledger;
 }
 
 /** Makes a ledger with drafts 1 to `count` and closes it. */
@@ -92,6 +89,13 @@ export function readBytes(path: string): Buffer {
     .filter((name) => name.endsWith('.jsonl'))
     .sort();
   return Buffer.concat(names.map((name) => readFileSync(join(path, name))));
+}
+
+/** The file that a ledger ends in. */
+export function lastFile(path: string): string {
+  if (!statSync(path).isDirectory()) return path;
+  const names = readdirSync(path).filter((name) => name.endsWith('.jsonl'));
+  return join(path, names.sort().at(-1)!);
 }
 
 /** The whole lines of a ledger, by nothing but JSON.parse. */

@@ -1,22 +1,39 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
 import { Option, type Command } from 'commander';
-import { toFindingJson } from '../../report/report.js';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { nodeFileSystem, readSmallFile, replaceFile } from '../../fs/file-system.js';
+import { matchesFilter, type FindingFilter } from '../../report/finding-filter.js';
+import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { renderReport } from '../../report/text.js';
-import { verifyLedger } from '../../report/verify-ledger.js';
+import type { TrustPolicy } from '../../schema/generated/types.js';
+import { isPrincipalPattern } from '../../value/principal.js';
+import { findRecord } from '../../verify/find-record.js';
+import { runVerification } from '../../verify/run-verification.js';
+import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, readTrustPolicy } from '../input.js';
+import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { wholeNumber } from '../options.js';
+import { instant, wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
   readonly trust?: string;
   readonly format: 'text' | 'json' | 'ndjson';
   readonly maxFindings: number;
+  readonly failOn: 'invalid' | 'violation' | 'warning';
+  readonly since?: string;
+  readonly until?: string;
+  readonly principal?: string;
+  readonly grant?: string;
+  readonly state?: string;
 }
 
 /** Streamed findings are written in batches of about so many characters. */
 const BATCH = 64 * 1024;
+
+/** A state has some hundred bytes an event. */
+const MAX_STATE_BYTES = 2 ** 32;
 
 export function addVerify(
   program: Command,
@@ -34,6 +51,22 @@ export function addVerify(
       new Option('--format <format>', 'of the report').choices(['text', 'json', 'ndjson']).default('text'),
     )
     .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
+    .option('--since <time>', 'list only findings on events that occurred at this time or later', instant)
+    .option('--until <time>', 'list only findings on events that occurred before this time', instant)
+    .option(
+      '--principal <pattern>',
+      'list only findings on events of this principal; a final * stands for the rest',
+    )
+    .option(
+      '--grant <id>',
+      'list only findings on this grant and events under it: its seq, its id, or a prefix of it',
+    )
+    .addOption(
+      new Option('--fail-on <what>', 'the least that makes the exit status other than 0')
+        .choices(['invalid', 'violation', 'warning'])
+        .default('violation'),
+    )
+    .option('--state <file>', 'go on from the state in this file, if it is there, and save the new one to it')
     .action((path: string, options: VerifyCommandOptions) =>
       run((context) => verify(context, path, options)),
     );
@@ -43,13 +76,17 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const { terminal, signal } = context;
   const { format, maxFindings } = options;
   const trust = await readTrustPolicy(options.trust);
+  const filter = await toFilter(context, path, options);
+  const from = await readSavedVerification(options.state, trust);
   const source = await openLedgerInput(path, context);
   let streamed = 0;
   let batch = '';
-  const report = await verifyLedger(source, {
+  const result = await runVerification(source, {
     maxFindings,
     signal,
+    show: (finding) => matchesFilter(finding, filter),
     ...(trust === undefined ? {} : { trust }),
+    ...(from === undefined ? {} : { from }),
     onProgress: (done, size) => terminal.progress(done, size),
     onFinding: (finding) => {
       if (format !== 'ndjson' || streamed >= maxFindings) return;
@@ -60,6 +97,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
       batch = '';
     },
   });
+  const report = buildReport(result);
   if (format === 'text') {
     await terminal.write(renderReport(report, terminal.paint));
   } else if (format === 'json') {
@@ -67,5 +105,53 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   } else {
     await terminal.write(`${batch}${jsonText({ ...report, findings: undefined })}\n`);
   }
-  return report.exit_status;
+  // A state with broken evidence is not worth going on from: the ledger may be mended, and must then be read anew.
+  if (options.state !== undefined && !result.state.hasInvalid) {
+    const saved = saveVerification({ state: result.state, findings: result.kept });
+    await replaceFile(options.state, saved);
+  }
+  return exitStatusOf(report, options.failOn);
+}
+
+/** The verdict's own exit status, unless the user drew the line elsewhere. */
+function exitStatusOf(report: Report, failOn: VerifyCommandOptions['failOn']): ExitStatus {
+  const { verdict, exit_status: status, findings } = report;
+  if (failOn === 'invalid' && verdict === 'violation') return 0;
+  const hasWarning = findings.some(({ severity }) => severity === 'warning');
+  return failOn === 'warning' && verdict === 'ok' && hasWarning ? 3 : status;
+}
+
+async function toFilter(
+  context: Context,
+  path: string,
+  options: VerifyCommandOptions,
+): Promise<FindingFilter> {
+  const { since, until, principal, grant } = options;
+  if (principal !== undefined && !isPrincipalPattern(principal)) {
+    throw new NorthrootError('USAGE', `${printable(principal)} is no principal pattern`, {
+      hint: 'such as agent:a1, agent:* or *',
+    });
+  }
+  if (grant !== undefined && path === STDIN) {
+    throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+  }
+  const record =
+    grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
+  return {
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    ...(principal === undefined ? {} : { principal }),
+    ...(record === undefined ? {} : { grantId: record.eventId }),
+  };
+}
+
+/** The verification to go on from; what was verified under another trust policy does not count. */
+async function readSavedVerification(
+  path: string | undefined,
+  trust: TrustPolicy | undefined,
+): Promise<SavedVerification | undefined> {
+  if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
+  const saved = restoreVerification(await readSmallFile(path, MAX_STATE_BYTES));
+  const isSame = JSON.stringify(saved.state.policy) === JSON.stringify(trust);
+  return isSame ? saved : undefined;
 }

@@ -1,0 +1,170 @@
+/** `northroot authorize`: asks the ledger's grants whether something may be done, and records the answer. */
+
+import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { canonicalBytes } from '../../json/canonicalize.js';
+import { ingestJson } from '../../json/ingest.js';
+import { authorizeAction } from '../../policy/authorize.js';
+import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
+import type { Meter } from '../../value/meter.js';
+import { findRecord } from '../../verify/find-record.js';
+import type { Context, ExitStatus } from '../context.js';
+import { openLedgerInput, readInput, readTrustPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
+import { meterList, seconds } from '../options.js';
+import { findNamedSigner, findOwnSigner } from './ledger-key.js';
+import { describeNotice } from './notices.js';
+
+interface AuthorizeCommandOptions {
+  readonly principal: string;
+  readonly tool: string;
+  readonly grant?: string;
+  readonly params?: string;
+  readonly paramsDigest?: string;
+  readonly intent?: string;
+  readonly intentDigest?: string;
+  readonly reserve?: Meter[];
+  readonly key?: string;
+  readonly trust?: string;
+  readonly lockTimeout: number;
+}
+
+/** A deny is no failure of the command, and no invalid evidence: the bound holds. */
+const DENIED: ExitStatus = 3;
+
+export function addAuthorize(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('authorize')
+    .summary("ask the ledger's grants, and record the decision")
+    .description(
+      'Asks whether a principal may call a tool now, by the grants in the ledger and the rules that verify applies, and appends the authorization: allow or deny. Exit status 0 for allow, 3 for deny. With a command after --, its parameters are the command line.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('[command...]', 'after --: the command that is to be run')
+    .requiredOption('--principal <id>', 'who asks')
+    .requiredOption('--tool <name>', 'the tool')
+    .option('--grant <id>', "act under this grant (default: the principal's first that allows it)")
+    .option('--params <file>', 'the parameters, JSON; - for standard input')
+    .option('--params-digest <digest>', 'their digest instead')
+    .option('--intent <file>', 'the intent, JSON (default: the tool and its parameters)')
+    .option('--intent-digest <digest>', 'its digest instead')
+    .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
+    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option('--trust <file>', 'verify the ledger with this trust policy first')
+    .addOption(
+      new Option('--lock-timeout <seconds>', 'how long to wait for another writer')
+        .argParser(seconds)
+        .default(10_000, '10'),
+    )
+    .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
+      run((context) => authorize(context, ledger, command, options)),
+    );
+}
+
+async function authorize(
+  context: Context,
+  path: string,
+  command: readonly string[],
+  options: AuthorizeCommandOptions,
+): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const params = await readParams(context, command, options);
+  const intent = await readIntent(context, options, params);
+  const trust = await readTrustPolicy(options.trust);
+  const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
+  const grantId =
+    options.grant === undefined
+      ? undefined
+      : (await findRecord(await openLedgerInput(path, context), options.grant, signal)).eventId;
+  const answer = await authorizeAction(
+    path,
+    {
+      principalId: options.principal,
+      toolName: options.tool,
+      paramsDigest: params,
+      intentDigest: intent,
+      now: new Date().toISOString(),
+      ...(options.reserve === undefined ? {} : { meters: options.reserve }),
+      ...(grantId === undefined ? {} : { grantId }),
+    },
+    {
+      lockTimeoutMs: options.lockTimeout,
+      onNotice: (notice) => terminal.say(describeNotice(notice)),
+      ...(signer === undefined ? {} : { signer }),
+      ...(trust === undefined ? {} : { trust }),
+    },
+  );
+  const { decision, decisionCode, checks, recorded, remaining } = answer;
+  await terminal.write(
+    `${jsonText({
+      decision,
+      decision_code: decisionCode,
+      seq: recorded.seq,
+      event_id: recorded.eventId,
+      grant_event_id: answer.grantId ?? null,
+      checks,
+      remaining,
+    })}\n`,
+  );
+  return decision === 'allow' ? 0 : DENIED;
+}
+
+async function readParams(
+  context: Context,
+  command: readonly string[],
+  { params, paramsDigest }: AuthorizeCommandOptions,
+): Promise<Digest> {
+  const given = [params, paramsDigest, command.length > 0 ? command : undefined].filter(
+    (each) => each !== undefined,
+  );
+  if (given.length !== 1) {
+    throw new NorthrootError('USAGE', 'expected one of --params, --params-digest and a command after --');
+  }
+  if (paramsDigest !== undefined) return digestArgument(paramsDigest);
+  return params === undefined
+    ? digestOfCommand(command)
+    : digestOfJson(await readInput(params, context), params);
+}
+
+async function readIntent(
+  context: Context,
+  { intent, intentDigest, tool }: AuthorizeCommandOptions,
+  params: Digest,
+): Promise<Digest> {
+  if (intent !== undefined && intentDigest !== undefined) {
+    throw new NorthrootError('USAGE', '--intent and --intent-digest exclude each other');
+  }
+  if (intentDigest !== undefined) return digestArgument(intentDigest);
+  if (intent !== undefined) return digestOfJson(await readInput(intent, context), intent);
+  return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));
+}
+
+/** The parameters of a command are its words. */
+export function digestOfCommand(command: readonly string[]): Digest {
+  return sha256Digest(canonicalBytes([...command]));
+}
+
+function digestArgument(text: string): Digest {
+  try {
+    return parseDigest(text);
+  } catch (cause) {
+    throw new NorthrootError('USAGE', `${printable(text)} is no digest`, {
+      hint: 'northroot digest --json FILE writes one',
+      cause,
+    });
+  }
+}
+
+function digestOfJson(bytes: Uint8Array, name: string): Digest {
+  const { value, issues } = ingestJson(bytes);
+  if (value !== undefined) return sha256Digest(canonicalBytes(value));
+  const [issue] = issues;
+  throw new NorthrootError(issue?.code ?? 'NOT_JSON', `${printable(name)} at byte ${issue?.offset}`, {
+    exitStatus: 1,
+    hint: 'northroot canonicalize tells more',
+  });
+}

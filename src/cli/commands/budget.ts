@@ -1,0 +1,87 @@
+/** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
+
+import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { findGrant, listGrants, type GrantAccount } from '../../report/accounts.js';
+import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
+import { isTimestamp } from '../../value/timestamp.js';
+import { findRecord } from '../../verify/find-record.js';
+import { replayTo, type Point } from '../../verify/replay.js';
+import type { Context, ExitStatus } from '../context.js';
+import { openLedgerInput, readTrustPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
+
+interface BudgetOptions {
+  readonly grant?: string;
+  readonly at?: string;
+  readonly trust?: string;
+  readonly format: 'text' | 'json';
+}
+
+export function addBudget(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('budget')
+    .summary('show what is left of each grant')
+    .description(
+      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left. The ledger is verified on the way; when its evidence is broken the exit status is 1.',
+    )
+    .argument('<ledger>', 'the file or folder; - for standard input')
+    .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
+    .option('--at <point>', 'after the record of this seq, or at this time')
+    .option('--trust <file>', 'verify with this trust policy')
+    .addOption(new Option('--format <format>', 'of the accounts').choices(['text', 'json']).default('text'))
+    .action((ledger: string, options: BudgetOptions) => run((context) => budget(context, ledger, options)));
+}
+
+async function budget(context: Context, ledger: string, options: BudgetOptions): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const point = toPoint(options.at);
+  const trust = await readTrustPolicy(options.trust);
+  let only: string | undefined;
+  if (options.grant !== undefined) {
+    if (ledger === '-') {
+      throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+    }
+    only = (await findRecord(await openLedgerInput(ledger, context), options.grant, signal)).eventId;
+  }
+  const state = await replayTo(await openLedgerInput(ledger, context), point, trust);
+  const grants =
+    only === undefined ? listGrants(state) : [findGrant(state, only)].filter((each) => each !== undefined);
+  if (only !== undefined && grants.length === 0) {
+    throw new NorthrootError(
+      'GRANT_NOT_FOUND',
+      `${only} is no grant in ${printable(ledger)}, or not yet one at that point`,
+    );
+  }
+  const rows = grants.map(toRow);
+  if (options.format === 'json') await terminal.write(`${jsonText({ grants: rows }, 2)}\n`);
+  else if (rows.length === 0) terminal.say('no grants');
+  else await terminal.write(`${renderAccounts(rows, terminal.paint).join('\n')}\n`);
+  if (state.hasInvalid) terminal.say('warning: the evidence is broken; northroot verify says where');
+  return state.hasInvalid ? 1 : state.hasViolation ? 3 : 0;
+}
+
+function toPoint(at: string | undefined): Point {
+  if (at === undefined) return 'end';
+  if (/^\d{1,15}$/.test(at)) return { seq: Number(at) };
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(at) ? `${at}T00:00:00Z` : at;
+  if (isTimestamp(time)) return { time };
+  throw new NorthrootError('USAGE', `${printable(at)} is neither a seq nor a time`, {
+    hint: 'such as 17, 2026-03-01 or 2026-03-01T12:00:00Z',
+  });
+}
+
+function toRow(grant: GrantAccount): AccountRow {
+  return {
+    event_id: grant.eventId,
+    seq: grant.seq,
+    principal_id: grant.principalId,
+    ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+    executions: grant.executions,
+    meters: grant.balances,
+  };
+}

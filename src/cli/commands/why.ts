@@ -1,0 +1,48 @@
+/** `northroot why`: the whole story of one event. */
+
+import { Option, type Command } from 'commander';
+import { NorthrootError } from '../../error.js';
+import { renderStory } from '../../report/story-text.js';
+import { tellStory } from '../../report/story.js';
+import { findRecord } from '../../verify/find-record.js';
+import type { Context, ExitStatus } from '../context.js';
+import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
+
+interface WhyOptions {
+  readonly trust?: string;
+  readonly format: 'text' | 'json';
+}
+
+const STATUS = { ok: 0, denied: 0, violation: 3, invalid: 1 } as const;
+
+export function addWhy(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('why')
+    .summary('tell the whole story of one event')
+    .description(
+      'Tells of one event what it says, the verdict on it, who decided under which policy, its grants with their accounts before and after, what came of it, and how it is signed. The ledger is verified on the way; the exit status is that of the event.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('<event>', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
+    .option('--trust <file>', 'verify with this trust policy')
+    .addOption(new Option('--format <format>', 'of the story').choices(['text', 'json']).default('text'))
+    .action((ledger: string, event: string, options: WhyOptions) =>
+      run(async (context) => {
+        const { terminal, signal } = context;
+        if (ledger === STDIN)
+          throw new NorthrootError('USAGE', 'why reads the ledger twice: name a file or folder');
+        const open = () => openLedgerInput(ledger, context);
+        const trust = await readTrustPolicy(options.trust);
+        const { eventId } = await findRecord(await open(), event, signal);
+        const story = await tellStory(open, eventId, trust);
+        const text =
+          options.format === 'json' ? `${jsonText(story, 2)}\n` : renderStory(story, terminal.paint);
+        await terminal.write(text);
+        return STATUS[story.verdict];
+      }),
+    );
+}

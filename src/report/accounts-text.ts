@@ -1,0 +1,66 @@
+/** The accounts of a ledger as a table for people: per grant and unit what is capped, used, reserved and left. */
+
+import { printable } from '../bytes/printable.js';
+import { formatQuantity, isNegativeQuantity, type Quantity } from '../value/quantity.js';
+import type { Paint } from './text.js';
+
+/** One grant's accounts, as reports have them. */
+export interface AccountRow {
+  readonly event_id: string;
+  readonly seq: number;
+  readonly principal_id: string;
+  readonly expires_at?: string | undefined;
+  readonly executions: number;
+  readonly meters: readonly {
+    readonly unit: string;
+    readonly cap: Quantity;
+    readonly used: Quantity;
+    readonly reserved: Quantity;
+    readonly left: Quantity;
+  }[];
+}
+
+const HEADS = ['unit', 'cap', 'used', 'reserved', 'left'] as const;
+const MAX_AMOUNT_LENGTH = 30;
+
+/** The lines of the table; `limit` grants at most, with a line that says how many are left out. */
+export function renderAccounts(grants: readonly AccountRow[], paint: Paint, limit = Infinity): string[] {
+  const lines = grants.slice(0, limit).flatMap((grant) => {
+    const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
+    const runs = `${grant.executions} execution${grant.executions === 1 ? '' : 's'}`;
+    const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}`;
+    return [title, ...renderBalances(grant.meters, paint)];
+  });
+  if (grants.length > limit) lines.push(`  … and ${grants.length - limit} more grants (northroot budget)`);
+  return lines;
+}
+
+/** The rows of one grant under a heading. */
+export function renderBalances(balances: AccountRow['meters'], paint: Paint): string[] {
+  const rows = balances.map((balance) => [
+    printable(balance.unit),
+    ...([balance.cap, balance.used, balance.reserved, balance.left] as const).map(amountText),
+  ]);
+  const widths = HEADS.map((head, column) =>
+    Math.max(head.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]): string =>
+    `    ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ')}`;
+  return [
+    paint('dim', line(HEADS)),
+    ...rows.map((row, index) => {
+      const isOver = isNegativeQuantity((balances[index] as AccountRow['meters'][number]).left);
+      return isOver ? paint('red', line(row)) : line(row);
+    }),
+  ];
+}
+
+/** An id short enough for a table, and long enough to be given to other commands. */
+export function shortId(eventId: string): string {
+  return eventId.slice(0, 'sha-256:'.length + 12);
+}
+
+function amountText(amount: Quantity): string {
+  const text = formatQuantity(amount);
+  return text.length > MAX_AMOUNT_LENGTH ? `${text.slice(0, MAX_AMOUNT_LENGTH - 1)}…` : text;
+}

@@ -1,0 +1,61 @@
+/** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
+
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import type { LedgerSource } from '../fs/source.js';
+import { tryParseDigest } from '../value/digest.js';
+import { readRecords, type ReadRecord } from './read-records.js';
+
+/**
+ * The one record that is meant.
+ *
+ * @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix of one.
+ * @param signal - Aborting ends the search with its reason.
+ * @throws NorthrootError `RECORD_NOT_FOUND`, `RECORD_AMBIGUOUS`, `USAGE`, and as the source does.
+ */
+export async function findRecord(
+  source: LedgerSource,
+  wanted: string,
+  signal?: AbortSignal,
+): Promise<ReadRecord> {
+  const matches = matcher(wanted);
+  const found: ReadRecord[] = [];
+  for await (const record of readRecords(source)) {
+    signal?.throwIfAborted();
+    if (!matches(record)) continue;
+    found.push(record);
+    if (found.length > 1) break;
+  }
+  const [record, other] = found;
+  if (record === undefined) {
+    const [where = ''] = source.paths;
+    throw new NorthrootError('RECORD_NOT_FOUND', `no record ${printable(wanted)} in ${printable(where)}`, {
+      hint: 'northroot log lists the records',
+    });
+  }
+  if (other !== undefined) {
+    throw new NorthrootError('RECORD_AMBIGUOUS', `${printable(wanted)} names more than one record`, {
+      hint: `give more of the id: ${record.eventId} or ${other.eventId}`,
+    });
+  }
+  return record;
+}
+
+/** A decimal number is a seq; anything else is an id, or the beginning of one, in either of its spellings. */
+function matcher(wanted: string): (record: ReadRecord) => boolean {
+  if (/^\d{1,16}$/.test(wanted)) return ({ seq }) => seq === Number(wanted);
+  const digest = tryParseDigest(wanted);
+  if (digest !== undefined) return ({ eventId }) => eventId === `sha-256:${digest.b64}`;
+  const prefix = wanted.replace(/^sha-256:/, '');
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(prefix)) {
+    throw new NorthrootError('USAGE', `${printable(wanted)} is neither a seq nor an event id`, {
+      hint: 'such as 17, sha-256:6QJw61M4h8…, or the first characters of an id',
+    });
+  }
+  const hex = /^[0-9a-fA-F]+$/.test(prefix) ? prefix.toLowerCase() : undefined;
+  return ({ eventId }) => {
+    const b64 = eventId.slice('sha-256:'.length);
+    if (b64.startsWith(prefix)) return true;
+    return hex !== undefined && Buffer.from(b64, 'base64url').toString('hex').startsWith(hex);
+  };
+}

@@ -1,0 +1,189 @@
+/** `northroot init`, `keygen` and `key show`. */
+
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { parsePrivateKey } from '../../src/key/private-key.js';
+import { parsePublicKey } from '../../src/key/public-key.js';
+import { expectError, expectOk, hasProgram, Workshop, type Run } from './runner.js';
+
+const shop = new Workshop();
+shop.makeFolder('folder-of-others');
+shop.write('folder-of-others/notes.txt', 'mine');
+shop.write('notes.txt', 'mine');
+expectOk(shop.run(['keygen', '--out', 'own.pem']));
+
+function keyidIn(file: string): string {
+  return parsePrivateKey(shop.bytes(file)).publicKey.keyid;
+}
+
+describe('init', () => {
+  it('makes a ledger that verifies, and a key for its owner alone', () => {
+    const run = shop.run(['init', 'plain.jsonl']);
+    const result = JSON.parse(expectOk(run));
+    const [genesis, ...more] = shop.lines('plain.jsonl').map((line) => JSON.parse(line));
+    expect(more).toEqual([]);
+    expect(result).toEqual({
+      seq: 0,
+      event_id: `sha-256:${genesis.event.event_id.b64}`,
+      origin: genesis.event.origin,
+      keyid: keyidIn('plain.jsonl.key'),
+    });
+    expect(genesis.event).toMatchObject({
+      event_type: 'genesis',
+      principal_id: 'service:ledger',
+      signing: { events: 'required' },
+    });
+    expect(result.origin).toMatch(/^localhost\/ledger-[0-9a-f]{16}$/);
+    expect(shop.files('plain')).toEqual(['plain.jsonl', 'plain.jsonl.key']);
+    expect(shop.mode('plain.jsonl.key')).toBe('600');
+    expect(run.stderr).toContain('plain.jsonl.key');
+    expectOk(shop.run(['verify', 'plain.jsonl']));
+  });
+
+  it('takes an origin, a principal and a key', () => {
+    const args = ['--origin', 'example.com/agents/prod', '--principal', 'org:example', '--key', 'own.pem'];
+    const result = JSON.parse(expectOk(shop.run(['init', 'options.jsonl', ...args])));
+    expect(result).toMatchObject({ origin: 'example.com/agents/prod', keyid: keyidIn('own.pem') });
+    expect(JSON.parse(shop.read('options.jsonl')).event.principal_id).toBe('org:example');
+    expect(shop.files('options')).toEqual(['options.jsonl']);
+  });
+
+  it('takes the key that NORTHROOT_KEY names', () => {
+    const run = shop.run(['init', 'environment.jsonl'], { env: { NORTHROOT_KEY: 'own.pem' } });
+    expect(JSON.parse(expectOk(run)).keyid).toBe(keyidIn('own.pem'));
+    expect(shop.files('environment')).toEqual(['environment.jsonl']);
+  });
+
+  it('makes a ledger without a key', () => {
+    expect(JSON.parse(expectOk(shop.run(['init', 'unsigned.jsonl', '--unsigned']))).keyid).toBeNull();
+    const { event, signatures } = JSON.parse(shop.read('unsigned.jsonl'));
+    expect({ keys: event.keys, events: event.signing.events, signatures }).toEqual({
+      keys: [],
+      events: 'optional',
+      signatures: [],
+    });
+    expect(shop.files('unsigned')).toEqual(['unsigned.jsonl']);
+  });
+
+  it.each(['new-folder/', 'empty-folder'])('makes a folder of segments of %s', (path) => {
+    if (path === 'empty-folder') shop.makeFolder(path);
+    expectOk(shop.run(['init', path]));
+    const name = path.replace('/', '');
+    expect(shop.lines(`${name}/00000000000000000000.jsonl`)).toHaveLength(1);
+    expect(shop.mode(`${name}.key`)).toBe('600');
+    expectOk(shop.run(['verify', path]));
+  });
+
+  it.each([
+    ['a ledger', 'plain.jsonl'],
+    ['another file', 'notes.txt'],
+    ['a folder of other things', 'folder-of-others'],
+    ['a device', '/dev/null'],
+  ])('leaves %s as it is', (_what, path) => {
+    const before = [shop.read('plain.jsonl'), shop.read('notes.txt'), shop.files('')];
+    expectError(shop.run(['init', path]), 2, 'LEDGER_EXISTS');
+    expect([shop.read('plain.jsonl'), shop.read('notes.txt'), shop.files('')]).toEqual(before);
+  });
+
+  it('does not overwrite a key that stands where its own would', () => {
+    shop.write('keyed.jsonl.key', shop.read('own.pem'), 0o600);
+    expectError(shop.run(['init', 'keyed.jsonl']), 2, 'KEY_EXISTS');
+    expect(shop.read('keyed.jsonl.key')).toBe(shop.read('own.pem'));
+    expect(shop.files('keyed')).toEqual(['keyed.jsonl.key']);
+  });
+
+  it.each<[string, string, string[]]>([
+    ['an origin with white space', 'USAGE', ['--origin', 'two words']],
+    ['an origin with a scheme', 'USAGE', ['--origin', 'https://example.com/a']],
+    ['an empty origin', 'USAGE', ['--origin', '']],
+    ['a principal that is none', 'USAGE', ['--principal', 'bob']],
+    ['both a key and --unsigned', 'USAGE', ['--key', 'own.pem', '--unsigned']],
+    ['a key that is not there', 'FILE_NOT_FOUND', ['--key', 'missing.pem']],
+    ['a key that is a folder', 'IS_A_FOLDER', ['--key', '.']],
+  ])('refuses %s and leaves nothing behind', (_what, code, args) => {
+    expectError(shop.run(['init', 'refused.jsonl', ...args]), 2, code);
+    expect(shop.files('refused')).toEqual([]);
+  });
+
+  it('refuses a path whose folder is not there', () => {
+    expectError(shop.run(['init', 'nowhere/ledger.jsonl']), 2, 'FILE_NOT_FOUND');
+  });
+});
+
+describe('keygen', () => {
+  it('writes a new file for its owner alone, and tells of the public half', () => {
+    const run = shop.run(['keygen', '--out', 'made.pem']);
+    const about = JSON.parse(expectOk(run));
+    const { publicKey } = parsePrivateKey(shop.bytes('made.pem'));
+    expect(about.keyid).toBe(publicKey.keyid);
+    expect(about.public_key).toMatch(/^ed25519:[\w-]{43}$/);
+    expect(shop.mode('made.pem')).toBe('600');
+  });
+
+  it('writes the key to standard output when no file is named, and nothing else', () => {
+    const run = shop.run(['keygen']);
+    const { publicKey } = parsePrivateKey(Buffer.from(expectOk(run)));
+    expect(JSON.parse(run.stderr).keyid).toBe(publicKey.keyid);
+  });
+
+  it.each(['ed25519', 'p256'])('makes %s keys as JWK', (alg) => {
+    const { stdout } = shop.run(['keygen', '--alg', alg, '--form', 'jwk']);
+    expect(JSON.parse(stdout)).toHaveProperty('d');
+    expect(parsePrivateKey(Buffer.from(stdout)).publicKey.alg).toBe(alg);
+  });
+
+  it('overwrites nothing', () => {
+    const before = shop.read('own.pem');
+    expectError(shop.run(['keygen', '--out', 'own.pem']), 2, 'FILE_EXISTS');
+    expect(shop.read('own.pem')).toBe(before);
+  });
+
+  it.each<[string, string[]]>([
+    ['FILE_NOT_FOUND', ['--out', 'nowhere/key.pem']],
+    ['USAGE', ['--alg', 'rsa']],
+    ['USAGE', ['--form', 'openssh']],
+    ['USAGE', ['surplus']],
+  ])('answers wrong use with %s: %j', (code, args) => {
+    expectError(shop.run(['keygen', ...args]), 2, code);
+  });
+});
+
+describe('key show', () => {
+  const show = (...args: string[]): Run => shop.run(['key', 'show', ...args]);
+
+  it('gives an entry for trust policies', () => {
+    expect(JSON.parse(expectOk(show('own.pem')))).toMatchObject({
+      keyid: keyidIn('own.pem'),
+      public_key: expect.stringMatching(/^ed25519:/),
+      roles: ['event'],
+      principals: ['*'],
+    });
+  });
+
+  it.each(['wire', 'pem', 'openssh', 'vkey', 'did', 'jwk'])('gives and reads the form %s', (form) => {
+    const text = expectOk(show('own.pem', '--form', form, '--name', 'example.com/log'));
+    expect(text.endsWith('\n')).toBe(true);
+    expect(parsePublicKey(Buffer.from(text)).keyid).toBe(keyidIn('own.pem'));
+    shop.write(`form.${form}`, text);
+    expect(JSON.parse(expectOk(show(`form.${form}`))).keyid).toBe(keyidIn('own.pem'));
+  });
+
+  it.each<[string, string[]]>([
+    ['USAGE', ['own.pem', '--form', 'vkey']],
+    ['USAGE', ['own.pem', '--form', 'der']],
+    ['USAGE', []],
+    ['KEY_MALFORMED', ['notes.txt']],
+    ['FILE_NOT_FOUND', ['missing.pem']],
+    ['IS_A_FOLDER', ['.']],
+  ])('answers wrong use with %s: %j', (code, args) => {
+    expectError(show(...args), 2, code);
+  });
+
+  it.skipIf(!hasProgram('openssl'))('never takes an encrypted key for another fault', () => {
+    const pkcs8 = ['pkcs8', '-topk8', '-in', shop.path('own.pem'), '-passout', 'pass:secret'];
+    const { stdout } = spawnSync('openssl', pkcs8, { encoding: 'utf8' });
+    shop.write('encrypted.pem', stdout);
+    expectError(shop.run(['init', 'refused.jsonl', '--key', 'encrypted.pem']), 2, 'KEY_ENCRYPTED');
+    expect(shop.files('refused')).toEqual([]);
+  });
+});

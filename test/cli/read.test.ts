@@ -1,0 +1,211 @@
+/** `northroot show` and `northroot log`. */
+
+import { describe, expect, it } from 'vitest';
+import { canonicalText } from '../../src/json/canonicalize.js';
+import { fromDsseEnvelope } from '../../src/signature/dsse.js';
+import { action, denial, execution, grant, ndjson, note } from './drafts.js';
+import { expectError, expectOk, parseLines, Workshop, type Run } from './runner.js';
+
+const shop = new Workshop();
+
+function append(...drafts: object[]): string[] {
+  const run = shop.run(['append', 'ledger.jsonl', '--origin', 'example.com/read'], { input: ndjson(drafts) });
+  return parseLines(expectOk(run)).map(({ event_id }) => event_id as string);
+}
+
+const [granted = ''] = append(grant());
+const [allowed = ''] = append(action(granted), denial(), note('by a person', { principal_id: 'human:ada' }));
+append(execution(allowed));
+for (const n of [1, 2, 3]) append(note(n, { occurred_at: `2026-03-03T00:00:0${n}Z` }));
+
+const lines = shop.lines('ledger.jsonl');
+const records: any[] = lines.map((line) => JSON.parse(line) as unknown);
+const ids = records.map(({ event }) => event.event_id.b64 as string);
+const hex = (id: string): string => Buffer.from(id, 'base64url').toString('hex');
+
+// A copy in which a line is no record, one is blank, and the last is torn.
+shop.write('broken.jsonl', `${[...lines.slice(0, 3), 'no record', '', ...lines.slice(3)].join('\n')}\n{"event`);
+
+function show(...args: string[]): Run {
+  return shop.run(['show', 'ledger.jsonl', ...args]);
+}
+
+describe('show', () => {
+  it.each([
+    ['its seq', () => '4'],
+    ['its id', () => `sha-256:${ids[4]}`],
+    ['its id in base64url', () => ids[4] as string],
+    ['its id in hex', () => hex(ids[4] as string)],
+    ['its id in capital hex', () => hex(ids[4] as string).toUpperCase()],
+    ['the beginning of its id', () => `sha-256:${ids[4]?.slice(0, 12)}`],
+    ['the beginning of its id in hex', () => hex(ids[4] as string).slice(0, 21)],
+  ])('finds a record by %s', (_what, wanted) => {
+    expect(expectOk(show('--format', 'record', '--', wanted()))).toBe(`${lines[4]}\n`);
+  });
+
+  it('writes the record indented, under its place', () => {
+    const [head, ...rest] = expectOk(show('4')).split('\n');
+    expect(head).toContain('ledger.jsonl:5');
+    expect(head).toContain(ids[4]);
+    expect(JSON.parse(rest.join('\n'))).toEqual(records[4]);
+  });
+
+  it("writes the event's canonical bytes, and no more", () => {
+    expect(expectOk(show('4', '--format', 'event'))).toBe(canonicalText(records[4].event));
+  });
+
+  it('writes a DSSE envelope whose payload is the event', () => {
+    const envelope = JSON.parse(expectOk(show('4', '--format', 'dsse')));
+    expect(Object.keys(envelope).sort()).toEqual(['payload', 'payloadType', 'signatures']);
+    expect(envelope.payloadType).toBe('application/vnd.northroot.event+json');
+    expect(Buffer.from(envelope.payload, 'base64').toString()).toBe(canonicalText(records[4].event));
+    expect(fromDsseEnvelope(envelope).signatures).toEqual(records[4].signatures);
+  });
+
+  it('reads standard input', () => {
+    const run = shop.run(['show', '-', '4', '--format', 'record'], { input: shop.read('ledger.jsonl') });
+    expect(expectOk(run)).toBe(`${lines[4]}\n`);
+  });
+
+  it('reads on behind a line that is no record', () => {
+    expect(expectOk(shop.run(['show', 'broken.jsonl', '4', '--format', 'record']))).toBe(`${lines[4]}\n`);
+  });
+
+  it.each<[string, 1 | 2, string]>([
+    ['999', 2, 'RECORD_NOT_FOUND'],
+    [`sha-256:${'A'.repeat(43)}`, 2, 'RECORD_NOT_FOUND'],
+    ['no id!', 2, 'USAGE'],
+    ['', 2, 'USAGE'],
+    ['sha-256:', 2, 'USAGE'],
+    ['x'.repeat(65), 2, 'USAGE'],
+  ])('finds nothing by %j', (wanted, status, code) => {
+    expectError(show(wanted), status, code);
+  });
+
+  it('does not choose between several', () => {
+    shop.write('doubled.jsonl', `${[...lines, lines[4]].join('\n')}\n`);
+    const run = shop.run(['show', 'doubled.jsonl', `sha-256:${ids[4]}`]);
+    expectError(run, 2, 'RECORD_AMBIGUOUS');
+  });
+
+  it.each<[string, string[]]>([
+    ['FILE_NOT_FOUND', ['missing.jsonl', '1']],
+    ['NOT_A_LEDGER', ['.', '1']],
+    ['USAGE', ['ledger.jsonl']],
+    ['USAGE', ['ledger.jsonl', '1', '--format', 'xml']],
+  ])('answers wrong use with %s: %j', (code, args) => {
+    expectError(shop.run(['show', ...args]), 2, code);
+  });
+});
+
+/** The records that `log` lists with these options, by their seq. */
+function listed(...args: string[]): number[] {
+  const run = shop.run(['log', 'ledger.jsonl', '--format', 'ndjson', ...args]);
+  const stdout = expectOk(run);
+  const seqs = parseLines(stdout).map(({ seq }) => seq as number);
+  expect(stdout).toBe(seqs.map((seq) => `${lines[seq]}\n`).join(''));
+  return seqs;
+}
+
+describe('log', () => {
+  it('lists every record as it stands', () => {
+    expect(listed()).toEqual(records.map(({ seq }) => seq as number));
+  });
+
+  it.each<[number[], string[]]>([
+    [[0], ['--type', 'genesis']],
+    [[1, 2, 3], ['--type', 'authorization']],
+    [[4, 6, 7, 8], ['--type', 'x.note']],
+    [[], ['--type', 'x.other']],
+    [[4], ['--principal', 'human:ada']],
+    [[4], ['--principal', 'h*']],
+    [[1, 2, 3, 5, 6, 7, 8], ['--principal', 'agent:*']],
+    [[2, 5], ['--tool', 'fs.*']],
+    [[2, 3, 5], ['--tool', '*']],
+    [[3], ['--tool', 'net.send']],
+    [[1, 2, 3], ['--until', '2026-03-02']],
+    [[1, 2], ['--until', '2026-03-01T12:00:00Z']],
+    [[7, 8], ['--since', '2026-03-03T00:00:02.000Z', '--until', '2026-03-04']],
+    [[5], ['--since', '2026-03-02', '--until', '2026-03-03']],
+    [[0, 1], ['--limit', '2']],
+    [[6, 7], ['--type', 'x.note', '--principal', 'agent:a1', '--limit', '2']],
+    [[3], ['--verdict', 'denied']],
+    [[], ['--verdict', 'invalid']],
+    [[0, 1, 2, 4, 5, 6, 7, 8], ['--verdict', 'ok']],
+  ])('lists %j with %j', (seqs, args) => {
+    expect(listed(...args)).toEqual(seqs);
+  });
+
+  it('lists one record a line as text: seq, time, type, id, principal, and what it is about', () => {
+    const text = expectOk(shop.run(['log', 'ledger.jsonl'])).split('\n').slice(0, -1);
+    expect(text).toHaveLength(records.length);
+    for (const [seq, line] of text.entries()) {
+      const { event } = records[seq];
+      const shortId = `sha-256:${ids[seq]?.slice(0, 10)}`;
+      expect(line.split(/ +/).slice(1, 6)).toEqual([
+        String(seq),
+        event.occurred_at,
+        event.event_type,
+        shortId,
+        event.principal_id,
+      ]);
+    }
+    expect(text[1]).toContain('allow grant');
+    expect(text[3]).toContain('deny action net.send TOOL_FORBIDDEN');
+    expect(text[5]).toContain('fs.read success calls=1');
+  });
+
+  it('puts the verdicts beside the records when they were asked for', () => {
+    const text = expectOk(shop.run(['log', 'ledger.jsonl', '--verdict', 'denied']));
+    expect(text.split(/ +/)).toContain('denied');
+  });
+
+  it('judges by a trust policy', () => {
+    expectOk(shop.run(['keygen', '--out', 'stranger.pem']));
+    const key = JSON.parse(expectOk(shop.run(['key', 'show', 'stranger.pem'])));
+    shop.write('trust.json', JSON.stringify({ trust_version: '1', keys: [key] }));
+    const all = records.map(({ seq }) => seq as number);
+    expect(listed('--trust', 'trust.json', '--verdict', 'invalid')).toEqual(all);
+  });
+
+  it('warns of what is no record, and goes on', () => {
+    const run = shop.run(['log', 'broken.jsonl', '--format', 'ndjson']);
+    expect(expectOk(run)).toBe(shop.read('ledger.jsonl'));
+    const warnings = run.stderr.trim().split('\n');
+    expect(warnings.map((line) => /^warning: (\S+)/.exec(line)?.[1])).toEqual([
+      'broken.jsonl:4',
+      'broken.jsonl:5',
+      `broken.jsonl:${lines.length + 3}`,
+    ]);
+    expect(shop.run(['log', 'broken.jsonl', '--quiet'])).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('reads standard input, and ends with its reader', () => {
+    const input = shop.read('ledger.jsonl').repeat(200);
+    const run = shop.shell('northroot log - | head -n 1; echo "${PIPESTATUS[0]}"', { input });
+    expect(run.stdout.trim().split('\n').at(-1)).toBe('0');
+    expect(run.stderr).toBe('');
+  });
+
+  it('has nothing to say of an empty file', () => {
+    shop.write('empty.jsonl', '');
+    expect(shop.run(['log', 'empty.jsonl'])).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it.each<[string, string[]]>([
+    ['FILE_NOT_FOUND', ['missing.jsonl']],
+    ['NOT_A_LEDGER', ['.']],
+    ['USAGE', []],
+    ['USAGE', ['ledger.jsonl', '--since', 'yesterday']],
+    ['USAGE', ['ledger.jsonl', '--until', '2026-02-30']],
+    ['USAGE', ['ledger.jsonl', '--limit', '0']],
+    ['USAGE', ['ledger.jsonl', '--limit', '1e3']],
+    ['USAGE', ['ledger.jsonl', '--principal', 'bob']],
+    ['USAGE', ['ledger.jsonl', '--tool', 'a b']],
+    ['USAGE', ['ledger.jsonl', '--verdict', 'good']],
+    ['FILE_NOT_FOUND', ['ledger.jsonl', '--trust', 'missing.json']],
+    ['TRUST_POLICY_INVALID', ['ledger.jsonl', '--trust', 'ledger.jsonl']],
+  ])('answers wrong use with %s: %j', (code, args) => {
+    expectError(shop.run(['log', ...args]), 2, code);
+  });
+});

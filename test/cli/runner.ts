@@ -1,0 +1,195 @@
+/** Runs the command line as its users do: a process of its own, in a folder of its own, with the input and environment given. */
+
+import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect } from 'vitest';
+
+/** The command line as it is shipped. */
+export const CLI = fileURLToPath(new URL('../../bin/northroot.js', import.meta.url));
+
+export interface RunOptions {
+  readonly input?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** How a run ended. */
+export interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What a user's shell gives, without what this one may have set for northroot or for Node. */
+function environment(env: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { PATH, HOME, LANG: 'C.UTF-8', TERM: 'xterm', ...env };
+}
+
+/** A folder to work in, removed when the tests of the file are done. */
+export class Workshop {
+  readonly folder = mkdtempSync(join(tmpdir(), 'northroot-cli-'));
+
+  constructor() {
+    afterAll(() => rmSync(this.folder, { recursive: true, force: true }));
+  }
+
+  /** `northroot ARGS…`, to its end. */
+  run(args: readonly string[], { input = '', env }: RunOptions = {}): Run {
+    return this.#toEnd(process.execPath, [CLI, ...args], input, env);
+  }
+
+  /** A line of bash in which `northroot` is the command. */
+  shell(script: string, { input = '', env }: RunOptions = {}): Run {
+    const prelude = `northroot() { '${process.execPath}' '${CLI}' "$@"; }\n`;
+    return this.#toEnd('bash', ['--norc', '-c', prelude + script], input, env);
+  }
+
+  /** `northroot ARGS…`, left running. */
+  start(args: readonly string[]): Running {
+    return new Running(spawn(process.execPath, [CLI, ...args], { cwd: this.folder, env: environment() }));
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  write(name: string, content: string | Uint8Array, mode = 0o644): string {
+    writeFileSync(this.path(name), content);
+    chmodSync(this.path(name), mode);
+    return name;
+  }
+
+  makeFolder(name: string): void {
+    mkdirSync(this.path(name));
+  }
+
+  read(name: string): string {
+    return readFileSync(this.path(name), 'utf8');
+  }
+
+  bytes(name: string): Buffer {
+    return readFileSync(this.path(name));
+  }
+
+  /** The lines of a file, each without its newline. */
+  lines(name: string): string[] {
+    return this.read(name).split('\n').slice(0, -1);
+  }
+
+  has(name: string): boolean {
+    return existsSync(this.path(name));
+  }
+
+  /** The permission bits of a file, as in `600`. */
+  mode(name: string): string {
+    return (statSync(this.path(name)).mode & 0o777).toString(8);
+  }
+
+  /** The names in the folder that begin with `prefix`. */
+  files(prefix: string): string[] {
+    return readdirSync(this.folder)
+      .filter((name) => name.startsWith(prefix))
+      .sort();
+  }
+
+  #toEnd(
+    command: string,
+    args: readonly string[],
+    input: string | Uint8Array,
+    env: RunOptions['env'],
+  ): Run {
+    const { status, stdout, stderr } = spawnSync(command, args, {
+      cwd: this.folder,
+      env: environment(env),
+      input,
+      encoding: 'utf8',
+      maxBuffer: 256 * 1024 * 1024,
+    });
+    return { status, stdout, stderr };
+  }
+}
+
+/** A run that has not ended. */
+export class Running {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #end: Promise<Run>;
+  stdout = '';
+  stderr = '';
+
+  constructor(child: ChildProcessWithoutNullStreams) {
+    this.#child = child;
+    child.stdin.on('error', () => undefined);
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.#end = new Promise((resolve) => {
+      child.once('close', (status) => resolve({ status, stdout: this.stdout, stderr: this.stderr }));
+    });
+  }
+
+  /** Writes to its standard input, which stays open. */
+  feed(text: string): void {
+    this.#child.stdin.write(text);
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  end(): Promise<Run> {
+    return this.#end;
+  }
+
+  /** Waits until `condition` holds of what was printed. */
+  async until(condition: (running: this) => boolean): Promise<void> {
+    const deadline = performance.now() + 20_000;
+    while (!condition(this)) {
+      if (performance.now() > deadline) throw new Error(`waited in vain: ${this.stdout}${this.stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+/** Whether a program can be run here. */
+export function hasProgram(name: string): boolean {
+  return spawnSync('bash', ['-c', `command -v ${name}`]).status === 0;
+}
+
+/** Each line of NDJSON as a value. */
+export function parseLines(ndjson: string): any[] {
+  return ndjson
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+/** A run that did what it should, and what it printed. */
+export function expectOk(run: Run): string {
+  expect(run).toMatchObject({ status: 0 });
+  return run.stdout;
+}
+
+/** A run that was refused with this exit status and code, in the form that every error has, and printed no result. */
+export function expectError(run: Run, status: 1 | 2, code: string, place?: string): void {
+  expect(run).toMatchObject({ status, stdout: '' });
+  expectCode(run, code, place);
+}
+
+/** One error on standard error, with this code; `place` is the input's line, as in `stdin:3`. */
+export function expectCode({ stderr }: Run, code: string, place?: string): void {
+  const errors = stderr.split('\n').filter((line) => line.startsWith('error:'));
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toContain(place === undefined ? `error: ${code}: ` : `error: ${place}: ${code}: `);
+}

@@ -1,0 +1,234 @@
+/** `northroot verify`: what it reads, how it reports, what it ends with. */
+
+import { describe, expect, it } from 'vitest';
+import { isFindingCode } from '../../src/finding/catalog.js';
+import { checkReport } from '../../src/schema/check.js';
+import { ndjson, note } from './drafts.js';
+import { expectCode, expectError, expectOk, parseLines, Workshop, type Run, type RunOptions } from './runner.js';
+
+const shop = new Workshop();
+const ORIGIN = 'example.com/verify';
+expectOk(
+  shop.run(['append', 'good.jsonl', '--origin', ORIGIN], { input: ndjson([1, 2, 3, 4].map((n) => note(n))) }),
+);
+expectOk(
+  shop.run(['append', 'folder/', '--segment-bytes', '2000'], {
+    input: ndjson([1, 2, 3, 4].map((n) => note(n))),
+  }),
+);
+const lines = shop.lines('good.jsonl');
+
+/** Writes a copy of the good ledger with these lines. */
+function ledgerOf(name: string, copy: readonly string[], end = '\n'): string {
+  return shop.write(name, `${copy.join('\n')}${end}`);
+}
+
+ledgerOf('tampered.jsonl', lines.with(2, (lines[2] as string).replace('"n":2', '"n":7')));
+ledgerOf('dropped.jsonl', lines.toSpliced(2, 1));
+ledgerOf('torn.jsonl', lines, '');
+ledgerOf(
+  'white-space.jsonl',
+  lines.map((line) => line.replace('"seq":', '"seq": ')),
+);
+
+function verify(args: readonly string[], options?: RunOptions): Run {
+  return shop.run(['verify', ...args], options);
+}
+
+/** The JSON report, which must be one by its schema, and agree with the exit status. */
+function report(args: readonly string[], options?: RunOptions): any {
+  const { status, stdout, stderr } = verify([...args, '--format', 'json'], options);
+  const value = JSON.parse(stdout);
+  expect(checkReport(value)).toEqual([]);
+  expect([value.exit_status, stderr]).toEqual([status, '']);
+  return value;
+}
+
+function codesIn({ findings }: any): string[] {
+  return findings.map(({ code }: any) => code as string);
+}
+
+describe('verify', () => {
+  it.each<[string, string, number, string[]]>([
+    ['good.jsonl', 'ok', 0, []],
+    ['folder', 'ok', 0, []],
+    ['folder/', 'ok', 0, []],
+    [
+      'tampered.jsonl',
+      'invalid',
+      1,
+      ['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH', 'SIGNATURE_INVALID', 'PREV_MISMATCH'],
+    ],
+    ['dropped.jsonl', 'invalid', 1, ['PREV_MISMATCH', 'SEQ_GAP']],
+    ['torn.jsonl', 'invalid', 1, ['LINE_TORN']],
+  ])('gives one verdict in every format: %s is %s', (path, verdict, status, codes) => {
+    const json = report([path]);
+    expect(json).toMatchObject({ verdict, exit_status: status });
+    expect(codesIn(json).sort()).toEqual([...codes].sort());
+    const text = verify([path]);
+    expect(text.status).toBe(status);
+    expect(text.stdout.startsWith(`${verdict}  ${path}`)).toBe(true);
+    for (const code of codes) expect(text.stdout).toContain(` ${code}: `);
+    const stream = verify([path, '--format', 'ndjson']);
+    expect(stream.status).toBe(status);
+    const values = parseLines(stream.stdout);
+    const { findings, ...rest } = json;
+    expect(values.at(-1)).toEqual(rest);
+    expect(values.slice(0, -1).map(({ code }) => code as string).sort()).toEqual([...codes].sort());
+    expect(findings).toHaveLength(codes.length);
+  });
+
+  it('reads standard input, with the same result', () => {
+    const ofFile = report(['tampered.jsonl']);
+    const ofStream = report(['-'], { input: shop.bytes('tampered.jsonl') });
+    const text = JSON.stringify(ofFile).replaceAll('"tampered.jsonl', '"-').replaceAll('tampered.jsonl', '-');
+    expect(JSON.parse(text)).toEqual(ofStream);
+  });
+
+  it('points at the byte', () => {
+    const [first] = report(['white-space.jsonl']).findings;
+    expect(first).toMatchObject({ code: 'NOT_CANONICAL', at: { line: 1, pointer: '/seq' } });
+    expect(shop.read('white-space.jsonl').slice(first.at.byte_offset - 6).startsWith('"seq": ')).toBe(true);
+    expect(verify(['white-space.jsonl']).stdout).toContain(
+      `white-space.jsonl:1 (byte ${first.at.byte_offset}) NOT_CANONICAL: `,
+    );
+  });
+
+  it.each([0, 1, 2])('lists at most %i findings and counts all', (max) => {
+    const args = ['white-space.jsonl', '--max-findings', String(max)];
+    expect(report(args)).toMatchObject({ findings_total: 5, exit_status: 1 });
+    expect(report(args).findings).toHaveLength(max);
+    const stream = parseLines(verify([...args, '--format', 'ndjson']).stdout);
+    expect(stream).toHaveLength(max + 1);
+    const { stdout } = verify(args);
+    expect(stdout.match(/NOT_CANONICAL/g) ?? []).toHaveLength(max);
+    expect(stdout).toContain(`${5 - max} more`);
+  });
+
+  it('says one hint for findings of one code', () => {
+    const { stdout } = verify(['white-space.jsonl']);
+    expect(stdout.match(/NOT_CANONICAL/g)).toHaveLength(5);
+    expect(stdout.match(/hint:/g)).toHaveLength(1);
+    expect(stdout.trimEnd().split('\n').at(-1)).toContain('hint:');
+  });
+
+  it('says what was not checked', () => {
+    const { stdout } = verify(['good.jsonl']);
+    expect(stdout.split('\n').slice(0, 3).join('\n')).toContain('self-declared');
+    for (const { code } of report(['good.jsonl']).not_checked) expect(stdout).toContain(code);
+  });
+});
+
+describe('verify --trust', () => {
+  const own = JSON.parse(expectOk(shop.run(['key', 'show', 'good.jsonl.key'])));
+  expectOk(shop.run(['keygen', '--out', 'stranger.pem']));
+  const stranger = JSON.parse(expectOk(shop.run(['key', 'show', 'stranger.pem'])));
+  const policy = (name: string, members: object): string =>
+    shop.write(name, JSON.stringify({ trust_version: '1', ...members }, undefined, 2));
+  policy('good.json', { origins: [ORIGIN], keys: [own] });
+  policy('stranger.json', { keys: [stranger] });
+  policy('elsewhere.json', { origins: ['example.com/other'], keys: [own] });
+  policy('others.json', { keys: [{ ...own, principals: ['human:*'] }] });
+  policy('mixed-up.json', { keys: [{ ...own, keyid: stranger.keyid }] });
+
+  it('pins the keys', () => {
+    const { verdict, trust } = report(['good.jsonl', '--trust', 'good.json']);
+    expect({ verdict, mode: trust.mode, valid: trust.signatures.valid }).toEqual({
+      verdict: 'ok',
+      mode: 'policy',
+      valid: 5,
+    });
+    expect(verify(['good.jsonl', '--trust', 'good.json']).stdout).not.toContain('self-declared');
+  });
+
+  it.each([
+    ['stranger.json', 'KEY_UNKNOWN'],
+    ['elsewhere.json', 'ORIGIN_MISMATCH'],
+    ['others.json', 'KEY_NOT_FOR_PRINCIPAL'],
+  ])('finds what %s does not allow', (name, code) => {
+    const json = report(['good.jsonl', '--trust', name]);
+    expect(json.verdict).toBe('invalid');
+    expect(new Set(codesIn(json))).toEqual(new Set([code]));
+  });
+
+  it.each<[string, string]>([
+    ['missing.json', 'FILE_NOT_FOUND'],
+    ['.', 'IS_A_FOLDER'],
+    ['good.jsonl', 'TRUST_POLICY_INVALID'],
+    ['good.jsonl.key', 'TRUST_POLICY_INVALID'],
+    ['mixed-up.json', 'TRUST_POLICY_INVALID'],
+  ])('cannot decide with %s: %s', (path, code) => {
+    expectError(verify(['good.jsonl', '--trust', path]), 2, code);
+  });
+});
+
+describe('verify of what is no ledger', () => {
+  it.each<[string, string, string[]]>([
+    ['a file that is not there', 'FILE_NOT_FOUND', ['missing.jsonl']],
+    ['a folder without segments', 'NOT_A_LEDGER', ['.']],
+    ['nothing', 'USAGE', []],
+    ['two paths', 'USAGE', ['good.jsonl', 'folder']],
+    ['an unknown format', 'USAGE', ['good.jsonl', '--format', 'xml']],
+    ['a bad count', 'USAGE', ['good.jsonl', '--max-findings', '-1']],
+  ])('is refused: %s', (_what, code, args) => {
+    expectError(verify(args), 2, code);
+  });
+
+  it('is undecided for an empty file, an empty stream, an empty device', () => {
+    shop.write('empty.jsonl', '');
+    for (const path of ['empty.jsonl', '-', '/dev/null']) {
+      expect(report([path])).toMatchObject({ verdict: 'undecided', exit_status: 2, findings: [] });
+    }
+    expect(verify(['empty.jsonl']).stdout).toMatch(/^undecided {2}empty\.jsonl: there is no record to verify\n/);
+  });
+
+  it('is invalid for a binary file', () => {
+    const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * i * 31 + i * 7) & 0xff));
+    shop.write('binary', bytes);
+    const json = report(['binary']);
+    expect(json.verdict).toBe('invalid');
+    expect(json.ledger.bytes).toBe(bytes.length);
+    expect(codesIn(json).every(isFindingCode)).toBe(true);
+  });
+
+  it('is invalid for one line of 50 MB, which is not kept in memory', () => {
+    const long = Buffer.alloc(50_000_000, 'a');
+    shop.write('long.jsonl', long);
+    expect(report(['long.jsonl']).findings).toMatchObject([
+      { code: 'LINE_TORN', at: { line: 1, byte_offset: 0, byte_length: long.length } },
+    ]);
+    long[long.length - 1] = 0x0a;
+    shop.write('long.jsonl', long);
+    const run = verify(['long.jsonl', '--format', 'json'], { env: { NODE_OPTIONS: '--max-old-space-size=40' } });
+    expect(run.status).toBe(1);
+    expect(JSON.parse(run.stdout).findings).toMatchObject([
+      { code: 'LINE_TOO_LONG', at: { line: 1, byte_offset: 0, byte_length: long.length - 1 } },
+    ]);
+  });
+
+  it('says that bare events have no chain', () => {
+    const events = lines.map((line) => JSON.stringify(JSON.parse(line).event));
+    ledgerOf('bare.jsonl', events);
+    const json = report(['bare.jsonl']);
+    expect(json.not_checked.map(({ code }: any) => code as string)).toContain('CHAIN');
+  });
+});
+
+describe('verify in a pipeline', () => {
+  it.each(['text', 'json', 'ndjson'])('keeps its exit status when its reader goes away: %s', (format) => {
+    const noise = 'x\n'.repeat(30_000);
+    const run = shop.shell(
+      `northroot verify - --format ${format} --max-findings 30000 | head -c 1 >/dev/null; echo "\${PIPESTATUS[0]}"`,
+      { input: noise },
+    );
+    expect(run).toEqual({ status: 0, stdout: '1\n', stderr: '' });
+  });
+
+  it('keeps quiet on standard error, whether asked to or not', () => {
+    for (const args of [[], ['--quiet'], ['-q']]) {
+      expect(verify(['tampered.jsonl', ...args]).stderr).toBe('');
+    }
+    const before = shop.run(['--quiet', 'verify', 'missing.jsonl']);
+    expectCode(before, 'FILE_NOT_FOUND');
+  });
+});

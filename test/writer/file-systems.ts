@@ -1,0 +1,202 @@
+/**
+ * File systems that fail: {@link FaultyFileSystem} lets one chosen operation fail, {@link VolatileFileSystem} loses
+ * power. Both do their work on the machine's own, so that what is left can be looked at by others.
+ */
+
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { nodeFileSystem, type FileSystem, type OpenFile } from '../../src/fs/file-system.js';
+import { toIoError } from '../../src/fs/io-error.js';
+
+export const OPERATIONS = [
+  'kindOf',
+  'open',
+  'list',
+  'makeFolder',
+  'remove',
+  'syncFolderOf',
+  'size',
+  'read',
+  'write',
+  'datasync',
+  'truncate',
+  'close',
+  'isInPlace',
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** Hands every operation to `around`, which may run it or not. */
+abstract class HookedFileSystem implements FileSystem {
+  protected abstract around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T>;
+
+  protected write(file: OpenFile, bytes: Uint8Array): Promise<number> {
+    return this.around('write', file.path, () => file.write(bytes));
+  }
+
+  kindOf: FileSystem['kindOf'] = (path) => this.around('kindOf', path, () => nodeFileSystem.kindOf(path));
+  list: FileSystem['list'] = (path) => this.around('list', path, () => nodeFileSystem.list(path));
+  makeFolder: FileSystem['makeFolder'] = (path) =>
+    this.around('makeFolder', path, () => nodeFileSystem.makeFolder(path));
+  remove: FileSystem['remove'] = (path) => this.around('remove', path, () => nodeFileSystem.remove(path));
+  syncFolderOf: FileSystem['syncFolderOf'] = (path) =>
+    this.around('syncFolderOf', path, () => nodeFileSystem.syncFolderOf(path));
+
+  open: FileSystem['open'] = async (path, mode, permissions) => {
+    const file = await this.around('open', path, () => nodeFileSystem.open(path, mode, permissions));
+    return {
+      fd: file.fd,
+      path,
+      size: () => this.around('size', path, () => file.size()),
+      read: (buffer, position) => this.around('read', path, () => file.read(buffer, position)),
+      write: (bytes) => this.write(file, bytes),
+      datasync: () => this.around('datasync', path, () => file.datasync()),
+      truncate: (size) => this.around('truncate', path, () => file.truncate(size)),
+      // Whatever close(2) says, the descriptor is gone, and the lock with it.
+      close: async () => {
+        await file.close();
+        await this.around('close', path, () => Promise.resolve());
+      },
+      isInPlace: () => this.around('isInPlace', path, () => file.isInPlace()),
+    };
+  };
+}
+
+/** What fails. */
+export interface Fault {
+  readonly operation: Operation;
+  /** The how manieth call of it, from 1. */
+  readonly nth: number;
+  readonly errno: 'EIO' | 'ENOSPC' | 'EACCES';
+  /** `once`; `on`: from then on; `short` (of a write): half is written, and the next write fails. */
+  readonly mode: 'once' | 'on' | 'short';
+  /** Operations of which the next call fails too. */
+  readonly then?: readonly Operation[];
+  /** Whether the error is the operating system's own, and not yet a NorthrootError. */
+  readonly raw?: boolean;
+}
+
+/** Lets one operation fail. */
+export class FaultyFileSystem extends HookedFileSystem {
+  /** Whether it has come to the fault. */
+  fired = false;
+  readonly #fault: Fault;
+  readonly #next = new Set<Operation>();
+  #calls = 0;
+
+  constructor(fault: Fault) {
+    super();
+    this.#fault = fault;
+  }
+
+  protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
+    const { mode, nth } = this.#fault;
+    if (this.#next.delete(operation)) throw this.#error(operation, path);
+    if (operation !== this.#fault.operation) return run();
+    this.#calls += 1;
+    if (this.#calls < nth || (this.#calls > nth && mode !== 'on')) return run();
+    this.#fire();
+    throw this.#error(operation, path);
+  }
+
+  protected override async write(file: OpenFile, bytes: Uint8Array): Promise<number> {
+    if (this.#fault.mode !== 'short') return super.write(file, bytes);
+    this.#calls += 1;
+    if (this.#calls < this.#fault.nth || this.#calls > this.#fault.nth + 1) return file.write(bytes);
+    if (this.#calls === this.#fault.nth + 1) throw this.#error('write', file.path);
+    this.#fire();
+    return file.write(bytes.subarray(0, Math.ceil(bytes.length / 2)));
+  }
+
+  #fire(): void {
+    this.fired = true;
+    for (const operation of this.#fault.then ?? []) this.#next.add(operation);
+  }
+
+  #error(operation: Operation, path: string): Error {
+    const { errno, raw } = this.#fault;
+    const error = Object.assign(new Error(`${errno}: made to fail, ${operation} '${path}'`), { code: errno });
+    return raw ? error : toIoError(error, operation, path);
+  }
+}
+
+interface Traces {
+  /** What is on disk for certain. */
+  durable: Buffer;
+  /** Whether the name is. */
+  named: boolean;
+}
+
+/**
+ * A machine whose processes can be killed and whose power can fail. What a process wrote outlives it, but only what was
+ * synced outlives the power.
+ */
+export class VolatileFileSystem extends HookedFileSystem {
+  /** Operations made since the last {@link VolatileFileSystem.startProcess}. */
+  operations = 0;
+  #lifetime = Infinity;
+  readonly #files = new Map<string, Traces>();
+
+  /** Begins a process that is dead after so many operations: all later ones fail. */
+  startProcess(lifetime: number): void {
+    this.operations = 0;
+    this.#lifetime = lifetime;
+  }
+
+  /** Leaves of each file what is on disk for certain, and of the rest what `chance` (from 0 up to 1) says. */
+  failPower(chance: () => number): void {
+    for (const [path, { durable, named }] of this.#files) {
+      if (!existsSync(path)) continue;
+      if (!named && chance() < 0.7) rmSync(path);
+      else writeFileSync(path, remains(durable, readFileSync(path), chance));
+    }
+    this.#files.clear();
+  }
+
+  protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
+    this.operations += 1;
+    if (this.operations > this.#lifetime) throw new Error('the process is dead');
+    const isNew = operation === 'open' && !existsSync(path);
+    const result = await run();
+    switch (operation) {
+      case 'open':
+        if (isNew) this.#files.set(path, { durable: Buffer.alloc(0), named: false });
+        break;
+      case 'datasync':
+        this.#trace(path).durable = readFileSync(path);
+        break;
+      case 'syncFolderOf':
+        for (const [name, traces] of this.#files) if (dirname(name) === dirname(path)) traces.named = true;
+        break;
+      case 'remove':
+        this.#files.delete(path);
+        break;
+      case 'write':
+      case 'truncate':
+        this.#trace(path);
+        break;
+      default:
+    }
+    return result;
+  }
+
+  protected override write(file: OpenFile, bytes: Uint8Array): Promise<number> {
+    if (!this.#files.has(file.path)) {
+      this.#files.set(file.path, { durable: readFileSync(file.path), named: true });
+    }
+    return super.write(file, bytes);
+  }
+
+  #trace(path: string): Traces {
+    const traces = this.#files.get(path) ?? { durable: readFileSync(path), named: true };
+    this.#files.set(path, traces);
+    return traces;
+  }
+}
+
+/** A file after a power failure: its certain bytes, then a part of the others, then perhaps room that was never filled. */
+function remains(durable: Buffer, volatile: Buffer, chance: () => number): Buffer {
+  if (!volatile.subarray(0, durable.length).equals(durable)) return chance() < 0.5 ? durable : volatile;
+  const written = Math.floor(chance() * (volatile.length - durable.length + 1));
+  const kept = volatile.subarray(0, durable.length + written);
+  return chance() < 0.5 ? kept : Buffer.concat([kept, Buffer.alloc(volatile.length - kept.length)]);
+}

@@ -1,0 +1,115 @@
+/**
+ * kill -9 at any moment of a stream of appends, creation included, loses no acknowledged record. `KILLS` says how many; half of
+ * them are made beside another half, and on each ledger several, one after the other.
+ */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { seedPem } from '../key/key-samples.js';
+import { Writer } from './processes.js';
+import { expectSound, judge, openLedger, readRecords, signer, temporaryFolder } from './support.js';
+
+const KILLS = Number(process.env['KILLS'] ?? 200);
+const LANES = 2;
+const KILLS_PER_LEDGER = 5;
+const KEY = seedPem(Buffer.alloc(32, 1));
+
+/** What the kills met with, so that a test that never kills at the right moment is found out. */
+interface Tally {
+  kills: number;
+  acknowledged: number;
+  beforeGenesis: number;
+  torn: number;
+  unacknowledged: number;
+}
+
+async function killAgainAndAgain(path: string, kills: number, tally: Tally): Promise<void> {
+  const acknowledged: { seq: number; eventId: string }[] = [];
+  for (let kill = 0; kill < kills; kill += 1) {
+    const writer = new Writer({
+      path,
+      tag: `w${kill}`,
+      key: KEY,
+      groups: null,
+      groupSize: 20,
+      text: 'a'.repeat(2_000),
+      options: { create: { origin: 'example.com/tests/kill' }, segmentBytes: 100_000, lockTimeoutMs: 10_000 },
+    });
+    // Half of the kills come while the ledger is opened or made, half while it is appended to.
+    const moment = Math.random() < 0.5 ? 'open' : 'append';
+    await writer.until(({ doing, error }) => doing === moment || error !== undefined);
+    await sleep(Math.random() * (moment === 'open' ? 30 : 60));
+    await writer.kill();
+    expect(writer.errors).toEqual([]);
+    acknowledged.push(...writer.acknowledged);
+    tally.kills += 1;
+    tally.acknowledged += writer.acknowledged.length;
+    await expectKept(path, acknowledged, tally);
+  }
+  // The ledger is still one: whoever comes next goes on with it.
+  const ledger = await openLedger(path, { lockTimeoutMs: 10_000 });
+  await ledger.append({ event: { event_type: 'x.last' } });
+  const { size } = ledger;
+  await ledger.close();
+  expect(size).toBeGreaterThan(acknowledged.length);
+  await expectSound(path, size);
+}
+
+async function expectKept(
+  path: string,
+  acknowledged: readonly { seq: number; eventId: string }[],
+  tally: Tally,
+): Promise<void> {
+  const isMade = existsSync(path) && (await hasRecords(path));
+  if (!isMade) {
+    tally.beforeGenesis += 1;
+    expect(acknowledged).toEqual([]);
+    return;
+  }
+  const { verdict, codes } = await judge(path);
+  if (codes.length > 0) tally.torn += 1;
+  expect([verdict, codes]).toEqual(codes.length === 0 ? ['ok', []] : ['invalid', ['LINE_TORN']]);
+  const records = readRecords(path);
+  for (const { seq, eventId } of acknowledged) {
+    expect(`sha-256:${records[seq]?.event.event_id.b64}`).toBe(eventId);
+  }
+  if (records.length > acknowledged.length + 1) tally.unacknowledged += 1;
+}
+
+async function hasRecords(path: string): Promise<boolean> {
+  const { records } = await judge(path).catch((error: { code?: string }) => {
+    expect(error.code).toBe('NOT_A_LEDGER');
+    return { records: 0 };
+  });
+  return records > 0;
+}
+
+test(
+  `${KILLS} times kill -9 loses nothing that was acknowledged`,
+  { timeout: 60_000 + KILLS * 5_000 },
+  async () => {
+    expect(signer.publicKey.alg).toBe('ed25519');
+    const folder = temporaryFolder();
+    const tally: Tally = { kills: 0, acknowledged: 0, beforeGenesis: 0, torn: 0, unacknowledged: 0 };
+    let ledgers = 0;
+    let planned = 0;
+    const lane = async (): Promise<void> => {
+      while (planned < KILLS) {
+        const kills = Math.min(KILLS_PER_LEDGER, KILLS - planned);
+        planned += kills;
+        ledgers += 1;
+        await killAgainAndAgain(
+          join(folder, `${ledgers}${ledgers % 3 === 0 ? '/' : '.jsonl'}`),
+          kills,
+          tally,
+        );
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, lane));
+    console.log(tally);
+    expect(tally.kills).toBe(KILLS);
+    expect(tally.acknowledged).toBeGreaterThan(KILLS);
+  },
+);
