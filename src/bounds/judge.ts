@@ -34,7 +34,7 @@ import { allowsTool, coversPattern } from './tool-set.js';
 /** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */
 export interface Judgement {
   readonly findings: readonly RuleFinding[];
-  apply(): void;
+  readonly apply: () => void;
 }
 
 /** An execution as the rules of bounds see it. */

@@ -10,7 +10,7 @@ import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
-import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../tree/compact-range.js';
 import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
 import { finishVerification, verifyLine } from './verify-line.js';
@@ -32,7 +32,7 @@ export interface VerifyOptions {
   readonly onFinding?: (finding: Finding) => void;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
-  /** Goes on from a state that was saved; the lines before it are passed over. */
+  /** Goes on from a state that was saved; the lines before it are only hashed, to see that they are the same. */
   readonly from?: SavedVerification;
   /** Aborting makes verification end with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -81,13 +81,15 @@ export async function runVerification(
   kept.add(from?.findings ?? []);
   add(from?.findings ?? []);
   let toSkip = state.lines;
-  let skipped = '';
+  // What is passed over must be, byte for byte, what was verified then: its tree says so at the cost of its hashes.
+  const skipped = emptyRange();
+  const root = rangeRoot(state.tree);
 
   const take = (line: RawLine, segment: Segment): void => {
     if (toSkip > 0) {
       toSkip -= 1;
-      if (line.length > 0) skipped = hashToBase64url(line.longLeafHash ?? leafHash(line.bytes));
-      if (toSkip === 0 && skipped !== state.chain.prev) throw mismatch();
+      if (line.length > 0) appendLeaf(skipped, line.longLeafHash ?? leafHash(line.bytes));
+      if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return;
     }
     const { findings } = verifyLine(state, line, segment);

@@ -55,7 +55,7 @@ export function restoreVerification(bytes: Uint8Array, verifier: Verifier = node
     throw invalid(cause);
   }
   if (saved?.format !== FORMAT) throw invalid(undefined);
-  const { format: _format, keys, events, kept, ...plain } = saved;
+  const { keys, events, kept, ...plain } = saved;
   const { keyring } = startVerification(undefined, verifier);
   for (const key of keys) keyring.add(key);
   return { state: { ...plain, keyring, events: new EventIndex(events) }, findings: kept };

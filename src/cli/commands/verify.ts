@@ -3,7 +3,7 @@
 import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
-import { nodeFileSystem, readSmallFile, replaceFile } from '../../fs/file-system.js';
+import { nodeFileSystem, readFileChunks, replaceFile } from '../../fs/file-system.js';
 import { matchesFilter, type FindingFilter } from '../../report/finding-filter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { renderReport } from '../../report/text.js';
@@ -31,9 +31,6 @@ interface VerifyCommandOptions {
 
 /** Streamed findings are written in batches of about so many characters. */
 const BATCH = 64 * 1024;
-
-/** A state has some hundred bytes an event. */
-const MAX_STATE_BYTES = 2 ** 32;
 
 export function addVerify(
   program: Command,
@@ -151,7 +148,9 @@ async function readSavedVerification(
   trust: TrustPolicy | undefined,
 ): Promise<SavedVerification | undefined> {
   if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
-  const saved = restoreVerification(await readSmallFile(path, MAX_STATE_BYTES));
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of readFileChunks(path)) chunks.push(chunk);
+  const saved = restoreVerification(Buffer.concat(chunks));
   const isSame = JSON.stringify(saved.state.policy) === JSON.stringify(trust);
   return isSame ? saved : undefined;
 }
