@@ -50,6 +50,7 @@ describe('README', () => {
     expect(blocks.map(({ kind }) => kind).filter((kind) => kind !== 'sh walk')).toEqual([
       'sh',
       'sh skip',
+      'console',
       'js example',
     ]);
   });
@@ -68,6 +69,14 @@ describe('README', () => {
     const { status, stdout } = run('bash', ['-c', command as string], root);
     expect(stdout).toMatch(/^ok /);
     expect(status).toBe(0);
+  });
+
+  it('shows real output', () => {
+    const [console] = blocks.filter(({ kind }) => kind === 'console');
+    const [, command = '', output] = /^\$ (northroot [^\n]*)\n(.*)$/s.exec(console?.text ?? '') ?? [];
+    const { status, stdout } = run('bash', ['-c', command], root);
+    expect(stdout).toBe(output);
+    expect(status).toBe(3);
   });
 
   it('its example runs', () => {
