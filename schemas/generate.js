@@ -23,6 +23,7 @@ const VALUE_TYPES = {
   Digest: ['Digest', 'Digest', '../../value/digest.js'],
   Sha256Digest: ['Digest', 'Digest', '../../value/digest.js'],
   Quantity: ['Quantity', 'Quantity', '../../value/quantity.js'],
+  Sum: ['Quantity', 'Quantity', '../../value/quantity.js'],
   PositiveIntQuantity: ["Extract<Quantity, { t: 'int' }>", 'Quantity', '../../value/quantity.js'],
   MeterVector: ['MeterVector', 'MeterVector', '../../value/meter.js'],
   RateVector: ['MeterVector', 'MeterVector', '../../value/meter.js'],

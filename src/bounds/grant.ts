@@ -79,7 +79,7 @@ export interface Action extends Authorized {
   readonly toolName: string;
   /** The parameters' digest as text. */
   readonly params: string;
-  readonly reservation: Amounts;
+  readonly reservation: Map<string, Rational>;
 }
 
 /** How deep grants may be delegated (SPEC §8 rule 9); beyond it use counts against the nearest grants only. */

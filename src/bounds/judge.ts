@@ -28,7 +28,7 @@ import {
   type Grant,
   type RateLimit,
 } from './grant.js';
-import { addInterval, peakOverlap } from './timeline.js';
+import { addInterval, commonDenominator, peakOverlap } from './timeline.js';
 import { allowsTool, coversPattern } from './tool-set.js';
 
 /** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */
@@ -62,11 +62,19 @@ export function judgeAction(action: Action): Judgement {
   let index = 0;
   for (const [unit, amount] of action.reservation) {
     const pointer = `/authorization/action/meter_reservation/${index++}/amount`;
-    for (const grant of chain) {
+    if (amount.n === 0n) continue;
+    const sums = chain.flatMap((grant) => {
       const account = grant.accounts.get(unit);
-      if (account === undefined || amount.n === 0n) continue;
-      const reserved = addRationals(account.reserved, amount);
-      if (isTooFine(reserved, pointer, findings)) continue;
+      return account === undefined
+        ? []
+        : { grant, account, reserved: addRationals(account.reserved, amount) };
+    });
+    if (sums.some(({ reserved }) => isTooFine(reserved, pointer, findings))) {
+      // What is reserved nowhere must not be given back later.
+      updates.push(() => action.reservation.delete(unit));
+      continue;
+    }
+    for (const { grant, account, reserved } of sums) {
       const total = addRationals(account.used, reserved);
       if (compareRationals(total, account.cap) > 0) {
         findings.push(overCap('RESERVATION_OVER_CAP', pointer, grant, unit, account, amount, total));
@@ -255,17 +263,21 @@ function judgeMeters(
       findings.push({ code: 'METER_UNCAPPED', pointer, expected, actual: unit });
     }
   }
+  const units = new Map([...reservation.keys()].map((unit) => [unit, '/meter_used']));
+  for (const [position, unit] of [...used.keys()].entries())
+    units.set(unit, `/meter_used/${position}/amount`);
   for (const grant of chain) {
-    for (const unit of new Set([...reservation.keys(), ...used.keys()])) {
+    for (const [unit, pointer] of units) {
       const account = grant.accounts.get(unit);
       if (account === undefined) continue;
       const back = reservation.get(unit) ?? ZERO;
       const amount = used.get(unit) ?? ZERO;
-      const pointer = `/meter_used/${[...used.keys()].indexOf(unit)}/amount`;
-      const nowReserved = subtractRationals(account.reserved, back);
+      // Taking an amount off a sum can make it finer, just as adding one.
+      const reservedAfter = subtractRationals(account.reserved, back);
+      const nowReserved = isTooFine(reservedAfter, pointer, findings) ? account.reserved : reservedAfter;
       const nowUsed = addRationals(account.used, amount);
-      const tooFine = amount.n > 0n && isTooFine(nowUsed, pointer, findings);
-      if (!tooFine && amount.n > 0n) {
+      const counts = amount.n > 0n && !isTooFine(nowUsed, pointer, findings);
+      if (counts) {
         const total = addRationals(nowUsed, nowReserved);
         const grew = compareRationals(amount, back) > 0;
         const isOver =
@@ -277,7 +289,7 @@ function judgeMeters(
       }
       updates.push(() => {
         account.reserved = nowReserved;
-        if (!tooFine) account.used = nowUsed;
+        if (counts) account.used = nowUsed;
       });
     }
   }
@@ -300,8 +312,9 @@ function judgeRates(
       const amount = rate.meter === 'calls' ? ONE : used.get(rate.meter);
       if (amount === undefined || amount.n === 0n) continue;
       const to = from + rate.window;
+      // No window's sum is finer than this, whichever of the amounts are in it.
+      if (isTooFine({ n: 1n, d: commonDenominator(rate.timeline, amount) }, pointer, findings)) continue;
       const peak = addRationals(peakOverlap(rate.timeline, from, to), amount);
-      if (isTooFine(peak, pointer, findings)) continue;
       if (compareRationals(peak, rate.limit) > 0) findings.push(overRate(pointer, grant, rate, peak));
       updates.push(() => addInterval(rate.timeline, from, to, amount));
     }

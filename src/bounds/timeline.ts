@@ -9,7 +9,13 @@
  * O(log n). Its shape is random, what it answers is not. Plain data: it can be saved.
  */
 
-import { ZERO, addRationals, compareRationals, type Rational } from '../value/rational.js';
+import {
+  ZERO,
+  addRationals,
+  compareRationals,
+  greatestCommonDivisor,
+  type Rational,
+} from '../value/rational.js';
 
 interface Node {
   readonly key: bigint;
@@ -27,11 +33,18 @@ interface Node {
 /** Intervals of instants in nanoseconds. */
 export interface Timeline {
   root: Node | undefined;
+  /** The common denominator of all weights: every overlap is a multiple of its inverse. */
+  denominator: bigint;
 }
 
 /** A timeline without intervals. */
 export function emptyTimeline(): Timeline {
-  return { root: undefined };
+  return { root: undefined, denominator: 1n };
+}
+
+/** The common denominator that the timeline would have with one more weight. */
+export function commonDenominator({ denominator }: Timeline, { d }: Rational): bigint {
+  return denominator % d === 0n ? denominator : (denominator / greatestCommonDivisor(denominator, d)) * d;
 }
 
 /** The greatest overlap at any instant in [from, to); zero for an empty interval. */
@@ -43,6 +56,7 @@ export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Ratio
 /** Adds the interval [from, to) with a weight; an empty interval adds nothing. */
 export function addInterval(timeline: Timeline, from: bigint, to: bigint, weight: Rational): void {
   if (from >= to) return;
+  timeline.denominator = commonDenominator(timeline, weight);
   addEnd(timeline, from);
   addEnd(timeline, to);
   const [before, rest] = split(timeline.root, from);

@@ -96,8 +96,8 @@ function makeProgram(): Command {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       outputError: (text, write) => {
-        const [problem = '', ...more] = text.trimEnd().split('\n');
-        const lines = [`error: USAGE: ${problem.replace(/^error: /, '')}`, ...more];
+        const [, problem = '', suggestion] = /^error: (.*?)(?:\n(\(Did you mean .*\)))?\n$/s.exec(text) ?? [];
+        const lines = [`error: USAGE: ${problem}`, ...(suggestion === undefined ? [] : [suggestion])];
         write(lines.map((line) => `${printable(line, 2_000)}\n`).join(''));
       },
     })

@@ -40,7 +40,13 @@ export function reduceRational(n: bigint, d: bigint): Rational {
 export function addRationals(a: Rational, b: Rational): Rational {
   // Sums of whole numbers, and of amounts in the same small unit, are nearly all there are.
   if (a.d === b.d) return reduceRational(a.n + b.n, a.d);
-  return reduceRational(a.n * b.d + b.n * a.d, a.d * b.d);
+  if (a.n === 0n) return b;
+  if (b.n === 0n) return a;
+  // Both are reduced, so only what the denominators share can cancel (Knuth, TAOCP 4.5.1): far less work for long ones.
+  const shared = greatestCommonDivisor(a.d, b.d);
+  const n = a.n * (b.d / shared) + b.n * (a.d / shared);
+  const rest = greatestCommonDivisor(n, shared);
+  return { n: n / rest, d: (a.d / shared) * (b.d / rest) };
 }
 
 /** a − b. */

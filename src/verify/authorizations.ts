@@ -104,6 +104,7 @@ function checkAuthorization(
   if (authorization.kind === 'grant') {
     const grant = makeGrant(event, place, isAllow ? parent : undefined, state.links.grantList.length);
     warnOfDoubles(authorization.bounds?.meter_caps, '/authorization/bounds/meter_caps', findings);
+    warnOfDoubles(authorization.bounds?.rate_limits, '/authorization/bounds/rate_limits', findings);
     if (isAllow && parent !== undefined) {
       const patterns = authorization.bounds?.allowed_tools ?? [];
       for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);

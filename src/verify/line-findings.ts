@@ -57,6 +57,7 @@ export class LineFindings {
     const finding = this.make(code, detail);
     if (finding.class === 'invalid') this.invalid = true;
     if (finding.class === 'violation') this.violation = true;
+    if (finding.severity === 'warning') this.#state.warnings += 1;
     const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
     const cause = folds ? `${code} ${finding.severity} ${detail.cause}` : undefined;
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);

@@ -144,6 +144,5 @@ class FindingList {
 function mismatch(): NorthrootError {
   return new NorthrootError('STATE_MISMATCH', 'the ledger is not the one that the saved state comes from', {
     hint: 'its earlier records were changed or cut off since, or it is another ledger: verify it from the beginning',
-    exitStatus: 1,
   });
 }

@@ -63,6 +63,8 @@ export interface VerifyState {
   readonly countsByType: Map<string, number>;
   readonly countsByVerdict: Record<EventVerdict, number>;
   findings: number;
+  /** Findings that are warnings, folded ones included. */
+  warnings: number;
   hasInvalid: boolean;
   hasViolation: boolean;
   /** The findings under which later ones of the same cause fold, by cause. */
@@ -101,6 +103,7 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
     countsByType: new Map(),
     countsByVerdict: { ok: 0, denied: 0, violation: 0, invalid: 0 },
     findings: 0,
+    warnings: 0,
     hasInvalid: false,
     hasViolation: false,
     foldRoots: new Map(),

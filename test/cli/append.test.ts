@@ -3,7 +3,15 @@
 import { describe, expect, it } from 'vitest';
 import { buildEvent } from '../../src/event/build.js';
 import { action, denial, digestOfId, execution, grant, ndjson, note } from './drafts.js';
-import { expectCode, expectError, expectOk, parseLines, Workshop, type Run, type RunOptions } from './runner.js';
+import {
+  expectCode,
+  expectError,
+  expectOk,
+  parseLines,
+  Workshop,
+  type Run,
+  type RunOptions,
+} from './runner.js';
 
 const shop = new Workshop();
 expectOk(shop.run(['init', 'ledger.jsonl', '--origin', 'example.com/agents']));
@@ -48,9 +56,7 @@ describe('append', () => {
   it('reads several files, and standard input where - stands, in order', () => {
     shop.write('one.jsonl', ndjson([note('one')]));
     shop.write('three.jsonl', ndjson([note('three')]));
-    const results = parseLines(
-      expectOk(append(ndjson([note('two')]), ['one.jsonl', '-', 'three.jsonl'])),
-    );
+    const results = parseLines(expectOk(append(ndjson([note('two')]), ['one.jsonl', '-', 'three.jsonl'])));
     expect(results.map(({ seq }) => records()[seq].event.n)).toEqual(['one', 'two', 'three']);
   });
 
@@ -87,9 +93,7 @@ describe('append', () => {
   });
 
   it('says who acted for drafts that do not', () => {
-    const [result] = parseLines(
-      expectOk(append('{"event_type":"x.n"}\n', ['--principal', 'service:ci'])),
-    );
+    const [result] = parseLines(expectOk(append('{"event_type":"x.n"}\n', ['--principal', 'service:ci'])));
     expect(records()[result.seq].event.principal_id).toBe('service:ci');
     unchanged(() => expectError(append('{"event_type":"x.n"}\n'), 1, 'SCHEMA', 'stdin:1'));
     unchanged(() => expectError(append('{}\n', ['--principal', 'bob']), 2, 'USAGE'));
@@ -117,14 +121,30 @@ describe('append stops at the first event that is refused', () => {
     ['lacks a member', 'SCHEMA', '{"event_type":"execution","principal_id":"agent:a1"}'],
     ['names no type', 'SCHEMA', '{"principal_id":"agent:a1"}'],
     ['has a key twice', 'DUPLICATE_KEYS', '{"event_type":"x.n","principal_id":"agent:a1","n":1,"n":2}'],
-    ['has a lone surrogate', 'LONE_SURROGATE', '{"event_type":"x.n","principal_id":"agent:a1","n":"\\ud800"}'],
+    [
+      'has a lone surrogate',
+      'LONE_SURROGATE',
+      '{"event_type":"x.n","principal_id":"agent:a1","n":"\\ud800"}',
+    ],
     ['has an integer of 2^53', 'UNSAFE_INTEGER', JSON.stringify(note(2 ** 53))],
-    ['has a number of too many digits', 'NUMBER_INEXACT', JSON.stringify(note(0)).replace(':0', ':0.12345678901234567890')],
-    ['is nested too deep', 'NESTING_TOO_DEEP', JSON.stringify(note(0)).replace(':0', `:${'['.repeat(65)}${']'.repeat(65)}`)],
+    [
+      'has a number of too many digits',
+      'NUMBER_INEXACT',
+      JSON.stringify(note(0)).replace(':0', ':0.12345678901234567890'),
+    ],
+    [
+      'is nested too deep',
+      'NESTING_TOO_DEEP',
+      JSON.stringify(note(0)).replace(':0', `:${'['.repeat(65)}${']'.repeat(65)}`),
+    ],
     ['has a byte order mark', 'BYTE_ORDER_MARK', `\ufeff${JSON.stringify(note(0))}`],
     ['is longer than a record can be', 'LINE_TOO_LONG', JSON.stringify(note('x'.repeat(70_000)))],
     ['makes a record that is too long', 'LINE_TOO_LONG', JSON.stringify(note('x'.repeat(65_200)))],
-    ['follows an event that is not there', 'PREV_EVENT_NOT_FOUND', JSON.stringify(note(0, { prev_event_id: absent }))],
+    [
+      'follows an event that is not there',
+      'PREV_EVENT_NOT_FOUND',
+      JSON.stringify(note(0, { prev_event_id: absent })),
+    ],
     ['is a genesis', 'GENESIS_MISPLACED', ''],
     ['was changed since it got its id', 'PAYLOAD_DIGEST_MISMATCH', ''],
     ['is a record with its place', 'SCHEMA', ''],
@@ -132,7 +152,12 @@ describe('append stops at the first event that is refused', () => {
     const [genesis] = records();
     let third = line;
     if (what === 'is a genesis')
-      third = JSON.stringify({ ...genesis.event, origin: 'example.com/other', event_id: undefined, payload_digest: undefined });
+      third = JSON.stringify({
+        ...genesis.event,
+        origin: 'example.com/other',
+        event_id: undefined,
+        payload_digest: undefined,
+      });
     if (what.startsWith('was changed')) third = JSON.stringify({ ...records()[1].event, n: 'changed' });
     if (what.startsWith('is a record')) third = JSON.stringify(genesis);
     const size = records().length;
@@ -141,7 +166,11 @@ describe('append stops at the first event that is refused', () => {
     expect(run.status).toBe(1);
     expectCode(run, code, 'stdin:3');
     expect(parseLines(run.stdout).map(({ seq }) => seq)).toEqual([size, size + 1]);
-    expect(records().slice(size).map(({ event }) => event.n)).toEqual([what, code]);
+    expect(
+      records()
+        .slice(size)
+        .map(({ event }) => event.n),
+    ).toEqual([what, code]);
   });
 
   it('tells of the earliest when several would be', () => {
@@ -169,14 +198,17 @@ describe('append stops at the first event that is refused', () => {
   });
 
   it('at bytes that are no text', () => {
-    const bytes = Buffer.concat([Buffer.from('{"event_type":"x.n","n":"'), Buffer.of(0xff), Buffer.from('"}\n')]);
+    const bytes = Buffer.concat([
+      Buffer.from('{"event_type":"x.n","n":"'),
+      Buffer.of(0xff),
+      Buffer.from('"}\n'),
+    ]);
     unchanged(() => expectError(append(bytes), 1, 'INVALID_UTF8', 'stdin:1'));
   });
 });
 
 describe('append --quantities', () => {
-  const amountOf = (seq: number): unknown =>
-    records()[seq].event.authorization.bounds.meter_caps[1].amount;
+  const amountOf = (seq: number): unknown => records()[seq].event.authorization.bounds.meter_caps[1].amount;
   const withUsd = (text: string): string => `${JSON.stringify(grant('AMOUNT')).replace('"AMOUNT"', text)}\n`;
 
   it.each([

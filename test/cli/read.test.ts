@@ -24,7 +24,10 @@ const ids = records.map(({ event }) => event.event_id.b64 as string);
 const hex = (id: string): string => Buffer.from(id, 'base64url').toString('hex');
 
 // A copy in which a line is no record, one is blank, and the last is torn.
-shop.write('broken.jsonl', `${[...lines.slice(0, 3), 'no record', '', ...lines.slice(3)].join('\n')}\n{"event`);
+shop.write(
+  'broken.jsonl',
+  `${[...lines.slice(0, 3), 'no record', '', ...lines.slice(3)].join('\n')}\n{"event`,
+);
 
 function show(...args: string[]): Run {
   return shop.run(['show', 'ledger.jsonl', ...args]);
@@ -114,30 +117,65 @@ describe('log', () => {
 
   it.each<[number[], string[]]>([
     [[0], ['--type', 'genesis']],
-    [[1, 2, 3], ['--type', 'authorization']],
-    [[4, 6, 7, 8], ['--type', 'x.note']],
+    [
+      [1, 2, 3],
+      ['--type', 'authorization'],
+    ],
+    [
+      [4, 6, 7, 8],
+      ['--type', 'x.note'],
+    ],
     [[], ['--type', 'x.other']],
     [[4], ['--principal', 'human:ada']],
     [[4], ['--principal', 'h*']],
-    [[1, 2, 3, 5, 6, 7, 8], ['--principal', 'agent:*']],
-    [[2, 5], ['--tool', 'fs.*']],
-    [[2, 3, 5], ['--tool', '*']],
+    [
+      [1, 2, 3, 5, 6, 7, 8],
+      ['--principal', 'agent:*'],
+    ],
+    [
+      [2, 5],
+      ['--tool', 'fs.*'],
+    ],
+    [
+      [2, 3, 5],
+      ['--tool', '*'],
+    ],
     [[3], ['--tool', 'net.send']],
-    [[1, 2, 3], ['--until', '2026-03-02']],
-    [[1, 2], ['--until', '2026-03-01T12:00:00Z']],
-    [[7, 8], ['--since', '2026-03-03T00:00:02.000Z', '--until', '2026-03-04']],
+    [
+      [1, 2, 3],
+      ['--until', '2026-03-02'],
+    ],
+    [
+      [1, 2],
+      ['--until', '2026-03-01T12:00:00Z'],
+    ],
+    [
+      [7, 8],
+      ['--since', '2026-03-03T00:00:02.000Z', '--until', '2026-03-04'],
+    ],
     [[5], ['--since', '2026-03-02', '--until', '2026-03-03']],
-    [[0, 1], ['--limit', '2']],
-    [[6, 7], ['--type', 'x.note', '--principal', 'agent:a1', '--limit', '2']],
+    [
+      [0, 1],
+      ['--limit', '2'],
+    ],
+    [
+      [6, 7],
+      ['--type', 'x.note', '--principal', 'agent:a1', '--limit', '2'],
+    ],
     [[3], ['--verdict', 'denied']],
     [[], ['--verdict', 'invalid']],
-    [[0, 1, 2, 4, 5, 6, 7, 8], ['--verdict', 'ok']],
+    [
+      [0, 1, 2, 4, 5, 6, 7, 8],
+      ['--verdict', 'ok'],
+    ],
   ])('lists %j with %j', (seqs, args) => {
     expect(listed(...args)).toEqual(seqs);
   });
 
   it('lists one record a line as text: seq, time, type, id, principal, and what it is about', () => {
-    const text = expectOk(shop.run(['log', 'ledger.jsonl'])).split('\n').slice(0, -1);
+    const text = expectOk(shop.run(['log', 'ledger.jsonl']))
+      .split('\n')
+      .slice(0, -1);
     expect(text).toHaveLength(records.length);
     for (const [seq, line] of text.entries()) {
       const { event } = records[seq];

@@ -105,12 +105,7 @@ export class Workshop {
       .sort();
   }
 
-  #toEnd(
-    command: string,
-    args: readonly string[],
-    input: string | Uint8Array,
-    env: RunOptions['env'],
-  ): Run {
+  #toEnd(command: string, args: readonly string[], input: string | Uint8Array, env: RunOptions['env']): Run {
     const { status, stdout, stderr } = spawnSync(command, args, {
       cwd: this.folder,
       env: environment(env),

@@ -82,21 +82,17 @@ describe('an interrupted append', () => {
 });
 
 describe('other commands that wait for standard input', () => {
-  it.each([
-    ['digest'],
-    ['canonicalize'],
-    ['event-id'],
-    ['show', '-', '5'],
-    ['log', '-'],
-    ['verify', '-'],
-  ])('end at Ctrl-C: %s', async (...args) => {
-    const running = shop.start(args);
-    running.feed('{');
-    // Node has its handlers long before it has read anything; only then can the signal be told from a kill.
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    running.kill('SIGINT');
-    expect(await running.end()).toMatchObject({ status: 130, stdout: '' });
-  });
+  it.each([['digest'], ['canonicalize'], ['event-id'], ['show', '-', '5'], ['log', '-'], ['verify', '-']])(
+    'end at Ctrl-C: %s',
+    async (...args) => {
+      const running = shop.start(args);
+      running.feed('{');
+      // Node has its handlers long before it has read anything; only then can the signal be told from a kill.
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      running.kill('SIGINT');
+      expect(await running.end()).toMatchObject({ status: 130, stdout: '' });
+    },
+  );
 });
 
 describe.skipIf(!hasProgram('flock'))('a ledger that another writer holds', () => {

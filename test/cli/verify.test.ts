@@ -4,7 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { isFindingCode } from '../../src/finding/catalog.js';
 import { checkReport } from '../../src/schema/check.js';
 import { ndjson, note } from './drafts.js';
-import { expectCode, expectError, expectOk, parseLines, Workshop, type Run, type RunOptions } from './runner.js';
+import {
+  expectCode,
+  expectError,
+  expectOk,
+  parseLines,
+  Workshop,
+  type Run,
+  type RunOptions,
+} from './runner.js';
 
 const shop = new Workshop();
 const ORIGIN = 'example.com/verify';
@@ -74,7 +82,12 @@ describe('verify', () => {
     const values = parseLines(stream.stdout);
     const { findings, ...rest } = json;
     expect(values.at(-1)).toEqual(rest);
-    expect(values.slice(0, -1).map(({ code }) => code as string).sort()).toEqual([...codes].sort());
+    expect(
+      values
+        .slice(0, -1)
+        .map(({ code }) => code as string)
+        .sort(),
+    ).toEqual([...codes].sort());
     expect(findings).toHaveLength(codes.length);
   });
 
@@ -88,7 +101,12 @@ describe('verify', () => {
   it('points at the byte', () => {
     const [first] = report(['white-space.jsonl']).findings;
     expect(first).toMatchObject({ code: 'NOT_CANONICAL', at: { line: 1, pointer: '/seq' } });
-    expect(shop.read('white-space.jsonl').slice(first.at.byte_offset - 6).startsWith('"seq": ')).toBe(true);
+    expect(
+      shop
+        .read('white-space.jsonl')
+        .slice(first.at.byte_offset - 6)
+        .startsWith('"seq": '),
+    ).toBe(true);
     expect(verify(['white-space.jsonl']).stdout).toContain(
       `white-space.jsonl:1 (byte ${first.at.byte_offset}) NOT_CANONICAL: `,
     );
@@ -179,7 +197,9 @@ describe('verify of what is no ledger', () => {
     for (const path of ['empty.jsonl', '-', '/dev/null']) {
       expect(report([path])).toMatchObject({ verdict: 'undecided', exit_status: 2, findings: [] });
     }
-    expect(verify(['empty.jsonl']).stdout).toMatch(/^undecided {2}empty\.jsonl: there is no record to verify\n/);
+    expect(verify(['empty.jsonl']).stdout).toMatch(
+      /^undecided {2}empty\.jsonl: there is no record to verify\n/,
+    );
   });
 
   it('is invalid for a binary file', () => {
@@ -199,7 +219,9 @@ describe('verify of what is no ledger', () => {
     ]);
     long[long.length - 1] = 0x0a;
     shop.write('long.jsonl', long);
-    const run = verify(['long.jsonl', '--format', 'json'], { env: { NODE_OPTIONS: '--max-old-space-size=40' } });
+    const run = verify(['long.jsonl', '--format', 'json'], {
+      env: { NODE_OPTIONS: '--max-old-space-size=40' },
+    });
     expect(run.status).toBe(1);
     expect(JSON.parse(run.stdout).findings).toMatchObject([
       { code: 'LINE_TOO_LONG', at: { line: 1, byte_offset: 0, byte_length: long.length - 1 } },

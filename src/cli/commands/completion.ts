@@ -41,13 +41,13 @@ function firstWords(command: Command): readonly string[] {
   }
 }
 
-/** A command's options; `key show` has its own under its parent. */
+/** A command's options; those of `key show` stand with `key`. */
 function optionsOf(command: Command): Option[] {
   return [command, ...command.commands].flatMap(({ options }) => [...options]);
 }
 
-function flagsOf(command: Command): string[] {
-  return [...optionsOf(command).map(({ long }) => long ?? ''), '--help'];
+function flags(options: readonly Option[]): string[] {
+  return [...options.map(({ long }) => long ?? ''), '--help'];
 }
 
 /** For bash, and for zsh by its emulation. A word with nothing to offer falls back to the names of files. */
@@ -61,8 +61,8 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
       );
   const cases = program.commands.flatMap((command) => [
     ...values(command),
-    `    '${command.name()} ${command.name()}') words='${[...firstWords(command), ...flagsOf(command)].join(' ')}' ;;`,
-    `    '${command.name()} '*) words='${flagsOf(command).join(' ')}' ;;`,
+    `    '${command.name()} ${command.name()}') words='${[...firstWords(command), ...flags(optionsOf(command))].join(' ')}' ;;`,
+    `    '${command.name()} '*) words='${flags(optionsOf(command)).join(' ')}' ;;`,
   ]);
   const commands = program.commands.map((command) => command.name());
   return [
@@ -74,7 +74,7 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
     '  done',
     '  case "$command $previous" in',
     ...cases,
-    `    ' '*) words='${[...commands, ...flagsOf(program)].join(' ')}' ;;`,
+    `    ' '*) words='${[...commands, ...flags(program.options)].join(' ')}' ;;`,
     '  esac',
     '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
     '}',

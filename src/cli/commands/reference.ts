@@ -73,5 +73,5 @@ function explain(code: string): string {
   }
   const page = CODE_PAGES[code];
   const weight = page.class === 'none' ? page.severity : `${page.severity}, makes the record ${page.class}`;
-  return `${code}: ${page.title}\n${weight}; SPEC ${page.section}\n\n${page.meaning}\n\nusual cause: ${page.cause}\nwhat to do: ${page.remedy}\n`;
+  return `${code}: ${page.title}\n${weight}; rule: ${page.section} of the format\n\n${page.meaning}\n\nusual cause: ${page.cause}\nwhat to do: ${page.remedy}\n`;
 }

@@ -107,15 +107,17 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     const saved = saveVerification({ state: result.state, findings: result.kept });
     await replaceFile(options.state, saved);
   }
-  return exitStatusOf(report, options.failOn);
+  return exitStatusOf(report, result.state.warnings > 0, options.failOn);
 }
 
 /** The verdict's own exit status, unless the user drew the line elsewhere. */
-function exitStatusOf(report: Report, failOn: VerifyCommandOptions['failOn']): ExitStatus {
-  const { verdict, exit_status: status, findings } = report;
+function exitStatusOf(
+  { verdict, exit_status: status }: Report,
+  hasWarnings: boolean,
+  failOn: VerifyCommandOptions['failOn'],
+): ExitStatus {
   if (failOn === 'invalid' && verdict === 'violation') return 0;
-  const hasWarning = findings.some(({ severity }) => severity === 'warning');
-  return failOn === 'warning' && verdict === 'ok' && hasWarning ? 3 : status;
+  return failOn === 'warning' && verdict === 'ok' && hasWarnings ? 3 : status;
 }
 
 async function toFilter(

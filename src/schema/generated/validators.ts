@@ -7217,7 +7217,7 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate75;
-const schema178 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"common.json#/$defs/quantity"},"used":{"$ref":"common.json#/$defs/quantity"},"reserved":{"$ref":"common.json#/$defs/quantity"},"left":{"$ref":"common.json#/$defs/quantity"}}},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
+const schema178 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
 const schema188 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
@@ -7355,7 +7355,11 @@ return errors === 0;
 
 const schema202 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
 const schema203 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema208 = {"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"common.json#/$defs/quantity"},"used":{"$ref":"common.json#/$defs/quantity"},"reserved":{"$ref":"common.json#/$defs/quantity"},"left":{"$ref":"common.json#/$defs/quantity"}}};
+const schema208 = {"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema210 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema211 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern151 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern154 = new RegExp("^[1-9][0-9]*$", "u");
 
 function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -7366,36 +7370,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema73.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema210.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema73.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema210.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern44.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema74, data1);
+if(!pattern151.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema211, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema74, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema211, data1);
 errors++;
 }
 }
@@ -7404,40 +7408,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema73.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema210.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema73.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema210.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern44.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema74, data3);
+if(!pattern151.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema211, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema74, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema211, data3);
 errors++;
 }
 }
@@ -7463,108 +7467,70 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema73.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema210.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema73.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema210.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern44.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema74, data6);
+if(!pattern151.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema211, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema74, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema211, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern47.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema78, data7);
+if(!pattern154.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema210.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema78, data7);
-errors++;
-}
-}
-}
-}
-else if(tag0 === "f64"){
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[3], data, "t");
-errors++;
-}
-if(data.bits === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema73.oneOf[3], data, "bits");
-errors++;
-}
-for(const key3 in data){
-if(!((key3 === "t") || (key3 === "bits"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema73.oneOf[3], data, key3);
-errors++;
-}
-}
-if(data.t !== undefined){
-let data8 = data.t;
-if("f64" !== data8){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema73.oneOf[3].properties.t, data8);
-errors++;
-}
-}
-if(data.bits !== undefined){
-let data9 = data.bits;
-if(typeof data9 === "string"){
-if(!pattern48.test(data9)){
-vErrors = addError(vErrors, instancePath+"/bits", "pattern", schema79, data9);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/bits", "type", schema79, data9);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema210.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema73, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema210, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema73, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema210, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema73, data);
+vErrors = addError(vErrors, instancePath, "type", schema210, data);
 errors++;
 }
 validate82.errors = vErrors;
@@ -7777,27 +7743,27 @@ validate80.errors = vErrors;
 return errors === 0;
 }
 
-const schema217 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema215 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
 function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema215, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema215, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema215, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema215, data, key0);
 errors++;
 }
 }
@@ -7846,7 +7812,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema217, data);
+vErrors = addError(vErrors, instancePath, "type", schema215, data);
 errors++;
 }
 validate89.errors = vErrors;
@@ -8597,7 +8563,7 @@ return errors === 0;
 }
 
 export const validateTrustPolicy: Validator = validate92;
-const schema222 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]}}}}};
+const schema220 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]}}}}};
 
 function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
@@ -8605,27 +8571,27 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema220, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema222, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema220, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema222, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema220, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema222.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema220.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema222.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema220.properties.trust_version, data0);
 errors++;
 }
 }
@@ -8633,7 +8599,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema222.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema220.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -8682,7 +8648,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema222.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema220.properties.origins, data1);
 errors++;
 }
 }
@@ -8698,7 +8664,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema222.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema220.properties.keys, data3);
 errors++;
 }
 }
@@ -8707,30 +8673,30 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(key1 === "event_signatures")){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema222.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema220.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema222.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema220.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema222.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema220.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema222.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema220.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema222, data);
+vErrors = addError(vErrors, instancePath, "type", schema220, data);
 errors++;
 }
 validate92.errors = vErrors;

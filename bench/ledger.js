@@ -1,0 +1,100 @@
+/** The ledgers that are measured: half authorizations, half executions, under one grant, by one key. */
+
+import { rmSync } from 'node:fs';
+import {
+  Ledger,
+  canonicalBytes,
+  createSigner,
+  generatePrivateKey,
+  meters,
+  sha256Digest,
+} from '../dist/index.js';
+
+const DIGEST = sha256Digest(canonicalBytes({ about: 'the benchmark' }));
+const START = Date.parse('2026-01-01T00:00:00Z');
+const BATCH = 1_000;
+
+export const idOf = (text) => ({ alg: 'sha-256', b64: text.slice('sha-256:'.length) });
+const at = (second) => new Date(START + second * 1000).toISOString();
+const decided = { policy_id: 'policy/1', policy_digest: DIGEST, decision: 'allow', decision_code: 'ALLOW' };
+const who = {
+  principal_id: 'agent:bench/worker-1',
+  intents: { intent_digest: DIGEST, user_intent_digest: DIGEST },
+};
+const caps = meters({
+  calls: 10n ** 12n,
+  'time.ms': 10n ** 15n,
+  usd: 10n ** 12n,
+  'tokens.input': 10n ** 15n,
+});
+const amounts = meters({ calls: 1n, 'time.ms': 250n, usd: '0.0125', 'tokens.input': 1042n });
+
+export function grantDraft() {
+  const bounds = { allowed_tools: ['fs.*', 'llm.*'], meter_caps: caps, expires_at: '2030-01-01T00:00:00Z' };
+  return {
+    event_type: 'authorization',
+    occurred_at: at(0),
+    ...who,
+    ...decided,
+    authorization: { kind: 'grant', bounds },
+  };
+}
+
+export function actionDraft(grantId, index) {
+  const action = { tool_name: 'llm.chat', tool_params_digest: DIGEST, meter_reservation: amounts };
+  return {
+    event_type: 'authorization',
+    occurred_at: at(index),
+    context_digest: sha256Digest(Buffer.from(String(index))),
+    ...who,
+    ...decided,
+    checks: [
+      { check: 'tool', result: 'pass' },
+      { check: 'spend', result: 'pass' },
+    ],
+    authorization: { kind: 'action', grant_event_id: idOf(grantId), action },
+  };
+}
+
+export function executionDraft(actionId, index) {
+  return {
+    event_type: 'execution',
+    occurred_at: at(index + 1),
+    started_at: at(index),
+    ended_at: at(index + 1),
+    ...who,
+    auth_event_id: idOf(actionId),
+    tool_name: 'llm.chat',
+    tool_params_digest: DIGEST,
+    meter_used: amounts,
+    outcome: 'success',
+    output_digest: DIGEST,
+    output_ref: { digest: DIGEST, size_bytes: 20_480, media_type: 'application/json' },
+    model_id: 'model-1',
+    provider: 'example',
+  };
+}
+
+/** Writes a ledger of about `records` records; returns how many it has. */
+export async function writeLedger(path, records, signed) {
+  rmSync(path, { force: true });
+  const signer = signed ? createSigner(generatePrivateKey()) : undefined;
+  const ledger = await Ledger.open(path, {
+    create: { origin: 'example.com/bench' },
+    ...(signer && { signer }),
+  });
+  const { eventId: grantId } = await ledger.append({ event: grantDraft() });
+  for (let done = 2; done < records; done += 2 * BATCH) {
+    const count = Math.min(BATCH, Math.ceil((records - done) / 2));
+    const indices = Array.from({ length: count }, (_, i) => done + 2 * i);
+    const actions = await Promise.all(
+      indices.map((index) => ledger.append({ event: actionDraft(grantId, index) })),
+    );
+    await Promise.all(
+      actions.map(({ eventId }, i) => ledger.append({ event: executionDraft(eventId, indices[i]) })),
+    );
+  }
+  const { size } = ledger;
+  await ledger.close();
+  return size;
+}

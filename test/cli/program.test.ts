@@ -1,0 +1,261 @@
+/** The program around the commands: help, version, wrong use, completion, colours, and its own failures. */
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { ndjson, note } from './drafts.js';
+import { CLI, expectCode, expectError, expectOk, hasProgram, Workshop, type Run } from './runner.js';
+
+const shop = new Workshop();
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const help = expectOk(shop.run(['--help']));
+const COMMANDS = [...(help.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)]
+  .map(([, name]) => name as string)
+  .filter((name) => name !== 'help');
+
+describe('northroot', () => {
+  it('says its version', () => {
+    expect(shop.run(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    expect(shop.run(['-V'])).toMatchObject({ status: 0, stdout: `${version}\n` });
+  });
+
+  it('without arguments shows its help, and could not decide', () => {
+    const run = shop.run([]);
+    expect(run).toEqual({ status: 2, stdout: '', stderr: help });
+    expect(help).toContain('Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide');
+  });
+
+  it('lists its commands', () => {
+    expect(COMMANDS).toEqual(
+      expect.arrayContaining([
+        'init',
+        'keygen',
+        'key',
+        'append',
+        'verify',
+        'show',
+        'log',
+        'canonicalize',
+        'digest',
+        'event-id',
+        'schema',
+        'explain',
+        'repair',
+        'completion',
+      ]),
+    );
+  });
+
+  it.each([
+    [['nonsense']],
+    [['verfy', 'x']],
+    [['--nonsense']],
+    [['verify', '--nonsense', 'x']],
+    [['verify']],
+    [['key', 'hide']],
+    [['completion', 'tcsh']],
+  ])('answers wrong use with USAGE: %j', (args) => {
+    const run = shop.run(args);
+    expectError(run, 2, 'USAGE');
+    expect(run.stderr).toContain('--help');
+  });
+
+  it('suggests what may have been meant', () => {
+    expect(shop.run(['verfy', 'x']).stderr).toContain('verify');
+    expect(shop.run(['verify', '--frmat', 'json']).stderr).toContain('--format');
+  });
+});
+
+/** A value that an option's parser takes, by the name that its help gives the value. */
+const SAMPLES: Readonly<Record<string, string>> = {
+  amounts: 'usd=0.25,calls=1',
+  code: 'ABANDONED',
+  digest: 'sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
+  file: 'some.file',
+  id: 'agent:a1',
+  name: 'some-name',
+  n: '1',
+  pattern: '*',
+  point: '1',
+  seconds: '0.5',
+  size: '64KiB',
+  time: '2026-03-01',
+  type: 'x.note',
+};
+
+describe.each(COMMANDS.map((name) => (name === 'key' ? ['key', 'show'] : [name])))(
+  'the help of %s',
+  (...words) => {
+    const text = expectOk(shop.run([...words, '--help']));
+    const usage = /^Usage: northroot (.*)$/m.exec(text)?.[1] ?? '';
+    const [, options = ''] = /\nOptions:\n((?: .*\n)+)/.exec(text) ?? [];
+
+    it('names every argument, and tells of it', () => {
+      expect(usage.startsWith(words.join(' '))).toBe(true);
+      const [, told = ''] = /\nArguments:\n((?: .*\n)+)/.exec(text) ?? [];
+      for (const [, name] of usage.matchAll(/[<[]([a-z]+)(?:\.\.\.)?[>\]]/g)) {
+        if (name !== 'options') expect(told).toMatch(new RegExp(`^ {2}${name} {2,}\\S`, 'm'));
+      }
+      expect(text.split('\n\n')[1]?.trim()).not.toBe('');
+      expect(shop.run(['help', ...words.slice(0, 1)])).toMatchObject({ status: 0, stderr: '' });
+    });
+
+    it('lists only options that are taken', () => {
+      const flags: string[] = [];
+      for (const entry of options.split(/\n(?= {2}-)/)) {
+        const flat = entry.replace(/\s+/g, ' ');
+        const [, flag, value] = /(--[a-z-]+)(?: <([a-z]+)>)?/.exec(flat) ?? [];
+        const choice = /choices: "([^"]+)"/.exec(flat)?.[1];
+        if (flag === undefined || flag === '--help') continue;
+        flags.push(flag);
+        if (value === undefined) continue;
+        const sample = choice ?? SAMPLES[value];
+        expect(sample, `a sample of <${value}>`).toBeDefined();
+        flags.push(sample as string);
+      }
+      // One argument too many, or too few, stops the command after it has read its options.
+      const tooMany = Array<string>(usage.includes('...') ? 0 : 3).fill('surplus');
+      const run = shop.run([...words, ...flags, '--quiet', ...tooMany]);
+      expectError(run, 2, 'USAGE');
+      expect(run.stderr).toMatch(/too many arguments|missing required argument/);
+    });
+  },
+);
+
+describe('completion', () => {
+  const script = expectOk(shop.run(['completion', 'bash']));
+  shop.write('completion.bash', script);
+
+  function complete(...words: string[]): string[] {
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    const trick = `source completion.bash; COMP_WORDS=(northroot ${quoted}); COMP_CWORD=${words.length}; _northroot; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { status, stdout, stderr } = shop.shell(trick);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    return stdout.split('\n').filter((word) => word !== '');
+  }
+
+  it('for bash is a script that bash takes', () => {
+    expect(shop.shell('bash -n completion.bash')).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it.each<[string[], string[]]>([
+    [['ver'], ['verify']],
+    [['ke'], ['keygen', 'key']],
+    [['-q', 'ver'], ['verify']],
+    [['--ver'], ['--version']],
+    [['verify', '--fo'], ['--format']],
+    [
+      ['verify', '--format', ''],
+      ['text', 'json', 'ndjson'],
+    ],
+    [['verify', 'x', '--format', 'n'], ['ndjson']],
+    [['verify', '--trust', ''], []],
+    [
+      ['key', ''],
+      ['show', '--form', '--name', '--help'],
+    ],
+    [['key', 'show', '--form', 'j'], ['jwk']],
+    [['explain', 'PREV_M'], ['PREV_MISMATCH']],
+    [['schema', 'ex'], ['execution']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish', '--help'],
+    ],
+    [['verify', 'led'], []],
+  ])('completes %j', (words, expected) => {
+    expect(complete(...words)).toEqual(expected);
+  });
+
+  it('offers every command', () => {
+    expect(complete('').filter((word) => !word.startsWith('-'))).toEqual(COMMANDS);
+  });
+
+  it.each(['zsh', 'fish'])('names every command for %s', (shell) => {
+    const text = expectOk(shop.run(['completion', shell]));
+    for (const name of COMMANDS) expect(text).toContain(name);
+    shop.write(`completion.${shell}`, text);
+    if (!hasProgram(shell)) return;
+    expect(shop.shell(`${shell} -n completion.${shell}`)).toMatchObject({ status: 0 });
+  });
+});
+
+describe('on a terminal', () => {
+  expectOk(shop.run(['append', 'ledger.jsonl'], { input: ndjson([note(1), note(2)]) }));
+  shop.write('broken.jsonl', shop.read('ledger.jsonl').replace('"n":1', '"n":7'));
+  const ESCAPE = '\u001b[';
+
+  /** `northroot ARGS…` with a terminal for its standard output and error. */
+  function onTerminal(args: string, env: Readonly<Record<string, string>> = {}): Run {
+    shop.write('northroot.sh', `exec '${process.execPath}' '${CLI}' "$@"\n`);
+    return shop.shell(`script -qec 'sh northroot.sh ${args}' /dev/null`, { env });
+  }
+
+  it('shows nothing of it in a pipe', () => {
+    for (const path of ['ledger.jsonl', 'broken.jsonl', 'missing.jsonl']) {
+      const { stdout, stderr } = shop.run(['verify', path]);
+      expect(stdout + stderr).not.toContain('\u001b');
+    }
+  });
+
+  describe.skipIf(!hasProgram('script'))('with script(1)', () => {
+    it('paints the verdict and errors', () => {
+      expect(onTerminal('verify ledger.jsonl').stdout).toContain(`${ESCAPE}32mok`);
+      const broken = onTerminal('verify broken.jsonl');
+      expect(broken).toMatchObject({ status: 1 });
+      expect(broken.stdout).toContain(`${ESCAPE}31minvalid`);
+      expect(onTerminal('verify missing.jsonl').stdout).toContain(`${ESCAPE}31merror`);
+    });
+
+    it.each([{ NO_COLOR: '1' }, { TERM: 'dumb' }])('paints nothing with %j', (env) => {
+      const { stdout } = onTerminal('verify broken.jsonl', env);
+      expect(stdout).toContain('invalid');
+      expect(stdout).not.toContain('\u001b');
+    });
+
+    it('draws how far it has come, and clears it away, unless it is to be quiet', () => {
+      const wait = `{ cat ledger.jsonl; sleep 1; cat ledger.jsonl; } | script -qec`;
+      const [talking = '', quiet = ''] = ['', '--quiet'].map(
+        (flag) => shop.shell(`${wait} 'sh northroot.sh verify - ${flag}' /dev/null`).stdout,
+      );
+      expect(talking).toMatch(/\d\.\d MB/);
+      expect(talking.lastIndexOf(`\r${ESCAPE}K`)).toBeGreaterThan(talking.lastIndexOf(' MB'));
+      expect(talking).toContain('EVENT_DUPLICATE');
+      expect(quiet).not.toContain(' MB');
+      expect(quiet).toContain('EVENT_DUPLICATE');
+    });
+
+    it('ends an event that it shows with a newline', () => {
+      expect(onTerminal('show ledger.jsonl 0 --format event').stdout.endsWith('}\r\n')).toBe(true);
+    });
+  });
+});
+
+describe('a failure of its own', () => {
+  const breakage = (code: string): string =>
+    `import crypto from 'node:crypto';\nimport { syncBuiltinESMExports } from 'node:module';\n${code}\nsyncBuiltinESMExports();\n`;
+  shop.write('no-hash.mjs', breakage("crypto.hash = () => { throw new Error('no hash today'); };"));
+  shop.write(
+    'late.mjs',
+    breakage(
+      "const { hash } = crypto;\ncrypto.hash = (...args) => { setTimeout(() => { throw new Error('nobody waits for this'); }); return hash(...args); };",
+    ),
+  );
+  const env = (module: string) => ({ NODE_OPTIONS: `--import=${shop.path(module)}` });
+
+  it.each([
+    ['verify', 'no-hash.mjs', ['verify', 'ledger.jsonl']],
+    ['append', 'no-hash.mjs', ['append', 'ledger.jsonl']],
+    ['a waiting command', 'late.mjs', ['verify', '-']],
+  ])('says nothing about the ledger: %s', (_what, module, args) => {
+    const before = shop.read('ledger.jsonl');
+    const input = ndjson([note(1), note(2)]);
+    const run =
+      module === 'late.mjs'
+        ? shop.shell(`{ cat ledger.jsonl; sleep 1; } | northroot ${args.join(' ')}`, { env: env(module) })
+        : shop.run(args, { input, env: env(module) });
+    expect(run).toMatchObject({ status: 2, stdout: '' });
+    expectCode(run, 'INTERNAL_ERROR');
+    expect(run.stderr).toContain('says nothing about the ledger');
+    expect(run.stderr).toMatch(/^ +at /m);
+    expect(shop.read('ledger.jsonl')).toBe(before);
+  });
+});

@@ -1,0 +1,112 @@
+/** Ledgers line by line, right or wrong as a test wants them. */
+
+import { createHash } from 'node:crypto';
+import {
+  buildEvent,
+  canonicalBytes,
+  createSigner,
+  digestFromBase64url,
+  formatPublicKey,
+  formatRecord,
+  generatePrivateKey,
+  signEvent,
+  verifyLedger,
+  type AnyEvent,
+  type EventSignature,
+  type FindingJson,
+  type Key,
+  type Report,
+  type Signer,
+  type VerifyOptions,
+} from '../../src/index.js';
+
+/** What becomes a line. `prev` and `seq` are those of its place unless given. */
+export interface Item {
+  readonly event: AnyEvent;
+  readonly signers?: readonly Signer[];
+  readonly signatures?: readonly EventSignature[];
+  readonly meta?: Readonly<Record<string, string>>;
+  readonly seq?: number;
+}
+
+export const DIGEST = digestFromBase64url('A'.repeat(43));
+
+export function makeSigner(alg: 'ed25519' | 'p256' = 'ed25519'): Signer {
+  return createSigner(generatePrivateKey(alg));
+}
+
+export function keyOf({ publicKey }: Signer, more: Partial<Key> = {}): Key {
+  return {
+    keyid: publicKey.keyid,
+    public_key: formatPublicKey(publicKey),
+    roles: ['event'],
+    principals: ['*'],
+    ...more,
+  };
+}
+
+export function genesis(keys: readonly Key[] = [], more: object = {}): AnyEvent {
+  return event('genesis', {
+    principal_id: 'service:ledger',
+    occurred_at: '2026-01-01T00:00:00Z',
+    origin: 'example.com/test',
+    ledger_version: '1',
+    signing: { events: keys.length > 0 ? 'required' : 'optional', checkpoints: 'optional' },
+    keys,
+    ...more,
+  });
+}
+
+export function event(eventType: string, members: object = {}): AnyEvent {
+  return buildEvent({
+    event_type: eventType,
+    principal_id: 'agent:a1',
+    occurred_at: '2026-01-02T00:00:00Z',
+    ...members,
+  });
+}
+
+/** An extension event of its own. */
+export function note(text: string | number, members: object = {}): AnyEvent {
+  return event('x.note', { text: String(text), ...members });
+}
+
+export function bare(...events: readonly AnyEvent[]): Buffer {
+  return Buffer.concat(events.flatMap((each) => [canonicalBytes(each), Buffer.from('\n')]));
+}
+
+/** Chains items, or lines that stand as they are, to a ledger. */
+export function ledger(...items: readonly (Item | string)[]): Buffer {
+  let prev = createHash('sha256').digest('base64url');
+  return Buffer.concat(
+    items.map((item, seq) => {
+      const line = typeof item === 'string' ? Buffer.from(`${item}\n`) : makeLine(item, prev, seq);
+      prev = createHash('sha256').update(Uint8Array.of(0)).update(line.subarray(0, -1)).digest('base64url');
+      return line;
+    }),
+  );
+}
+
+function makeLine({ signers = [], signatures = [], ...item }: Item, prev: string, seq: number): Buffer {
+  const bytes = canonicalBytes(item.event);
+  return formatRecord({
+    eventText: Buffer.from(bytes).toString(),
+    prev,
+    seq,
+    ...item,
+    signatures: [...signers.map((signer) => signEvent(bytes, signer)), ...signatures],
+  });
+}
+
+export async function verify(bytes: Uint8Array, options: VerifyOptions = {}): Promise<Report> {
+  return verifyLedger(bytes, options);
+}
+
+/** Each finding as `CODE` or `CODE severity`, with its line. */
+export async function codes(bytes: Uint8Array, options: VerifyOptions = {}): Promise<string[]> {
+  return (await verify(bytes, options)).findings.map(brief);
+}
+
+export function brief({ code, severity, at }: FindingJson): string {
+  return `${code}${severity === 'error' ? '' : ` ${severity}`} in ${at.line}`;
+}

@@ -1,0 +1,131 @@
+/** SECURITY.md: its table of bounds against the sources, and what it says that a single changed byte cannot hide. */
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { formatPublicKey, nodeVerifier, type VerificationKey, type Verifier } from '../../src/index.js';
+import { genesis, keyOf, ledger, makeSigner, note, verify } from './ledger-kit.js';
+import { readText, root, tablesOf } from './markdown.js';
+
+const security = readText('SECURITY.md');
+
+function sources(folder = 'src'): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return sources(path);
+    return path.endsWith('.ts') ? [path] : [];
+  });
+}
+
+describe('the table of bounds', () => {
+  const rows = (tablesOf(security, 'Hostile input')[0] ?? []).map(([, bound = '', where = '']) => {
+    const [, file = '', name = ''] = /^`([\w/.-]+)` `([A-Z0-9_]+)`$/.exec(where) ?? [];
+    return [file, name, Number(bound)] as const;
+  });
+
+  it.each(rows)('%s %s is %i', (file, name, bound) => {
+    const value = new RegExp(`^(?:export )?const ${name} = ([\\d_* ]+);`, 'm').exec(
+      readText(`src/${file}`),
+    )?.[1];
+    const product = (value ?? '')
+      .split('*')
+      .reduce((all, factor) => all * Number(factor.replaceAll('_', '')), 1);
+    expect(product).toBe(bound);
+  });
+
+  it('is not empty', () => {
+    expect(rows.length).toBeGreaterThan(20);
+  });
+});
+
+it('nothing in src can open a connection', () => {
+  for (const path of sources()) {
+    expect(readText(path)).not.toMatch(
+      /from '(?:node:)?(?:net|http|https|http2|tls|dgram|dns)(?:\/|')|\bfetch\(/,
+    );
+  }
+});
+
+/** Checking a key takes longer than verifying a small ledger, and the keys are the same ones each time. */
+const prepared = new Map<string, VerificationKey>();
+const verifier: Verifier = {
+  name: nodeVerifier.name,
+  importKey: (key) => {
+    const text = formatPublicKey(key);
+    const verification = prepared.get(text) ?? nodeVerifier.importKey(key);
+    prepared.set(text, verification);
+    return verification;
+  },
+};
+
+describe('one changed byte', () => {
+  const [own, stranger] = [makeSigner(), makeSigner()];
+  const optional = { signing: { events: 'optional', checkpoints: 'optional' } };
+  const bytes = ledger(
+    { event: genesis([keyOf(own)], optional), signers: [own] },
+    { event: note(1), signers: [own], meta: { trace: 'abc' } },
+    { event: note(2), signers: [own, stranger], meta: { trace: 'abc' } },
+  );
+  const text = bytes.toString('latin1');
+  const lastLine = text.lastIndexOf('\n', text.length - 2) + 1;
+
+  /** The part of the last line from `start` to the first `end` after it. */
+  function spanOf(start: string, end: string): readonly [number, number] {
+    const from = text.indexOf(start, lastLine);
+    expect(from).toBeGreaterThan(lastLine);
+    return [from, text.indexOf(end, from)];
+  }
+
+  const meta = spanOf('"meta":', ',"prev"');
+  const strange = spanOf(`{"keyid":"${stranger.publicKey.keyid}`, '}]}');
+  const ownId = spanOf(`"keyid":"${own.publicKey.keyid}`, ',"sig"');
+
+  /** The offsets at which a change leaves the verdict ok. */
+  async function findHidden(offsets: readonly number[]): Promise<number[]> {
+    const hidden: number[] = [];
+    for (const offset of offsets) {
+      const changed = Buffer.from(bytes);
+      changed[offset] = changed[offset] ^ 1;
+      if ((await verify(changed, { verifier })).verdict === 'ok') hidden.push(offset);
+    }
+    return hidden;
+  }
+
+  const isWithin =
+    (...spans: (readonly [number, number])[]) =>
+    (offset: number): boolean =>
+      spans.some(([from, to]) => offset >= from && offset < to);
+
+  it('verifies unchanged', async () => {
+    expect((await verify(bytes)).verdict).toBe('ok');
+  });
+
+  it('before the last record is found', async () => {
+    const offsets = Array.from({ length: lastLine }, (_, i) => i).filter((i) => i % 5 === 0);
+    expect(await findHidden(offsets)).toEqual([]);
+  });
+
+  it('in the last record is found but for its meta and what names keys that are not known', async () => {
+    const offsets = Array.from({ length: bytes.length - lastLine }, (_, i) => lastLine + i);
+    const hidden = await findHidden(offsets);
+    expect(hidden.filter((offset) => !isWithin(meta, strange, ownId)(offset))).toEqual([]);
+    for (const span of [meta, strange, ownId])
+      expect(hidden.filter(isWithin(span)).length).toBeGreaterThan(2);
+  });
+
+  it('where a signature is required, hides only in meta', async () => {
+    const strict = ledger(
+      { event: genesis([keyOf(own)]), signers: [own] },
+      { event: note(2), signers: [own], meta: { trace: 'abc' } },
+    );
+    const from = strict.indexOf('\n') + 1;
+    const metaAt = strict.indexOf('"meta":', from);
+    const metaEnd = strict.indexOf(',"prev"', metaAt);
+    for (let offset = from; offset < strict.length; offset += 1) {
+      const changed = Buffer.from(strict);
+      changed[offset] = changed[offset] ^ 1;
+      const isHidden = (await verify(changed, { verifier })).verdict === 'ok';
+      if (isHidden) expect(isWithin([metaAt, metaEnd])(offset)).toBe(true);
+    }
+  });
+});

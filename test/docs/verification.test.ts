@@ -1,0 +1,484 @@
+/** docs/verification.md: its tables against the code, and its choices against what verification does. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  CODE_PAGES,
+  canonicalText,
+  diagnoseCanonical,
+  verifyLedger,
+  type AnyEvent,
+  type TrustPolicy,
+} from '../../src/index.js';
+import { rolesFor } from '../../src/trust/keyring.js';
+import {
+  DIGEST,
+  bare,
+  brief,
+  codes,
+  event,
+  genesis,
+  keyOf,
+  ledger,
+  makeSigner,
+  note,
+  verify,
+} from './ledger-kit.js';
+import { codeOf, readText, tablesOf } from './markdown.js';
+
+const document = readText('docs/verification.md');
+const [a, b, c] = [makeSigner(), makeSigner(), makeSigner()];
+const pages = CODE_PAGES as Readonly<Record<string, { class: string; severity: string }>>;
+
+function table(heading: string, index = 0) {
+  return tablesOf(document, heading)[index] ?? [];
+}
+
+function policy(more: Partial<TrustPolicy> = {}): TrustPolicy {
+  return { trust_version: '1', keys: [keyOf(a)], ...more };
+}
+
+const checkpoint = (occurredAt: string): AnyEvent =>
+  event('checkpoint', {
+    occurred_at: occurredAt,
+    tree_size: 1,
+    root: DIGEST,
+    chain_tip_event_id: DIGEST,
+    note: '',
+  });
+
+const keyEvent = event('key', { action: 'revoke', key: keyOf(c) });
+
+function authorization(decision: 'allow' | 'deny', members: object): AnyEvent {
+  return event('authorization', {
+    intents: { intent_digest: DIGEST },
+    policy_id: 'p',
+    policy_digest: DIGEST,
+    decision,
+    decision_code: 'CODE',
+    ...members,
+  });
+}
+
+function grant(bounds: object, members: object = {}, parent?: AnyEvent): AnyEvent {
+  return authorization('allow', {
+    authorization: {
+      kind: 'grant',
+      bounds: { allowed_tools: ['*'], meter_caps: [{ unit: 'usd', amount: int(10) }], ...bounds },
+      ...(parent === undefined ? {} : { grant_event_id: parent.event_id }),
+    },
+    ...members,
+  });
+}
+
+function action(parent: AnyEvent | undefined, reservation: number, members: object = {}): AnyEvent {
+  return authorization('allow', {
+    authorization: {
+      kind: 'action',
+      ...(parent === undefined ? {} : { grant_event_id: parent.event_id }),
+      action: {
+        tool_name: 'fs.read',
+        tool_params_digest: DIGEST,
+        meter_reservation: [{ unit: 'usd', amount: int(reservation) }],
+      },
+    },
+    ...members,
+  });
+}
+
+function execution(authorized: AnyEvent, used: number, members: object = {}): AnyEvent {
+  return event('execution', {
+    intents: { intent_digest: DIGEST },
+    auth_event_id: authorized.event_id,
+    tool_name: 'fs.read',
+    meter_used: used === 0 ? [] : [{ unit: 'usd', amount: int(used) }],
+    outcome: 'success',
+    ...members,
+  });
+}
+
+const int = (value: number) => ({ t: 'int', v: String(value) });
+const unsigned = (...events: AnyEvent[]) =>
+  ledger(...[genesis(), ...events].map((each) => ({ event: each })));
+
+describe('the tables', () => {
+  it('of codes has every code once, in the order of the catalogue, with its weight', () => {
+    const rows = table('Codes');
+    expect(rows.map(([code = '']) => codeOf(code))).toEqual(Object.keys(pages));
+    for (const [cell = '', when = ''] of rows) {
+      const page = pages[codeOf(cell) ?? ''];
+      const said = /^(violation|warning|info);/.exec(when)?.[1] ?? 'invalid';
+      expect([cell, said]).toEqual([cell, page?.class === 'none' ? page.severity : page?.class]);
+    }
+  });
+
+  it('of roles', () => {
+    const rows = table('Keys').map(([type = '', roles = '']) => [
+      codeOf(type) ?? 'x.other',
+      [...roles.matchAll(/`(\w+)`/g)].map(([, role]) => role).sort(),
+    ]);
+    const types = ['attestation', 'checkpoint', 'genesis', 'key', 'x.other'];
+    expect(rows.map(([type]) => type).sort()).toEqual(types);
+    for (const [type, roles] of rows) expect([...rolesFor(type as string)].sort()).toEqual(roles);
+  });
+
+  it('of verdicts', async () => {
+    const statuses = table('Verdicts').map(([verdict = '', , status = '']) => [
+      codeOf(verdict),
+      Number(status),
+    ]);
+    const given = grant({});
+    const reports = [
+      await verify(ledger({ event: note(1) })),
+      await verify(unsigned(given, execution(given, 11))),
+      await verify(Buffer.alloc(0)),
+      await verify(unsigned()),
+    ];
+    expect(reports.map(({ verdict, exit_status: status }) => [verdict, status])).toEqual(statuses);
+  });
+
+  it('of what is not checked', async () => {
+    const rows = table('9. The report', 4).map(([code = '']) => codeOf(code));
+    const reports = [
+      await verify(bare(note(1))),
+      await verify(unsigned(note(1), checkpoint('2026-01-02T00:00:00Z'))),
+      await verify(
+        ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: keyEvent, signers: [a, b] }),
+      ),
+    ];
+    const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
+    expect(new Set(lists.flat())).toEqual(new Set(rows));
+    // Each list in the order of the table.
+    for (const list of lists) expect(list).toEqual(rows.filter((code) => list.includes(code ?? '')));
+  });
+});
+
+describe('bytes', () => {
+  it.each([
+    ['1e+21', undefined],
+    ['5e-324', undefined],
+    ['1e21', 'NUMBER_NOT_CANONICAL'],
+    ['9007199254740991', undefined],
+    ['9007199254740992', 'NUMBER_NOT_CANONICAL'],
+    ['100000000000000000000', 'NUMBER_NOT_CANONICAL'],
+    ['-0', 'NUMBER_NOT_CANONICAL'],
+    ['{"😀":1,"～":1}', undefined],
+    ['{"～":1,"😀":1}', 'NOT_CANONICAL'],
+    ['"\\u007f"', 'NOT_CANONICAL'],
+    ['[ 1.0,{"a":1,"a":1}]', 'DUPLICATE_KEY'],
+    ['[ 1.0]', 'NUMBER_NOT_CANONICAL'],
+  ])('%s', (text, code) => {
+    expect(diagnoseCanonical(Buffer.from(text))?.code).toBe(code);
+  });
+
+  it('an event in a record has room for 63 levels', async () => {
+    const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)]);
+    expect(await codes(unsigned(note(1, { v: nested(62) })))).toEqual([]);
+    expect(await codes(unsigned(note(1, { v: nested(63) })))).toEqual(['NESTING_TOO_DEEP in 2']);
+    expect(await codes(bare(note(1, { v: nested(63) })))).toEqual([]);
+  });
+});
+
+describe('lines and chain', () => {
+  const lines = unsigned(note(1), note(2)).toString().split('\n');
+
+  it('a blank line takes no place', async () => {
+    const report = await verify(Buffer.from(['', lines[0], lines[1], '', lines[2], ''].join('\n')));
+    expect(report.findings.map(brief)).toEqual(['LINE_BLANK in 1', 'LINE_BLANK in 4']);
+    expect(report.ledger.records).toBe(3);
+  });
+
+  it('a torn line takes no place, whatever it holds', async () => {
+    const report = await verify(Buffer.from(lines.slice(0, 3).join('\n')));
+    expect(report.findings.map(brief)).toEqual(['LINE_TORN in 3']);
+    expect(report.ledger.records).toBe(2);
+    expect(report.ledger.bytes).toBe(Buffer.byteLength(lines.slice(0, 3).join('\n')));
+  });
+
+  it('a line that is too long takes its place and is chained', async () => {
+    const long = `"${'a'.repeat(65_534)}"`;
+    const report = await verify(ledger({ event: genesis() }, long, { event: note(1) }));
+    expect(report.findings.map(brief)).toEqual(['LINE_TOO_LONG in 2']);
+    expect(report.counts.by_verdict).toMatchObject({ ok: 2, invalid: 1 });
+    expect(await codes(ledger({ event: genesis() }, long.slice(1), { event: note(1) }))).toEqual([
+      'NOT_JSON in 2',
+    ]);
+  });
+
+  it('an unreadable first line is no missing genesis, and what comes after it is misplaced', async () => {
+    expect(await codes(ledger('{', { event: note(1) }))).toEqual(['NOT_JSON in 1']);
+    expect(await codes(ledger('{', { event: genesis() }))).toEqual([
+      'NOT_JSON in 1',
+      'GENESIS_MISPLACED in 2',
+    ]);
+  });
+
+  it.each([
+    [[0, 1, 7, 3, 4], [3]],
+    [[0, 1, 7, 8, 9], [3]],
+    [
+      [0, 1, 5, 9, 4],
+      [3, 4],
+    ],
+    [[0, 1, 2, 2, 3], [4]],
+  ])('seq %j has gaps at lines %j', async (seqs, gaps) => {
+    const items = seqs.map((seq, i) => ({ event: i === 0 ? genesis() : note(i), seq }));
+    expect(await codes(ledger(...items))).toEqual(gaps.map((line) => `SEQ_GAP in ${line}`));
+  });
+
+  it('one changed line gives one PREV_MISMATCH, at the record after it', async () => {
+    const changed = Buffer.from(lines.join('\n').replace('"text":"1"', '"text":"7"'));
+    expect(await codes(changed)).toEqual([
+      'PAYLOAD_DIGEST_MISMATCH in 2',
+      'EVENT_ID_MISMATCH in 2',
+      'PREV_MISMATCH in 3',
+    ]);
+  });
+
+  it('ids count as claimed', async () => {
+    const real = note(1);
+    const claims = { ...note(2), event_id: real.event_id };
+    expect(await codes(unsigned(claims, real))).toEqual(['EVENT_ID_MISMATCH in 2', 'EVENT_DUPLICATE in 3']);
+  });
+
+  it('the layout is that of the first object', async () => {
+    const mixed = Buffer.concat([bare(note(1)), unsigned()]);
+    expect(new Set(await codes(mixed))).toEqual(new Set(['SCHEMA in 2']));
+  });
+
+  it('a segment begins with the seq of its name', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'northroot-docs-'));
+    try {
+      for (const [name, last] of [
+        ['good', '00000000000000000002.jsonl'],
+        ['bad', '00000000000000000003.jsonl'],
+      ] as const) {
+        mkdirSync(join(folder, name));
+        writeFileSync(join(folder, name, '00000000000000000000.jsonl'), `${lines[0]}\n${lines[1]}\n`);
+        writeFileSync(join(folder, name, last), `${lines[2]}\n`);
+      }
+      expect((await verifyLedger(join(folder, 'good'))).findings).toEqual([]);
+      expect((await verifyLedger(join(folder, 'bad'))).findings.map(brief)).toEqual(['SEQ_GAP in 1']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('signatures and trust', () => {
+  it('ES256 keys verify', async () => {
+    const signer = makeSigner('p256');
+    const report = await verify(ledger({ event: genesis([keyOf(signer)]), signers: [signer] }));
+    expect([report.verdict, report.trust.signatures.valid]).toEqual(['ok', 1]);
+  });
+
+  it('beside a good signature others are warnings, a wrong one never', async () => {
+    const keys = [keyOf(a), keyOf(b, { principals: ['agent:b*'] })];
+    const first = { event: genesis(keys), signers: [a] };
+    expect(await codes(ledger(first, { event: note(1), signers: [a, b, c] }))).toEqual([
+      'KEY_NOT_FOR_PRINCIPAL warning in 2',
+      'KEY_UNKNOWN warning in 2',
+    ]);
+    expect(await codes(ledger(first, { event: note(1), signers: [b] }))).toEqual([
+      'KEY_NOT_FOR_PRINCIPAL in 2',
+    ]);
+    const wrong = [{ keyid: b.publicKey.keyid, sig: 'AAAA' }];
+    expect(await codes(ledger(first, { event: note(1), signers: [a], signatures: wrong }))).toEqual([
+      'SIGNATURE_INVALID in 2',
+    ]);
+  });
+
+  it('an unknown key is an error where signatures are required, and folds', async () => {
+    const optional = { signing: { events: 'optional', checkpoints: 'optional' } };
+    const items = [1, 2, 3].map((i) => ({ event: note(i), signers: [c] }));
+    const required = await verify(ledger({ event: genesis([keyOf(a)]), signers: [a] }, ...items));
+    expect(required.findings.map(brief)).toEqual(['KEY_UNKNOWN in 2']);
+    expect([required.findings[0]?.folded, required.findings_total]).toEqual([2, 1]);
+    expect(required.counts.by_verdict.invalid).toBe(3);
+    expect(required.trust.signatures).toEqual({ valid: 1, invalid: 0, unverified: 3, missing: 0 });
+    const report = await verify(ledger({ event: genesis([keyOf(a)], optional), signers: [a] }, ...items));
+    expect(report.findings.map(brief)).toEqual(['KEY_UNKNOWN warning in 2']);
+    expect(report.verdict).toBe('ok');
+  });
+
+  it('a key may sign twice, the record counts once', async () => {
+    const { trust } = await verify(ledger({ event: genesis([keyOf(a)]), signers: [a, a] }));
+    expect([trust.signatures.valid, trust.signers[0]?.records]).toEqual([2, 1]);
+  });
+
+  it('key events must be signed by an admin, also where signatures are optional', async () => {
+    const optional = { signing: { events: 'optional', checkpoints: 'optional' } };
+    const first = { event: genesis([keyOf(a), keyOf(b, { roles: ['admin'] })], optional) };
+    expect(await codes(ledger(first, { event: keyEvent }))).toEqual(['SIGNATURE_MISSING in 2']);
+    expect(await codes(ledger(first, { event: keyEvent, signers: [a] }))).toEqual(['KEY_NOT_FOR_ROLE in 2']);
+    expect(await codes(ledger(first, { event: keyEvent, signers: [b] }))).toEqual([]);
+  });
+
+  it('keys are judged by the later of the event and the clock', async () => {
+    const limited = keyOf(b, { valid_from: '2026-01-10T00:00:00Z', valid_until: '2026-02-01T00:00:00Z' });
+    const first = { event: genesis([keyOf(a), limited]), signers: [a] };
+    const at = (occurredAt: string, i: number) => ({
+      event: note(i, { occurred_at: occurredAt }),
+      signers: [b],
+    });
+    const early = at('2026-01-09T23:59:59.999999999Z', 1);
+    const inTime = at('2026-01-10T00:00:00.0Z', 2);
+    const late = at('2026-02-01T00:00:00Z', 3);
+    expect(await codes(ledger(first, early, inTime, late))).toEqual([
+      'KEY_NOT_VALID_HERE in 2',
+      'KEY_NOT_VALID_HERE in 4',
+    ]);
+    const sealed = { event: checkpoint('2026-03-01T00:00:00Z'), signers: [a] };
+    expect(await codes(ledger(first, sealed, inTime))).toEqual([
+      'KEY_NOT_VALID_HERE in 3',
+      'TIME_REGRESSION info in 3',
+    ]);
+  });
+
+  it("a policy's requirement goes before genesis's, both ways", async () => {
+    const signed = ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: note(1) });
+    const open = unsigned(note(1));
+    const requiring = (how: 'required' | 'optional') => policy({ require: { event_signatures: how } });
+    expect(await codes(signed, { trust: policy() })).toEqual(['SIGNATURE_MISSING in 2']);
+    expect(await codes(signed, { trust: requiring('optional') })).toEqual([]);
+    expect(await codes(open, { trust: policy() })).toEqual([]);
+    expect(await codes(open, { trust: requiring('required') })).toEqual([
+      'SIGNATURE_MISSING in 1',
+      'SIGNATURE_MISSING in 2',
+    ]);
+  });
+
+  it('bare events do not meet a policy that wants signatures or lists origins', async () => {
+    const bytes = bare(note(1), note(2));
+    expect(await codes(bytes, { trust: policy() })).toEqual([]);
+    const required = await verify(bytes, { trust: policy({ require: { event_signatures: 'required' } }) });
+    expect(required.findings.map(brief)).toEqual(['SIGNATURE_MISSING in 1']);
+    expect([required.findings[0]?.folded, required.counts.by_verdict.invalid]).toEqual([1, 2]);
+    expect(await codes(bytes, { trust: policy({ origins: ['example.com/test'] }) })).toEqual([
+      'ORIGIN_MISMATCH in 1',
+    ]);
+  });
+});
+
+describe('linkage and bounds', () => {
+  const given = grant({});
+
+  it('equal to the cap is within it', async () => {
+    expect(await codes(unsigned(given, execution(given, 10)))).toEqual([]);
+    expect(await codes(unsigned(given, execution(given, 11)))).toEqual(['METER_CAP_EXCEEDED in 3']);
+  });
+
+  it('what goes over is counted', async () => {
+    const report = await verify(
+      unsigned(given, execution(given, 11), execution(given, 1, { provider: 'p' })),
+    );
+    expect(report.findings.map(brief)).toEqual(['METER_CAP_EXCEEDED in 3', 'METER_CAP_EXCEEDED in 4']);
+    expect(report.grants[0]).toMatchObject({ executions: 2, meters: [{ used: int(12), left: int(-2) }] });
+  });
+
+  it('an execution within its reservation is not blamed for those of others', async () => {
+    const [first, second] = [action(given, 6), action(given, 5, { policy_id: 'q' })];
+    expect(await codes(unsigned(given, first, second, execution(first, 6)))).toEqual([
+      'RESERVATION_OVER_CAP in 4',
+    ]);
+    expect(await codes(unsigned(given, first, second, execution(first, 7)))).toEqual([
+      'RESERVATION_OVER_CAP in 4',
+      'RESERVATION_EXCEEDED in 5',
+      'METER_CAP_EXCEEDED in 5',
+    ]);
+  });
+
+  it('an action is spent once; a second execution counts under the grant', async () => {
+    const once = action(given, 1);
+    const again = execution(once, 1, { provider: 'p' });
+    const report = await verify(unsigned(given, once, execution(once, 1), again));
+    expect(report.findings.map(brief)).toEqual(['AUTHORIZATION_REUSED in 5']);
+    expect(report.grants[0]?.meters[0]?.used).toEqual(int(2));
+    expect(report.open_authorizations).toEqual([]);
+  });
+
+  it('a release gives back and is no execution', async () => {
+    const late = grant({ expires_at: '2026-01-03T00:00:00Z' });
+    const reserved = action(late, 4);
+    const release = { outcome: 'failure', error_code: 'ABANDONED', occurred_at: '2026-01-09T00:00:00Z' };
+    const report = await verify(unsigned(late, reserved, execution(reserved, 0, release)));
+    expect(report.findings).toEqual([]);
+    expect(report.grants[0]).toMatchObject({ executions: 0, meters: [{ reserved: int(0), left: int(10) }] });
+    const failed = execution(reserved, 0, { ...release, error_code: 'OTHER' });
+    expect(await codes(unsigned(late, reserved, failed))).toEqual(['GRANT_EXPIRED in 4']);
+  });
+
+  it('a blocked attempt under a deny is denied, but must match', async () => {
+    const denied = authorization('deny', {
+      authorization: { kind: 'action', action: { tool_name: 'fs.read', tool_params_digest: DIGEST } },
+    });
+    const failure = { outcome: 'failure', error_code: 'DENIED' };
+    const blocked = await verify(unsigned(denied, execution(denied, 0, failure)));
+    expect([blocked.findings, blocked.verdict, blocked.counts.by_verdict.denied]).toEqual([[], 'ok', 2]);
+    expect(await codes(unsigned(denied, execution(denied, 1, failure)))).toEqual([
+      'EXECUTION_UNDER_DENY in 3',
+    ]);
+    const other = { ...failure, principal_id: 'agent:a2' };
+    expect(await codes(unsigned(denied, execution(denied, 0, other)))).toEqual(['PRINCIPAL_MISMATCH in 3']);
+  });
+
+  it('an authorization that comes later is told from one that never comes', async () => {
+    const report = await verify(unsigned(execution(given, 1), given, note(1)));
+    expect(report.findings.map(brief)).toEqual(['AUTH_AFTER_EXECUTION in 2']);
+    expect(report.findings[0]?.related?.[0]?.line).toBe(3);
+    expect(report.grants[0]?.executions).toBe(0);
+    expect(await codes(unsigned(execution(given, 1)))).toEqual(['AUTH_NOT_FOUND in 2']);
+    const thing = note(1);
+    expect(await codes(unsigned(execution(thing, 1), thing))).toEqual(['AUTH_NOT_AN_AUTHORIZATION in 2']);
+    expect(await codes(unsigned(thing, execution(thing, 1)))).toEqual(['AUTH_NOT_AN_AUTHORIZATION in 3']);
+  });
+
+  it('tools of a delegated grant are each covered by one pattern', async () => {
+    const parent = grant({ allowed_tools: ['fs.a*', 'fs.b*'] });
+    const child = (pattern: string) => grant({ allowed_tools: [pattern] }, { policy_id: 'child' }, parent);
+    expect(await codes(unsigned(parent, child('fs.ab*')))).toEqual([]);
+    expect(await codes(unsigned(parent, child('fs.*')))).toEqual(['DELEGATION_EXCEEDED in 3']);
+  });
+
+  it('only digest_only forbids an output_ref', async () => {
+    for (const [mode, expected] of [
+      ['digest_only', ['OUTPUT_MODE_EXCEEDED in 3']],
+      ['allow_contentref', []],
+      ['allow_inline', []],
+    ] as const) {
+      const limited = grant({ output_mode: mode });
+      const ran = execution(limited, 1, { output_ref: { digest: DIGEST } });
+      expect(await codes(unsigned(limited, ran))).toEqual(expected);
+    }
+  });
+});
+
+describe('findings and report', () => {
+  it('seq and event_id are null where the line does not say them', async () => {
+    const { findings } = await verify(ledger('{', canonicalText({ seq: -1 })));
+    expect(findings.length).toBeGreaterThan(2);
+    for (const finding of findings) expect([finding.seq, finding.event_id]).toEqual([null, null]);
+  });
+
+  it('types beyond 1,000 and names beyond 128 characters count under *', async () => {
+    const types = Array.from({ length: 1_002 }, (_, i) => event(`t.${i}`));
+    const { counts } = await verify(unsigned(...types));
+    expect([Object.keys(counts.by_type).length, counts.by_type['*']]).toEqual([1_001, 3]);
+    const long = { ...note(1), event_type: 'x'.repeat(129) };
+    expect((await verify(unsigned(long))).counts.by_type).toEqual({ '*': 1, genesis: 1 });
+  });
+
+  it('expected and actual are cut', async () => {
+    const { findings } = await verify(unsigned({ ...note(1), event_type: 'x'.repeat(60_000) }));
+    expect(findings.length).toBeGreaterThan(0);
+    for (const { actual = '' } of findings) expect(actual.length).toBeLessThanOrEqual(1_024);
+  });
+
+  it('nothing but blank and torn lines is invalid, nothing at all undecided', async () => {
+    expect((await verify(Buffer.from('\n'))).verdict).toBe('invalid');
+    expect((await verify(Buffer.from('{'))).verdict).toBe('invalid');
+    expect((await verify(Buffer.alloc(0))).verdict).toBe('undecided');
+  });
+});
