@@ -3,8 +3,8 @@
  * value stays the same, and a ledger cannot speak to whoever looks at a report of it.
  */
 
-/** Controls, format characters, surrogates, private use, unassigned; line and paragraph separators. Not the newlines of the layout. */
-const UNSAFE = /[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu;
+/** What `printable` escapes, but for the newlines of the layout. */
+const UNSAFE = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{DI}]|(?! )\p{Zs}|#(?=#\[)/gu;
 
 /** `value` as JSON on one line, or indented by `indent` spaces; without a final newline. */
 export function jsonText(value: unknown, indent?: number): string {

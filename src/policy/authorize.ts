@@ -6,7 +6,9 @@ import { openLedgerSource } from '../fs/source.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
+import { digestFromBase64url } from '../value/digest.js';
 import { Ledger, type Appended, type LedgerOptions } from '../writer/ledger.js';
+import { appendAnew } from './append-anew.js';
 import {
   GrantEvaluator,
   type AuthorizationDecision,
@@ -21,20 +23,24 @@ export interface AuthorizeOptions extends LedgerOptions {
   readonly trust?: TrustPolicy;
 }
 
+/** What is asked of a ledger. Without `now` it is asked about the moment in which nobody else can spend any more. */
+export type ActionRequest = Omit<AuthorizationRequest, 'now'> & { readonly now?: string };
+
 /** A decision and where it was recorded. */
 export interface RecordedDecision extends AuthorizationDecision {
   readonly recorded: Appended;
 }
 
 /**
- * Verifies a ledger, asks a policy, and appends the authorization event: allow or deny.
+ * Verifies a ledger, asks a policy, and appends the authorization event: allow or deny. Each call appends an event of its
+ * own, so that what one asker was allowed no other may use.
  *
  * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as `Ledger.open` and `append`.
  * @throws TypeError, RangeError when the request is not of its form.
  */
 export async function authorizeAction(
   path: string,
-  request: AuthorizationRequest,
+  request: ActionRequest,
   options: AuthorizeOptions = {},
 ): Promise<RecordedDecision> {
   const { policy, trust, ...ledgerOptions } = options;
@@ -42,8 +48,9 @@ export async function authorizeAction(
   try {
     const state = await readState(path, trust);
     const evaluator = policy?.(state) ?? new GrantEvaluator(state);
-    const decision = evaluator.evaluate(request);
-    const recorded = await ledger.append({ event: toDraft(request, decision, evaluator) });
+    const now = request.now ?? options.now?.() ?? new Date().toISOString();
+    const decision = evaluator.evaluate({ ...request, now });
+    const recorded = await appendAnew(ledger, toDraft({ ...request, now }, decision, evaluator));
     return { ...decision, recorded };
   } finally {
     await ledger.close();
@@ -94,7 +101,7 @@ function toDraft(
       kind: 'action',
       ...(grantId === undefined
         ? {}
-        : { grant_event_id: { alg: 'sha-256', b64: grantId.slice('sha-256:'.length) } }),
+        : { grant_event_id: digestFromBase64url(grantId.replace(/^sha-256:/, '')) }),
       action: {
         tool_name: request.toolName,
         tool_params_digest: request.paramsDigest,

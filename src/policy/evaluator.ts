@@ -9,16 +9,16 @@ import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { HygieneReport } from '../json/hygiene.js';
 import { canonicalBytes } from '../json/canonicalize.js';
+import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import { findBalance, sumQuantity, type Balance } from '../report/accounts.js';
+import { checkEvent } from '../schema/check.js';
 import type { AuthorizationEvent } from '../schema/generated/types.js';
 import { sha256Digest, type Digest } from '../value/digest.js';
-import { isUnit, type MeterVector } from '../value/meter.js';
-import { isPrincipalId } from '../value/principal.js';
-import { isNegativeQuantity, toRational } from '../value/quantity.js';
+import type { MeterVector } from '../value/meter.js';
+import { toRational } from '../value/quantity.js';
 import { addRationals, subtractRationals } from '../value/rational.js';
-import { formatInstant, isTimestamp, parseTimestamp } from '../value/timestamp.js';
-import { isToolName } from '../value/tool.js';
 import type { VerifyState } from '../verify/state.js';
+import { executeAtOnce } from './at-once.js';
 
 /** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
 export interface AuthorizationRequest {
@@ -48,6 +48,7 @@ export interface AuthorizationDecision {
   readonly decision: 'allow' | 'deny';
   /** `ALLOW`, or the code of the first check that failed. */
   readonly decisionCode: string;
+  /** Those that were made: without a grant that allows anything there is nothing to hold the rest against. */
   readonly checks: readonly PolicyCheck[];
   /** The grant that the decision was made under. */
   readonly grantId: string | undefined;
@@ -69,10 +70,16 @@ export interface PolicyEvaluator {
 
 const POLICY_ID = 'northroot/grants/1';
 
+type Check = readonly [check: string, codes: readonly FindingCode[]];
+
 /** The checks in the order in which they are listed, and the codes that make each fail. */
-const CHECKS: readonly (readonly [check: string, codes: readonly FindingCode[]])[] = [
+const CHECKS: readonly Check[] = [
   ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED']],
   ['hygiene', ['HYGIENE_NOT_OK']],
+];
+
+/** Those that need a grant. */
+const CHECKS_OF_GRANT: readonly Check[] = [
   ['principal', ['PRINCIPAL_MISMATCH']],
   ['tool', ['TOOL_NOT_ALLOWED']],
   ['time', ['GRANT_EXPIRED']],
@@ -96,15 +103,15 @@ export class GrantEvaluator implements PolicyEvaluator {
   }
 
   evaluate(request: AuthorizationRequest): AuthorizationDecision {
-    assertRequest(request);
+    const event = toEvent(request);
     const grants = this.#candidates(request);
     let denied: AuthorizationDecision | undefined;
     for (const grant of grants) {
-      const answer = this.#decide(request, grant);
+      const answer = this.#decide(request, event, grant);
       if (answer.decision === 'allow') return answer;
       denied ??= answer;
     }
-    return denied ?? toDecision(request, undefined, ['GRANT_NOT_FOUND'], []);
+    return denied ?? deny(undefined, CHECKS, ['GRANT_NOT_FOUND', ...hygieneCodes(request)]);
   }
 
   #candidates({ grantId, principalId }: AuthorizationRequest): readonly Grant[] {
@@ -116,15 +123,25 @@ export class GrantEvaluator implements PolicyEvaluator {
     return grant === undefined ? [] : [grant];
   }
 
-  #decide(request: AuthorizationRequest, grant: Grant): AuthorizationDecision {
-    const codes: FindingCode[] = [];
-    if (grant.decision === 'deny') codes.push('GRANT_DENIED');
-    if (request.hygiene?.status === 'Invalid') codes.push('HYGIENE_NOT_OK');
+  #decide(request: AuthorizationRequest, event: AuthorizationEvent, grant: Grant): AuthorizationDecision {
+    const { eventId } = grant.place;
+    const codes = hygieneCodes(request);
+    if (grant.decision === 'deny') return deny(eventId, CHECKS, ['GRANT_DENIED', ...codes]);
     if (request.principalId !== grant.principalId) codes.push('PRINCIPAL_MISMATCH');
-    const action = actionOf(request, grant);
-    const findings = [...judgeAction(action).findings, ...judgeAtOnce(request, action)];
-    codes.push(...findings.filter(isBreach).map(({ code }) => code));
-    return toDecision(request, grant.place.eventId, codes, this.#remaining(request, grant));
+    const action = makeAction(event, grant.place, grant);
+    codes.push(...judgeAction(action).findings.map(({ code }) => code));
+    codes.push(...judgeAtOnce(request, action).map(({ code }) => code));
+    const checks = [...CHECKS, ...CHECKS_OF_GRANT];
+    if (checks.some(([, failing]) => failing.some((code) => codes.includes(code))))
+      return deny(eventId, checks, codes);
+    return {
+      decision: 'allow',
+      decisionCode: 'ALLOW',
+      checks: listChecks(checks, []),
+      grantId: eventId,
+      reservation: request.meters ?? [],
+      remaining: this.#remaining(request, grant),
+    };
   }
 
   #remaining(request: AuthorizationRequest, grant: Grant): Balance[] {
@@ -142,78 +159,71 @@ export class GrantEvaluator implements PolicyEvaluator {
   }
 }
 
-/** The action as it would be recorded. */
-function actionOf(request: AuthorizationRequest, grant: Grant): Action {
-  const event = {
-    decision: 'allow',
-    principal_id: request.principalId,
-    occurred_at: request.now,
-    intents: { intent_digest: request.intentDigest },
-    authorization: {
-      kind: 'action',
-      action: {
-        tool_name: request.toolName,
-        tool_params_digest: request.paramsDigest,
-        meter_reservation: request.meters ?? [],
-      },
-    },
-  };
-  return makeAction(event as unknown as AuthorizationEvent, grant.place, grant);
-}
-
 /** What the action would break if it were executed at once: its rates and its concurrency above all. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
-  const endedAt = formatInstant(parseTimestamp(request.now) + 1n);
-  const facts = {
-    toolName: request.toolName,
-    occurredAt: request.now,
-    startedAt: request.now,
-    endedAt,
-    meterUsed: request.meters ?? [],
-    hasOutputRef: false,
-    resources: [],
-    isRelease: false,
-  };
+  const facts = executeAtOnce(request.toolName, request.now, request.meters ?? []);
   // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant, undefined).findings;
 }
 
-function isBreach({ code }: RuleFinding): boolean {
-  return CHECKS.some(([, codes]) => codes.includes(code));
+function hygieneCodes({ hygiene }: AuthorizationRequest): FindingCode[] {
+  return hygiene?.status === 'Invalid' ? ['HYGIENE_NOT_OK'] : [];
 }
 
-function toDecision(
-  request: AuthorizationRequest,
-  grantId: string | undefined,
-  failed: readonly FindingCode[],
-  remaining: readonly Balance[],
-): AuthorizationDecision {
-  const checks: PolicyCheck[] = CHECKS.map(([check, codes]) => {
+function listChecks(checks: readonly Check[], failed: readonly FindingCode[]): PolicyCheck[] {
+  return checks.map(([check, codes]) => {
     const code = failed.find((each) => codes.includes(each));
     return code === undefined ? { check, result: 'pass' } : { check, result: 'fail', code };
   });
-  const first = checks.find(({ result }) => result === 'fail')?.code;
-  return first === undefined
-    ? {
-        decision: 'allow',
-        decisionCode: 'ALLOW',
-        checks,
-        grantId,
-        reservation: request.meters ?? [],
-        remaining,
-      }
-    : { decision: 'deny', decisionCode: first, checks, grantId, reservation: [], remaining: [] };
 }
 
-function assertRequest({ principalId, toolName, meters = [], now }: AuthorizationRequest): void {
-  if (!isPrincipalId(principalId)) throw new TypeError(`expected a principal id, found ${principalId}`);
-  if (!isToolName(toolName)) throw new TypeError(`expected a tool name, found ${toolName}`);
-  if (!isTimestamp(now)) throw new TypeError(`expected a timestamp, found ${now}`);
-  const units = new Set<string>();
-  for (const { unit, amount } of meters) {
-    if (!isUnit(unit) || units.has(unit)) throw new TypeError(`expected each unit once, found ${unit}`);
-    if (isNegativeQuantity(amount)) throw new RangeError(`expected an amount of at least 0 for ${unit}`);
-    units.add(unit);
-  }
+/** `failed` has a code of one of the checks. */
+function deny(
+  grantId: string | undefined,
+  made: readonly Check[],
+  failed: readonly FindingCode[],
+): AuthorizationDecision {
+  const checks = listChecks(made, failed);
+  const first = checks.find(({ code }) => code !== undefined)?.code as string;
+  return { decision: 'deny', decisionCode: first, checks, grantId, reservation: [], remaining: [] };
+}
+
+const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
+
+/**
+ * The action as it would be recorded. What events may hold, requests may: the schemas say it for both.
+ *
+ * @throws TypeError, RangeError when they do not.
+ */
+function toEvent(request: AuthorizationRequest): AuthorizationEvent {
+  const { principalId, toolName, paramsDigest, intentDigest, meters, now, grantId, contextDigest, hygiene } =
+    request;
+  const event = {
+    event_type: 'authorization',
+    event_version: '1',
+    event_id: ANY_DIGEST,
+    payload_digest: ANY_DIGEST,
+    canonical_profile_id: CANONICAL_PROFILE_ID,
+    occurred_at: now,
+    principal_id: principalId,
+    ...(contextDigest === undefined ? {} : { context_digest: contextDigest }),
+    intents: { intent_digest: intentDigest },
+    policy_id: POLICY_ID,
+    policy_digest: ANY_DIGEST,
+    decision: 'allow',
+    decision_code: 'ALLOW',
+    ...(hygiene === undefined ? {} : { hygiene }),
+    authorization: {
+      kind: 'action',
+      grant_event_id:
+        grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: grantId.replace(/^sha-256:/, '') },
+      action: { tool_name: toolName, tool_params_digest: paramsDigest, meter_reservation: meters ?? [] },
+    },
+  };
+  const [issue] = checkEvent(event);
+  if (issue === undefined) return event as unknown as AuthorizationEvent;
+  const { code, pointer, expected, actual } = issue;
+  const message = `${pointer}: expected ${expected}, found ${actual}`;
+  throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
 }

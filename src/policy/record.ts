@@ -5,10 +5,13 @@ import type { Action, Grant } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES } from '../finding/catalog.js';
-import type { Digest } from '../value/digest.js';
+import type { RuleFinding } from '../finding/rule-finding.js';
+import { formatDigest, tryParseDigest, type Digest } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
-import { formatInstant, parseTimestamp } from '../value/timestamp.js';
+import { compareTimestamps } from '../value/timestamp.js';
+import { matchRecord } from '../verify/find-record.js';
 import type { VerifyState } from '../verify/state.js';
+import { executeAtOnce } from './at-once.js';
 
 /** An authorization under which something may be executed now. */
 export interface Permission {
@@ -19,6 +22,22 @@ export interface Permission {
   readonly intentDigest: Digest;
   /** The parameters that were authorized; undefined under a grant. */
   readonly paramsDigest: Digest | undefined;
+}
+
+/** What is to be executed, or was. */
+export interface ExecutionRequest {
+  /** Needed under a grant; an action has its own. */
+  readonly toolName?: string;
+  /** When it starts: a timestamp of SPEC §2. */
+  readonly now: string;
+  /** What it is known to use. */
+  readonly meterUsed?: MeterVector;
+  /** What was done already is recorded also where it used more than was allowed; nothing else is forgiven it. */
+  readonly done?: {
+    readonly endedAt: string;
+    /** Whether nothing was executed, and the reservation is given back (SPEC §8 rule 8). */
+    readonly isRelease: boolean;
+  };
 }
 
 /** What was done. */
@@ -32,93 +51,124 @@ export interface ExecutionOutcome {
   readonly outputDigest?: Digest;
 }
 
+/** What gives a reservation back when the action is not executed (SPEC §8 rule 8). */
+export const ABANDONED = 'ABANDONED';
+
 /**
- * Whether something may be executed now under an authorization, by the rules that verification will apply to it.
+ * Whether something may be executed under an authorization, by the rules that verification will apply to it.
  *
- * @param wanted - The authorization's id, or an unambiguous prefix of it, with or without `sha-256:`.
- * @param toolName - The tool; under an action it may be left out.
- * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`, or the code
- *   of the bound that an execution now would break; exit status 1.
+ * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it.
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
+ *   `TOOL_MISMATCH`, or the code of the bound that the execution would break; exit status 1. `USAGE` when `wanted` is no id, or a tool is needed.
  */
-export function findPermission(
-  state: VerifyState,
-  wanted: string,
-  toolName: string | undefined,
-  now: string,
-): Permission {
+export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
   const authorization = findAuthorization(state, wanted);
-  const isAction = 'toolName' in authorization;
-  const name = isAction ? authorization.toolName : toolName;
+  const action = 'toolName' in authorization ? authorization : undefined;
   const id = authorization.place.eventId;
-  if (name === undefined)
+  const toolName = action?.toolName ?? request.toolName;
+  if (toolName === undefined) {
     throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`, { hint: 'give --tool' });
-  if (isAction && toolName !== undefined && toolName !== name)
-    throw refuse('TOOL_MISMATCH', `${id} is for ${name}`);
+  }
+  if (request.toolName !== undefined && request.toolName !== toolName) {
+    throw refuse('TOOL_MISMATCH', `${id} is for ${toolName}`);
+  }
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
-  const facts = {
-    toolName: name,
-    occurredAt: now,
-    startedAt: now,
-    endedAt: formatInstant(parseTimestamp(now) + 1n),
-    meterUsed: [],
-    hasOutputRef: false,
-    resources: [],
-    isRelease: false,
-  };
-  const grant = isAction ? authorization.grant : authorization;
-  const action = isAction ? authorization : undefined;
-  const [broken] = judgeExecution(facts, action, grant, authorization.occurredAt).findings.filter(
-    ({ code }) => CODE_PAGES[code].severity === 'error',
-  );
+  const [broken] = judge(authorization, { ...request, toolName });
   if (broken !== undefined) throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}`);
   return {
     authorizationId: id,
     principalId: authorization.principalId,
-    toolName: name,
+    toolName,
     intentDigest: toDigest(authorization.intent),
-    paramsDigest: isAction ? toDigest(authorization.params) : undefined,
+    paramsDigest: action && toDigest(action.params),
   };
 }
 
-/** The execution event's draft. What was used is recorded as it was, also where it is more than was allowed. */
+/**
+ * The execution event's draft. What was used is recorded as it was, also where it is more than was allowed.
+ *
+ * @throws RangeError when it ended before it started.
+ */
 export function draftExecution(permission: Permission, outcome: ExecutionOutcome): object {
+  const { startedAt, endedAt, errorCode, outputDigest } = outcome;
+  if (compareTimestamps(endedAt, startedAt) < 0)
+    throw new RangeError('expected endedAt not before startedAt');
   return {
     event_type: 'execution',
     principal_id: permission.principalId,
-    occurred_at: outcome.endedAt,
+    occurred_at: endedAt,
     intents: { intent_digest: permission.intentDigest },
-    auth_event_id: { alg: 'sha-256', b64: permission.authorizationId.slice('sha-256:'.length) },
+    auth_event_id: toDigest(permission.authorizationId),
     tool_name: permission.toolName,
     ...(permission.paramsDigest === undefined ? {} : { tool_params_digest: permission.paramsDigest }),
-    started_at: outcome.startedAt,
-    ended_at: outcome.endedAt,
+    started_at: startedAt,
+    ended_at: endedAt,
     meter_used: outcome.meterUsed,
     outcome: outcome.outcome,
-    ...(outcome.errorCode === undefined ? {} : { error_code: outcome.errorCode }),
-    ...(outcome.outputDigest === undefined ? {} : { output_digest: outcome.outputDigest }),
+    ...(errorCode === undefined ? {} : { error_code: errorCode }),
+    ...(outputDigest === undefined ? {} : { output_digest: outputDigest }),
   };
 }
 
-function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
-  const prefix = wanted.replace(/^sha-256:/, '');
-  const { actions, grants } = state.links;
-  const exact = actions.get(prefix) ?? grants.get(prefix);
-  if (exact !== undefined) return exact;
-  const spent = state.events.find(prefix);
-  if (spent?.kind === 'spent') throw refuse('AUTHORIZATION_REUSED', `sha-256:${prefix} was executed already`);
-  const found = [...actions, ...grants].filter(([id]) => prefix !== '' && id.startsWith(prefix));
-  const [first] = found;
-  if (first === undefined) throw refuse('AUTH_NOT_FOUND', `no open authorization ${printable(wanted)}`);
-  if (found.length > 1)
-    throw refuse('AUTHORIZATION_AMBIGUOUS', `${printable(wanted)} names ${found.length} authorizations`);
-  return first[1];
+/** The rules that the execution would break. */
+function judge(
+  authorization: Action | Grant,
+  { toolName, now, meterUsed = [], done }: ExecutionRequest & { readonly toolName: string },
+): RuleFinding[] {
+  const [action, grant] =
+    'toolName' in authorization ? [authorization, authorization.grant] : [undefined, authorization];
+  const errorsOf = (used: MeterVector): RuleFinding[] => {
+    const { endedAt, isRelease } = done ?? {};
+    const facts = executeAtOnce(toolName, now, used);
+    return judgeExecution(
+      { ...facts, ...(endedAt === undefined ? {} : { endedAt }), isRelease: isRelease === true },
+      action,
+      grant,
+      authorization.occurredAt,
+    ).findings.filter(({ code }) => CODE_PAGES[code].severity === 'error');
+  };
+  const errors = errorsOf(meterUsed);
+  if (done === undefined) return errors;
+  return [...errorsOf([]), ...errors.filter(({ code }) => CODE_PAGES[code].class === 'invalid')];
 }
 
+function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
+  const { actions, grants } = state.links;
+  const digest = tryParseDigest(wanted) ?? tryParseDigest(`sha-256:${wanted}`);
+  if (digest !== undefined) {
+    const exact = actions.get(digest.b64) ?? grants.get(digest.b64);
+    if (exact !== undefined) return exact;
+    if (state.events.find(digest.b64)?.kind === 'spent') {
+      throw refuse('AUTHORIZATION_REUSED', `${formatDigest(digest)} was executed already`);
+    }
+  }
+  const isMeant = matchRecord(wanted);
+  const found = [...actions.values(), ...grants.values()].filter(({ place }) => isMeant(place));
+  const [first] = found;
+  if (first === undefined) {
+    throw refuse(
+      'AUTH_NOT_FOUND',
+      `${printable(wanted)} is neither a grant nor an action still to be executed`,
+    );
+  }
+  if (found.length > 1) {
+    throw refuse('AUTHORIZATION_AMBIGUOUS', `${printable(wanted)} names ${found.length} authorizations`);
+  }
+  return first;
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  AUTH_NOT_FOUND: 'northroot log LEDGER --type authorization lists them',
+  AUTHORIZATION_AMBIGUOUS: 'give more of the id',
+  AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',
+  EXECUTION_UNDER_DENY: 'northroot why LEDGER ID says why it was denied',
+};
+
 function refuse(code: string, message: string): NorthrootError {
-  const hint = Object.hasOwn(CODE_PAGES, code)
-    ? `northroot explain ${code}`
-    : 'northroot log --type authorization lists them';
-  return new NorthrootError(code, message, { exitStatus: 1, hint });
+  return new NorthrootError(code, message, {
+    exitStatus: 1,
+    hint: HINTS[code] ?? `northroot explain ${code}`,
+  });
 }
 
 function toDigest(key: string): Digest {

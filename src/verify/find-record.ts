@@ -7,7 +7,7 @@ import { tryParseDigest } from '../value/digest.js';
 import { readRecords, type ReadRecord } from './read-records.js';
 
 /**
- * The one record that is meant.
+ * The one record that is meant; of a record that was copied as it is, the first.
  *
  * @param wanted - A seq such as `17`, an id (`sha-256:…`, base64url or hex), or a prefix of one.
  * @param signal - Aborting ends the search with its reason.
@@ -18,11 +18,12 @@ export async function findRecord(
   wanted: string,
   signal?: AbortSignal,
 ): Promise<ReadRecord> {
-  const matches = matcher(wanted);
+  const matches = matchRecord(wanted);
   const found: ReadRecord[] = [];
   for await (const record of readRecords(source)) {
     signal?.throwIfAborted();
-    if (!matches(record)) continue;
+    const [first] = found;
+    if (!matches(record) || (first?.seq === record.seq && first.eventId === record.eventId)) continue;
     found.push(record);
     if (found.length > 1) break;
   }
@@ -35,14 +36,22 @@ export async function findRecord(
   }
   if (other !== undefined) {
     throw new NorthrootError('RECORD_AMBIGUOUS', `${printable(wanted)} names more than one record`, {
-      hint: `give more of the id: ${record.eventId} or ${other.eventId}`,
+      hint:
+        record.eventId === other.eventId
+          ? `the ledger has the event twice: give the seq, ${record.seq} or ${other.seq}`
+          : `give more of the id: ${record.eventId} or ${other.eventId}`,
     });
   }
   return record;
 }
 
-/** A decimal number is a seq; anything else is an id, or the beginning of one, in either of its spellings. */
-function matcher(wanted: string): (record: ReadRecord) => boolean {
+/**
+ * Whether a record is meant: a decimal number is a seq; anything else is an id, or the beginning of one, in either of its
+ * spellings.
+ *
+ * @throws NorthrootError `USAGE` when it can be neither.
+ */
+export function matchRecord(wanted: string): (record: Pick<ReadRecord, 'seq' | 'eventId'>) => boolean {
   if (/^\d{1,16}$/.test(wanted)) return ({ seq }) => seq === Number(wanted);
   const digest = tryParseDigest(wanted);
   if (digest !== undefined) return ({ eventId }) => eventId === `sha-256:${digest.b64}`;

@@ -5,7 +5,8 @@ import { canonicalText } from '../../src/json/canonicalize.js';
 import { identifyEvent } from '../../src/event/identity.js';
 import { formatRecord } from '../../src/ledger/record.js';
 import { digestFromBase64url } from '../../src/value/digest.js';
-import { Workshop, type Run } from './runner.js';
+import type { ReportJson } from '../../src/schema/generated/types.js';
+import { parse, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();
 
@@ -88,7 +89,7 @@ describe('a hostile ledger', () => {
 
   it('keeps its strings as they are in a JSON report', () => {
     const { stdout } = shop.run(['verify', 'hostile.jsonl', '--format', 'json']);
-    expect(Object.keys(JSON.parse(stdout).counts.by_type)).toContain(EVIL);
+    expect(Object.keys(parse<ReportJson>(stdout).counts.by_type)).toContain(EVIL);
   });
 
   it.each(['hostile.jsonl', evilName])('is tame in a log', (name) => {
@@ -102,7 +103,7 @@ describe('a hostile ledger', () => {
       const run = shop.run(['show', 'hostile.jsonl', seq]);
       expectTame(run);
       const [, ...json] = run.stdout.split('\n');
-      expect(JSON.parse(json.join('\n'))).toEqual(JSON.parse((lines[Number(seq)] as Buffer).toString()));
+      expect(JSON.parse(json.join('\n'))).toEqual(JSON.parse(lines[Number(seq)].toString()));
     }
     expectTame(shop.run(['show', evilName, '1']));
   });

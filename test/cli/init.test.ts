@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { parsePrivateKey } from '../../src/key/private-key.js';
 import { parsePublicKey } from '../../src/key/public-key.js';
-import { expectError, expectOk, hasProgram, Workshop, type Run } from './runner.js';
+import { expectError, expectOk, hasProgram, parse, Workshop, type KeyJson, type Run } from './runner.js';
 
 const shop = new Workshop();
 shop.makeFolder('folder-of-others');
@@ -19,8 +19,8 @@ function keyidIn(file: string): string {
 describe('init', () => {
   it('makes a ledger that verifies, and a key for its owner alone', () => {
     const run = shop.run(['init', 'plain.jsonl']);
-    const result = JSON.parse(expectOk(run));
-    const [genesis, ...more] = shop.lines('plain.jsonl').map((line) => JSON.parse(line));
+    const result = parse<KeyJson>(expectOk(run));
+    const [genesis, ...more] = shop.records('plain.jsonl');
     expect(more).toEqual([]);
     expect(result).toEqual({
       seq: 0,
@@ -42,26 +42,23 @@ describe('init', () => {
 
   it('takes an origin, a principal and a key', () => {
     const args = ['--origin', 'example.com/agents/prod', '--principal', 'org:example', '--key', 'own.pem'];
-    const result = JSON.parse(expectOk(shop.run(['init', 'options.jsonl', ...args])));
+    const result = parse<KeyJson>(expectOk(shop.run(['init', 'options.jsonl', ...args])));
     expect(result).toMatchObject({ origin: 'example.com/agents/prod', keyid: keyidIn('own.pem') });
-    expect(JSON.parse(shop.read('options.jsonl')).event.principal_id).toBe('org:example');
+    expect(shop.records('options.jsonl')[0].event.principal_id).toBe('org:example');
     expect(shop.files('options')).toEqual(['options.jsonl']);
   });
 
   it('takes the key that NORTHROOT_KEY names', () => {
     const run = shop.run(['init', 'environment.jsonl'], { env: { NORTHROOT_KEY: 'own.pem' } });
-    expect(JSON.parse(expectOk(run)).keyid).toBe(keyidIn('own.pem'));
+    expect(parse<KeyJson>(expectOk(run)).keyid).toBe(keyidIn('own.pem'));
     expect(shop.files('environment')).toEqual(['environment.jsonl']);
   });
 
   it('makes a ledger without a key', () => {
-    expect(JSON.parse(expectOk(shop.run(['init', 'unsigned.jsonl', '--unsigned']))).keyid).toBeNull();
-    const { event, signatures } = JSON.parse(shop.read('unsigned.jsonl'));
-    expect({ keys: event.keys, events: event.signing.events, signatures }).toEqual({
-      keys: [],
-      events: 'optional',
-      signatures: [],
-    });
+    expect(parse<KeyJson>(expectOk(shop.run(['init', 'unsigned.jsonl', '--unsigned']))).keyid).toBeNull();
+    const [{ event, signatures }] = shop.records('unsigned.jsonl');
+    expect(event).toMatchObject({ keys: [], signing: { events: 'optional' } });
+    expect(signatures).toEqual([]);
     expect(shop.files('unsigned')).toEqual(['unsigned.jsonl']);
   });
 
@@ -113,7 +110,7 @@ describe('init', () => {
 describe('keygen', () => {
   it('writes a new file for its owner alone, and tells of the public half', () => {
     const run = shop.run(['keygen', '--out', 'made.pem']);
-    const about = JSON.parse(expectOk(run));
+    const about = parse<KeyJson>(expectOk(run));
     const { publicKey } = parsePrivateKey(shop.bytes('made.pem'));
     expect(about.keyid).toBe(publicKey.keyid);
     expect(about.public_key).toMatch(/^ed25519:[\w-]{43}$/);
@@ -123,7 +120,7 @@ describe('keygen', () => {
   it('writes the key to standard output when no file is named, and nothing else', () => {
     const run = shop.run(['keygen']);
     const { publicKey } = parsePrivateKey(Buffer.from(expectOk(run)));
-    expect(JSON.parse(run.stderr).keyid).toBe(publicKey.keyid);
+    expect(parse<KeyJson>(run.stderr).keyid).toBe(publicKey.keyid);
   });
 
   it.each(['ed25519', 'p256'])('makes %s keys as JWK', (alg) => {
@@ -152,12 +149,9 @@ describe('key show', () => {
   const show = (...args: string[]): Run => shop.run(['key', 'show', ...args]);
 
   it('gives an entry for trust policies', () => {
-    expect(JSON.parse(expectOk(show('own.pem')))).toMatchObject({
-      keyid: keyidIn('own.pem'),
-      public_key: expect.stringMatching(/^ed25519:/),
-      roles: ['event'],
-      principals: ['*'],
-    });
+    const entry = parse<KeyJson>(expectOk(show('own.pem')));
+    expect(entry).toMatchObject({ keyid: keyidIn('own.pem'), roles: ['event'], principals: ['*'] });
+    expect(entry.public_key).toMatch(/^ed25519:/);
   });
 
   it.each(['wire', 'pem', 'openssh', 'vkey', 'did', 'jwk'])('gives and reads the form %s', (form) => {
@@ -165,7 +159,7 @@ describe('key show', () => {
     expect(text.endsWith('\n')).toBe(true);
     expect(parsePublicKey(Buffer.from(text)).keyid).toBe(keyidIn('own.pem'));
     shop.write(`form.${form}`, text);
-    expect(JSON.parse(expectOk(show(`form.${form}`))).keyid).toBe(keyidIn('own.pem'));
+    expect(parse<KeyJson>(expectOk(show(`form.${form}`))).keyid).toBe(keyidIn('own.pem'));
   });
 
   it.each<[string, string[]]>([

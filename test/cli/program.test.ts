@@ -3,13 +3,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ndjson, note } from './drafts.js';
-import { CLI, expectCode, expectError, expectOk, hasProgram, Workshop, type Run } from './runner.js';
+import { CLI, expectCode, expectError, expectOk, hasProgram, parse, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const { version } = parse<{ version: string }>(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+);
 const help = expectOk(shop.run(['--help']));
 const COMMANDS = [...(help.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)]
-  .map(([, name]) => name as string)
+  .map(([, name]) => name)
   .filter((name) => name !== 'help');
 
 describe('northroot', () => {
@@ -110,7 +112,7 @@ describe.each(COMMANDS.map((name) => (name === 'key' ? ['key', 'show'] : [name])
         if (value === undefined) continue;
         const sample = choice ?? SAMPLES[value];
         expect(sample, `a sample of <${value}>`).toBeDefined();
-        flags.push(sample as string);
+        flags.push(sample);
       }
       // One argument too many, or too few, stops the command after it has read its options.
       const tooMany = Array<string>(usage.includes('...') ? 0 : 3).fill('surplus');

@@ -2,15 +2,24 @@
 
 import { describe, expect, it } from 'vitest';
 import { canonicalText } from '../../src/json/canonicalize.js';
-import { fromDsseEnvelope } from '../../src/signature/dsse.js';
+import { fromDsseEnvelope, type DsseEnvelope } from '../../src/signature/dsse.js';
 import { action, denial, execution, grant, ndjson, note } from './drafts.js';
-import { expectError, expectOk, parseLines, Workshop, type Run } from './runner.js';
+import {
+  expectError,
+  expectOk,
+  parse,
+  parseLines,
+  Workshop,
+  type KeyJson,
+  type RecordJson,
+  type Run,
+} from './runner.js';
 
 const shop = new Workshop();
 
 function append(...drafts: object[]): string[] {
   const run = shop.run(['append', 'ledger.jsonl', '--origin', 'example.com/read'], { input: ndjson(drafts) });
-  return parseLines(expectOk(run)).map(({ event_id }) => event_id as string);
+  return parseLines(expectOk(run)).map(({ event_id }) => event_id);
 }
 
 const [granted = ''] = append(grant());
@@ -19,8 +28,8 @@ append(execution(allowed));
 for (const n of [1, 2, 3]) append(note(n, { occurred_at: `2026-03-03T00:00:0${n}Z` }));
 
 const lines = shop.lines('ledger.jsonl');
-const records: any[] = lines.map((line) => JSON.parse(line) as unknown);
-const ids = records.map(({ event }) => event.event_id.b64 as string);
+const records = shop.records('ledger.jsonl');
+const ids = records.map(({ event }) => event.event_id.b64);
 const hex = (id: string): string => Buffer.from(id, 'base64url').toString('hex');
 
 // A copy in which a line is no record, one is blank, and the last is torn.
@@ -37,11 +46,11 @@ describe('show', () => {
   it.each([
     ['its seq', () => '4'],
     ['its id', () => `sha-256:${ids[4]}`],
-    ['its id in base64url', () => ids[4] as string],
-    ['its id in hex', () => hex(ids[4] as string)],
-    ['its id in capital hex', () => hex(ids[4] as string).toUpperCase()],
+    ['its id in base64url', () => ids[4]],
+    ['its id in hex', () => hex(ids[4])],
+    ['its id in capital hex', () => hex(ids[4]).toUpperCase()],
     ['the beginning of its id', () => `sha-256:${ids[4]?.slice(0, 12)}`],
-    ['the beginning of its id in hex', () => hex(ids[4] as string).slice(0, 21)],
+    ['the beginning of its id in hex', () => hex(ids[4]).slice(0, 21)],
   ])('finds a record by %s', (_what, wanted) => {
     expect(expectOk(show('--format', 'record', '--', wanted()))).toBe(`${lines[4]}\n`);
   });
@@ -58,7 +67,7 @@ describe('show', () => {
   });
 
   it('writes a DSSE envelope whose payload is the event', () => {
-    const envelope = JSON.parse(expectOk(show('4', '--format', 'dsse')));
+    const envelope = parse<DsseEnvelope>(expectOk(show('4', '--format', 'dsse')));
     expect(Object.keys(envelope).sort()).toEqual(['payload', 'payloadType', 'signatures']);
     expect(envelope.payloadType).toBe('application/vnd.northroot.event+json');
     expect(Buffer.from(envelope.payload, 'base64').toString()).toBe(canonicalText(records[4].event));
@@ -105,14 +114,14 @@ describe('show', () => {
 function listed(...args: string[]): number[] {
   const run = shop.run(['log', 'ledger.jsonl', '--format', 'ndjson', ...args]);
   const stdout = expectOk(run);
-  const seqs = parseLines(stdout).map(({ seq }) => seq as number);
+  const seqs = parseLines<RecordJson>(stdout).map(({ seq }) => seq);
   expect(stdout).toBe(seqs.map((seq) => `${lines[seq]}\n`).join(''));
   return seqs;
 }
 
 describe('log', () => {
   it('lists every record as it stands', () => {
-    expect(listed()).toEqual(records.map(({ seq }) => seq as number));
+    expect(listed()).toEqual(records.map(({ seq }) => seq));
   });
 
   it.each<[number[], string[]]>([
@@ -200,9 +209,9 @@ describe('log', () => {
 
   it('judges by a trust policy', () => {
     expectOk(shop.run(['keygen', '--out', 'stranger.pem']));
-    const key = JSON.parse(expectOk(shop.run(['key', 'show', 'stranger.pem'])));
+    const key = parse<KeyJson>(expectOk(shop.run(['key', 'show', 'stranger.pem'])));
     shop.write('trust.json', JSON.stringify({ trust_version: '1', keys: [key] }));
-    const all = records.map(({ seq }) => seq as number);
+    const all = records.map(({ seq }) => seq);
     expect(listed('--trust', 'trust.json', '--verdict', 'invalid')).toEqual(all);
   });
 

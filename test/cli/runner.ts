@@ -93,6 +93,11 @@ export class Workshop {
     return existsSync(this.path(name));
   }
 
+  /** The records of a ledger. */
+  records(name: string): RecordJson[] {
+    return parseLines<RecordJson>(this.read(name));
+  }
+
   /** The permission bits of a file, as in `600`. */
   mode(name: string): string {
     return (statSync(this.path(name)).mode & 0o777).toString(8);
@@ -162,12 +167,49 @@ export function hasProgram(name: string): boolean {
   return spawnSync('bash', ['-c', `command -v ${name}`]).status === 0;
 }
 
-/** Each line of NDJSON as a value. */
-export function parseLines(ndjson: string): any[] {
+/** An event, as far as the tests look into it. */
+export interface EventJson {
+  readonly event_id: { readonly alg: string; readonly b64: string };
+  readonly event_type: string;
+  readonly occurred_at: string;
+  readonly principal_id: string;
+  readonly [member: string]: unknown;
+}
+
+/** A ledger's line. */
+export interface RecordJson {
+  readonly seq: number;
+  readonly event: EventJson;
+  readonly meta?: Readonly<Record<string, string>>;
+  readonly signatures: readonly { readonly keyid: string; readonly sig: string }[];
+}
+
+/** What `append` answers an event with. */
+export interface ResultJson {
+  readonly seq: number;
+  readonly event_id: string;
+  readonly status: string;
+  readonly hygiene?: readonly string[];
+}
+
+/** What `init`, `keygen` and `key show` tell of a key. */
+export interface KeyJson {
+  readonly keyid: string | null;
+  readonly public_key: string;
+  readonly origin: string;
+}
+
+/** JSON that has this form. */
+export function parse<T>(json: string): T {
+  return JSON.parse(json) as T;
+}
+
+/** Each line of NDJSON, of this form. */
+export function parseLines<T = ResultJson>(ndjson: string): T[] {
   return ndjson
     .split('\n')
     .slice(0, -1)
-    .map((line) => JSON.parse(line) as unknown);
+    .map((line) => parse<T>(line));
 }
 
 /** A run that did what it should, and what it printed. */

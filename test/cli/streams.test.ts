@@ -3,8 +3,9 @@
 import { openSync, existsSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import type { ReportJson } from '../../src/schema/generated/types.js';
 import { ndjson, note } from './drafts.js';
-import { CLI, expectCode, expectOk, hasProgram, parseLines, Workshop } from './runner.js';
+import { CLI, expectCode, expectOk, hasProgram, parse, parseLines, Workshop } from './runner.js';
 
 const shop = new Workshop();
 const EVENTS = 20_000;
@@ -13,7 +14,7 @@ for (const name of ['ledger.jsonl', 'small.jsonl']) expectOk(shop.run(['init', n
 
 /** Every result printed stands in the ledger, at the place that it names. */
 function expectAcknowledged(name: string, stdout: string): void {
-  const ids = shop.lines(name).map((line) => `sha-256:${JSON.parse(line).event.event_id.b64}`);
+  const ids = shop.records(name).map(({ event }) => `sha-256:${event.event_id.b64}`);
   const results = parseLines(stdout);
   expect(results.map(({ seq }) => ids[seq])).toEqual(results.map(({ event_id }) => event_id));
 }
@@ -24,7 +25,7 @@ describe('a long stream', () => {
     const results = parseLines(stdout);
     expect(results.map(({ seq }) => seq)).toEqual(Array.from({ length: EVENTS }, (_, n) => n + 1));
     expectAcknowledged('ledger.jsonl', stdout);
-    const report = JSON.parse(expectOk(shop.run(['verify', 'ledger.jsonl', '--format', 'json'])));
+    const report = parse<ReportJson>(expectOk(shop.run(['verify', 'ledger.jsonl', '--format', 'json'])));
     expect(report.counts.by_verdict.ok).toBe(EVENTS + 1);
   });
 
@@ -32,7 +33,7 @@ describe('a long stream', () => {
     const input = shop.lines('events.jsonl').slice(0, 3_000).join('\n');
     const run = shop.shell('northroot append unread.jsonl - | head -n 1; echo "${PIPESTATUS[0]}"', { input });
     const [first, status] = run.stdout.trim().split('\n');
-    expect(JSON.parse(first as string)).toMatchObject({ seq: 1, status: 'appended' });
+    expect(JSON.parse(first)).toMatchObject({ seq: 1, status: 'appended' });
     expect(status).toBe('0');
     expect(run.stderr).not.toContain('error');
     expect(shop.lines('unread.jsonl')).toHaveLength(3_001);

@@ -5,8 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { buildEvent } from '../../src/event/build.js';
 import { CODE_PAGES } from '../../src/finding/catalog.js';
 import { schemaDocument, schemaNames } from '../../src/schema/documents.js';
+import type { HygieneReport } from '../../src/json/hygiene.js';
 import { note } from './drafts.js';
-import { expectCode, expectError, expectOk, Workshop, type Run } from './runner.js';
+import { expectCode, expectError, expectOk, parse, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();
 
@@ -43,7 +44,7 @@ describe('canonicalize', () => {
   ])('refuses %s', (_what, input, code, status) => {
     const run = command('canonicalize', input);
     expectError(run, 1, code);
-    expect(JSON.parse(run.stderr.split('\n')[0] as string).status).toBe(status);
+    expect(parse<HygieneReport>(run.stderr.split('\n')[0]).status).toBe(status);
   });
 
   it('refuses what rounding would change, when asked', () => {
@@ -147,12 +148,16 @@ describe('explain', () => {
 });
 
 describe('repair', () => {
+  interface RepairJson {
+    readonly repaired: boolean;
+    readonly saved_to: string;
+  }
   expectOk(command('append ledger.jsonl', `${JSON.stringify(note(1))}\n`));
   const whole = shop.read('ledger.jsonl');
 
   it('saves a torn tail beside the ledger and cuts it off, once', () => {
     shop.write('torn.jsonl', `${whole}{"event":{"to`);
-    const first = JSON.parse(expectOk(command('repair torn.jsonl')));
+    const first = parse<RepairJson>(expectOk(command('repair torn.jsonl')));
     expect(first).toEqual({
       records: 2,
       repaired: true,
@@ -161,7 +166,7 @@ describe('repair', () => {
       byte_length: 13,
     });
     expect([shop.read('torn.jsonl'), shop.read(first.saved_to)]).toEqual([whole, '{"event":{"to']);
-    const second = JSON.parse(expectOk(command('repair torn.jsonl')));
+    const second = parse<RepairJson>(expectOk(command('repair torn.jsonl')));
     expect(second).toEqual({ records: 2, repaired: false });
     expect(shop.files('torn')).toHaveLength(2);
   });
@@ -169,7 +174,7 @@ describe('repair', () => {
   it.each(['damaged', 'whole'])('leaves the records of a %s ledger alone', (name) => {
     const content = name === 'whole' ? whole : whole.replace('"n":1', '"n":2');
     shop.write(name, content);
-    expect(JSON.parse(expectOk(command(`repair ${name}`))).repaired).toBe(false);
+    expect(parse<RepairJson>(expectOk(command(`repair ${name}`))).repaired).toBe(false);
     expect(shop.read(name)).toBe(content);
   });
 

@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { isFindingCode } from '../../src/finding/catalog.js';
+import type { Report } from '../../src/report/report.js';
 import { checkReport } from '../../src/schema/check.js';
+import type { FindingJson } from '../../src/schema/generated/types.js';
 import { ndjson, note } from './drafts.js';
 import {
   expectCode,
@@ -12,6 +14,8 @@ import {
   Workshop,
   type Run,
   type RunOptions,
+  parse,
+  type KeyJson,
 } from './runner.js';
 
 const shop = new Workshop();
@@ -31,7 +35,7 @@ function ledgerOf(name: string, copy: readonly string[], end = '\n'): string {
   return shop.write(name, `${copy.join('\n')}${end}`);
 }
 
-ledgerOf('tampered.jsonl', lines.with(2, (lines[2] as string).replace('"n":2', '"n":7')));
+ledgerOf('tampered.jsonl', lines.with(2, lines[2].replace('"n":2', '"n":7')));
 ledgerOf('dropped.jsonl', lines.toSpliced(2, 1));
 ledgerOf('torn.jsonl', lines, '');
 ledgerOf(
@@ -44,16 +48,16 @@ function verify(args: readonly string[], options?: RunOptions): Run {
 }
 
 /** The JSON report, which must be one by its schema, and agree with the exit status. */
-function report(args: readonly string[], options?: RunOptions): any {
+function report(args: readonly string[], options?: RunOptions): Report {
   const { status, stdout, stderr } = verify([...args, '--format', 'json'], options);
-  const value = JSON.parse(stdout);
+  const value = parse<Report>(stdout);
   expect(checkReport(value)).toEqual([]);
   expect([value.exit_status, stderr]).toEqual([status, '']);
   return value;
 }
 
-function codesIn({ findings }: any): string[] {
-  return findings.map(({ code }: any) => code as string);
+function codesIn({ findings }: Report): string[] {
+  return findings.map(({ code }) => code);
 }
 
 describe('verify', () => {
@@ -79,13 +83,13 @@ describe('verify', () => {
     for (const code of codes) expect(text.stdout).toContain(` ${code}: `);
     const stream = verify([path, '--format', 'ndjson']);
     expect(stream.status).toBe(status);
-    const values = parseLines(stream.stdout);
+    const values = parseLines<Partial<FindingJson>>(stream.stdout);
     const { findings, ...rest } = json;
     expect(values.at(-1)).toEqual(rest);
     expect(
       values
         .slice(0, -1)
-        .map(({ code }) => code as string)
+        .map(({ code }) => code)
         .sort(),
     ).toEqual([...codes].sort());
     expect(findings).toHaveLength(codes.length);
@@ -138,9 +142,9 @@ describe('verify', () => {
 });
 
 describe('verify --trust', () => {
-  const own = JSON.parse(expectOk(shop.run(['key', 'show', 'good.jsonl.key'])));
+  const own = parse<KeyJson>(expectOk(shop.run(['key', 'show', 'good.jsonl.key'])));
   expectOk(shop.run(['keygen', '--out', 'stranger.pem']));
-  const stranger = JSON.parse(expectOk(shop.run(['key', 'show', 'stranger.pem'])));
+  const stranger = parse<KeyJson>(expectOk(shop.run(['key', 'show', 'stranger.pem'])));
   const policy = (name: string, members: object): string =>
     shop.write(name, JSON.stringify({ trust_version: '1', ...members }, undefined, 2));
   policy('good.json', { origins: [ORIGIN], keys: [own] });
@@ -223,16 +227,16 @@ describe('verify of what is no ledger', () => {
       env: { NODE_OPTIONS: '--max-old-space-size=40' },
     });
     expect(run.status).toBe(1);
-    expect(JSON.parse(run.stdout).findings).toMatchObject([
+    expect(parse<Report>(run.stdout).findings).toMatchObject([
       { code: 'LINE_TOO_LONG', at: { line: 1, byte_offset: 0, byte_length: long.length - 1 } },
     ]);
   });
 
   it('says that bare events have no chain', () => {
-    const events = lines.map((line) => JSON.stringify(JSON.parse(line).event));
+    const events = shop.records('good.jsonl').map(({ event }) => JSON.stringify(event));
     ledgerOf('bare.jsonl', events);
     const json = report(['bare.jsonl']);
-    expect(json.not_checked.map(({ code }: any) => code as string)).toContain('CHAIN');
+    expect(json.not_checked.map(({ code }) => code)).toContain('CHAIN');
   });
 });
 

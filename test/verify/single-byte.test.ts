@@ -53,7 +53,7 @@ function alike(byte: number): number {
 }
 
 function apply(bytes: Buffer, { position, kind }: Change): Buffer {
-  const middle = Buffer.from(replacement(bytes[position] as number, kind));
+  const middle = Buffer.from(replacement(bytes[position], kind));
   return Buffer.concat([bytes.subarray(0, position), middle, bytes.subarray(position + 1)]);
 }
 
@@ -127,7 +127,7 @@ function copyState({ keyring, events, ...plain }: VerifyState): VerifyState {
 const IN_PLACE = ['flip', 'replace'] as const;
 const inPlace = (): readonly Kind[] => IN_PLACE;
 const everyKind = (): readonly Kind[] => KINDS;
-const oneKind = (position: number): readonly Kind[] => [KINDS[position % KINDS.length] as Kind];
+const oneKind = (position: number): readonly Kind[] => [KINDS[position % KINDS.length]];
 
 describe('every position, every kind of change', () => {
   test.each(['unsigned', 'bare-events'])('%s: all are found', (name) => {

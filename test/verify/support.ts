@@ -8,7 +8,7 @@ import type { VerificationKey, Verifier } from '../../src/signature/verifier.js'
 export async function* inChunks(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {
   let at = 0;
   for (let index = 0; at < bytes.length; index += 1) {
-    const chunk = Uint8Array.from(bytes.subarray(at, at + (sizes[index % sizes.length] as number)));
+    const chunk = Uint8Array.from(bytes.subarray(at, at + sizes[index % sizes.length]));
     at += chunk.length;
     yield await Promise.resolve(chunk);
     chunk.fill(0x58);
@@ -40,13 +40,12 @@ export function rememberingVerifier(): Verifier {
     importKey: (publicKey) => {
       const known = keys.get(publicKey.keyid);
       if (known !== undefined) return known;
-      const { usable, verify } = nodeVerifier.importKey(publicKey);
+      const imported = nodeVerifier.importKey(publicKey);
       const key: VerificationKey = {
-        publicKey,
-        usable,
+        ...imported,
         verify: (message, signature) => {
           const question = `${publicKey.keyid} ${Buffer.from(signature).toString('base64url')} ${hash('sha256', message, 'base64url')}`;
-          const answer = answers.get(question) ?? verify(message, signature);
+          const answer = answers.get(question) ?? imported.verify(message, signature);
           answers.set(question, answer);
           return answer;
         },

@@ -91,7 +91,7 @@ describe.each([
     const folder = temporaryFolder();
     const tail = '{"event":{"canonical_profile_id":"torn';
     for (let lifetime = 0, isDone = false; !isDone; lifetime += 1) {
-      for (let seed = 1; seed <= 12; seed += 1) {
+      for (let seed = 1; seed <= 6; seed += 1) {
         const path = join(folder, `${lifetime}-${seed}-${name}`);
         await (await openUnsigned(path)).close();
         appendFileSync(lastFile(path), tail);

@@ -1,0 +1,536 @@
+/**
+ * The rules of SPEC §8 on linkage and bounds, a second time: slow, from the text, with lists and filters only. It shares no code
+ * with the verifier. For each event it looks at all the others; nothing is kept up to date, everything is counted again.
+ *
+ * What the SPEC leaves open is marked CHOICE. Left out: sums with denominators of more than 400 digits.
+ */
+
+import type { AuthorizationEvent, Bounds, ExecutionEvent } from '../../src/schema/generated/types.js';
+import type { Quantity } from '../../src/value/quantity.js';
+
+/** An event as it stands in the ledger. */
+export interface Entry {
+  readonly event: { readonly event_type: string; readonly event_id: { readonly b64: string } };
+  /** It does not have the shape that its type must have. */
+  readonly malformed: boolean;
+}
+
+/** One finding: of which event, on which of its parts, and by which other event. Events are named by their place in the list. */
+export interface NaiveFinding {
+  readonly code: string;
+  readonly at: number;
+  /** The unit, for findings on amounts and limits; the bound, for delegation. */
+  readonly part?: string | undefined;
+  /** The grant that was broken, or the other event of a link. */
+  readonly about?: number | undefined;
+  /** Findings of one code with the same cause are listed once, at the first, with the number of the others. */
+  readonly cause?: string;
+}
+
+export interface NaiveReport {
+  readonly verdicts: readonly string[];
+  readonly findings: readonly (NaiveFinding & { readonly folded: number })[];
+  readonly grants: readonly {
+    readonly at: number;
+    readonly executions: number;
+    readonly meters: readonly {
+      readonly unit: string;
+      readonly cap: Fraction;
+      readonly used: Fraction;
+      readonly reserved: Fraction;
+    }[];
+  }[];
+  /** The allowed actions that were not executed. */
+  readonly open: readonly number[];
+}
+
+/** n/d with d > 0, not reduced. */
+export type Fraction = readonly [n: bigint, d: bigint];
+
+type Meters = readonly { readonly unit: string; readonly amount: Quantity }[];
+
+/** An execution that counts: it names an authorization that was allowed. */
+interface Use {
+  readonly at: number;
+  readonly event: ExecutionEvent;
+  /** The grants that it counts against. */
+  readonly chain: readonly number[];
+  /** The action that it executes as the first; undefined under a grant and for a second execution. */
+  readonly action: number | undefined;
+}
+
+const INVALID = [
+  ['SCHEMA', 'TIMESTAMP_INVALID', 'EVENT_DUPLICATE', 'PREV_EVENT_NOT_FOUND'],
+  ['AUTH_NOT_FOUND', 'AUTH_NOT_AN_AUTHORIZATION', 'AUTH_AFTER_EXECUTION'],
+  ['GRANT_NOT_FOUND', 'GRANT_NOT_A_GRANT', 'INTENT_MISMATCH', 'TOOL_MISMATCH', 'TOOL_PARAMS_MISMATCH'],
+  ['EVIDENCE_MISSING'],
+].flat();
+
+const VIOLATION = [
+  ['PRINCIPAL_MISMATCH', 'TOOL_NOT_ALLOWED', 'EXECUTION_UNDER_DENY', 'GRANT_DENIED', 'AUTHORIZATION_REUSED'],
+  ['EXECUTION_BEFORE_AUTHORIZATION', 'GRANT_EXPIRED', 'DELEGATION_EXCEEDED', 'METER_CAP_EXCEEDED'],
+  ['RESERVATION_EXCEEDED', 'RESERVATION_OVER_CAP', 'RATE_LIMIT_EXCEEDED', 'CONCURRENCY_EXCEEDED'],
+  ['OUTPUT_MODE_EXCEEDED', 'ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK'],
+].flat();
+
+/** Judges a whole ledger. */
+export function judgeNaively(entries: readonly Entry[]): NaiveReport {
+  const all: NaiveFinding[] = [];
+  const uses: Use[] = [];
+  const blocked: number[] = [];
+
+  const idAt = (at: number): string => entries[at].event.event_id.b64;
+  const places = entries.map((_, at) => at);
+  /** The event of this id that stands first before `at`. */
+  const before = (at: number, id: string): number | undefined =>
+    places.find((other) => other < at && idAt(other) === id);
+  const isDuplicate = (at: number): boolean => before(at, idAt(at)) !== undefined;
+  const takesPart = (at: number): boolean => !entries[at].malformed && !isDuplicate(at);
+  const typeOf = (at: number): string => entries[at].event.event_type;
+  const authorizationAt = (at: number): AuthorizationEvent | undefined =>
+    typeOf(at) === 'authorization' && takesPart(at)
+      ? (entries[at].event as unknown as AuthorizationEvent)
+      : undefined;
+  const kindAt = (at: number): 'grant' | 'action' | undefined => authorizationAt(at)?.authorization.kind;
+  const isAllow = (at: number): boolean => authorizationAt(at)?.decision === 'allow';
+  const grantNamedBy = (at: number): number | undefined => {
+    const id = authorizationAt(at)?.authorization.grant_event_id?.b64;
+    return id === undefined ? undefined : before(at, id);
+  };
+  /**
+   * The grant under which an allow stands. CHOICE: an allow whose link is broken, or whose grant was denied, stands under
+   * none; what is denied stands under none either.
+   */
+  const parentOf = (at: number): number | undefined => {
+    const named = grantNamedBy(at);
+    return isAllow(at) && named !== undefined && kindAt(named) === 'grant' && isAllow(named)
+      ? named
+      : undefined;
+  };
+  /** The grants that an allowed authorization counts against, nearest first. CHOICE: of a longer chain the nearest 32. */
+  const chainOf = (at: number): number[] => {
+    const chain: number[] = [];
+    let grant = kindAt(at) === 'grant' ? at : parentOf(at);
+    for (; grant !== undefined; grant = parentOf(grant)) chain.push(grant);
+    return chain.slice(0, 32);
+  };
+  const depthOf = (at: number): number => 1 + (parentOf(at) === undefined ? 0 : depthOf(parentOf(at) as number));
+  const boundsOf = (grant: number): Bounds => {
+    const { authorization } = authorizationAt(grant) as AuthorizationEvent;
+    return authorization.kind === 'grant' ? (authorization.bounds ?? {}) : {};
+  };
+  const actionOf = (at: number) => {
+    const { authorization } = authorizationAt(at) as AuthorizationEvent;
+    if (authorization.kind !== 'action') throw new Error('no action');
+    return authorization.action;
+  };
+
+  const usedBefore = (at: number, grant: number, unit: string): Fraction =>
+    sum(uses.filter((use) => use.at < at && use.chain.includes(grant)).map((use) => amountOf(use.event.meter_used, unit)));
+  const isOpen = (action: number, at: number): boolean =>
+    kindAt(action) === 'action' && isAllow(action) && !uses.some((use) => use.at < at && use.action === action);
+  const reservedBefore = (at: number, grant: number, unit: string): Fraction =>
+    sum(
+      places
+        .filter((action) => action < at && isOpen(action, at) && chainOf(action).includes(grant))
+        .map((action) => amountOf(actionOf(action).meter_reservation, unit)),
+    );
+
+  for (const at of places) {
+    const find = (code: string, more: Omit<NaiveFinding, 'code' | 'at'> = {}): void => {
+      all.push({ code, at, ...more });
+    };
+    if (entries[at].malformed) find('SCHEMA');
+    if (!/^(authorization|execution|x\..*)$/.test(typeOf(at))) find('EVENT_TYPE_UNKNOWN', { cause: typeOf(at) });
+    const previous = (entries[at].event as unknown as ExecutionEvent).prev_event_id?.b64;
+    if (!entries[at].malformed && previous !== undefined && before(at, previous) === undefined) {
+      find('PREV_EVENT_NOT_FOUND');
+    }
+    if (isDuplicate(at)) find('EVENT_DUPLICATE', { about: before(at, idAt(at)) });
+    if (!takesPart(at)) continue;
+    const timeOf = (place: number): bigint =>
+      instantOf((entries[place].event as unknown as ExecutionEvent).occurred_at);
+    if (places.some((other) => other < at && takesPart(other) && timeOf(other) > timeOf(at))) {
+      // CHOICE: the first event that goes back in time is listed, with the number of the others.
+      find('TIME_REGRESSION', { cause: '' });
+    }
+    const authorization = authorizationAt(at);
+    if (authorization !== undefined) judgeAuthorization(at, authorization, find);
+    if (typeOf(at) === 'execution') judgeExecution(at, entries[at].event as unknown as ExecutionEvent, find);
+  }
+
+  function judgeAuthorization(at: number, event: AuthorizationEvent, find: Find): void {
+    const { authorization } = event;
+    if (isAllow(at) && event.checks?.some(({ result }) => result === 'fail')) find('ALLOW_WITH_FAILED_CHECK');
+    const status = event.hygiene?.status;
+    if (isAllow(at) && status === 'Invalid') find('HYGIENE_NOT_OK');
+    // CHOICE: also of a deny.
+    if (status === 'Lossy' || status === 'Ambiguous') find('HYGIENE_LOSSY');
+    const named = grantNamedBy(at);
+    const reference = authorization.grant_event_id?.b64;
+    // Rule 1: bounds are not held against a deny; that its link names an earlier grant is.
+    if (reference !== undefined && named === undefined) find('GRANT_NOT_FOUND', { cause: reference });
+    if (named !== undefined && kindAt(named) !== 'grant') {
+      find('GRANT_NOT_A_GRANT', { about: named, cause: reference as string });
+    }
+    if (named !== undefined && kindAt(named) === 'grant' && isAllow(at) && !isAllow(named)) {
+      find('GRANT_DENIED', { about: named });
+    }
+    if (authorization.kind === 'grant') {
+      const { meter_caps: caps, rate_limits: rates } = authorization.bounds ?? {};
+      // CHOICE: once for each vector.
+      for (const vector of [caps, rates]) if (hasDouble(vector)) find('QUANTITY_LOSSY');
+      const parent = parentOf(at);
+      if (parent !== undefined) judgeDelegation(at, parent, find);
+      return;
+    }
+    if (hasDouble(authorization.action.meter_reservation)) find('QUANTITY_LOSSY');
+    if (!isAllow(at)) return;
+    const chain = chainOf(at);
+    const [grant] = chain;
+    if (grant !== undefined && event.principal_id !== authorizationAt(grant)?.principal_id) {
+      find('PRINCIPAL_MISMATCH', { about: grant });
+    }
+    judgeToolAndExpiry(authorization.action.tool_name, instantOf(event.occurred_at), chain, find);
+    for (const { unit, amount } of authorization.action.meter_reservation ?? []) {
+      for (const each of chain) {
+        const cap = capOf(boundsOf(each), unit);
+        const total = add(add(usedBefore(at, each, unit), reservedBefore(at, each, unit)), valueOf(amount));
+        // CHOICE: whoever reserves nothing does not go over.
+        if (cap !== undefined && isPositive(valueOf(amount)) && isMore(total, cap)) {
+          find('RESERVATION_OVER_CAP', { part: unit, about: each });
+        }
+      }
+    }
+  }
+
+  /** Rule 9. CHOICE: a bound that the parent has and its child has not is looser, whatever the parent's is. */
+  function judgeDelegation(at: number, parent: number, find: Find): void {
+    const own = boundsOf(at);
+    const bounds = boundsOf(parent);
+    const exceed = (part: string): void => find('DELEGATION_EXCEEDED', { part, about: parent });
+    if (depthOf(at) > 32) exceed('grant_event_id');
+    const covered = (pattern: string): boolean =>
+      (bounds.allowed_tools ?? []).some((other) => covers(other, pattern));
+    if (!(own.allowed_tools ?? []).every(covered)) exceed('allowed_tools');
+    for (const name of ['meter_caps', 'rate_limits'] as const) {
+      for (const { unit, amount } of bounds[name] ?? []) {
+        const ours = (own[name] ?? []).find((meter) => meter.unit === unit);
+        if (ours === undefined || isMore(valueOf(ours.amount), valueOf(amount))) exceed(`${name} ${unit}`);
+      }
+    }
+    if (bounds.expires_at !== undefined) {
+      const isLater =
+        own.expires_at === undefined || instantOf(own.expires_at) > instantOf(bounds.expires_at);
+      if (isLater) exceed('expires_at');
+    }
+    if (bounds.concurrency_limit !== undefined) {
+      const isLooser =
+        own.concurrency_limit === undefined ||
+        isMore(valueOf(own.concurrency_limit), valueOf(bounds.concurrency_limit));
+      if (isLooser) exceed('concurrency_limit');
+    }
+    if (bounds.output_mode !== undefined) {
+      // CHOICE: from strict to loose.
+      const modes = ['digest_only', 'allow_contentref', 'allow_inline'];
+      const isLooser =
+        own.output_mode === undefined || modes.indexOf(own.output_mode) > modes.indexOf(bounds.output_mode);
+      if (isLooser) exceed('output_mode');
+    }
+    // CHOICE: once, and only of resources that the child names.
+    const isNamed = (resource: object): boolean =>
+      (bounds.resources ?? []).some((other) => isSame(other, resource));
+    if (bounds.resources !== undefined && !(own.resources ?? []).every(isNamed)) {
+      find('RESOURCE_NOT_GRANTED', { about: parent });
+    }
+  }
+
+  /** Rules 3 and 4. CHOICE: of several grants that are broken the nearest is named. */
+  function judgeToolAndExpiry(
+    tool: string,
+    instant: bigint | undefined,
+    chain: readonly number[],
+    find: Find,
+  ): void {
+    const closed = chain.find((grant) => !boundsOf(grant).allowed_tools?.some((each) => matches(each, tool)));
+    if (closed !== undefined) find('TOOL_NOT_ALLOWED', { about: closed });
+    const expired = chain.find((grant) => {
+      const { expires_at: end } = boundsOf(grant);
+      return instant !== undefined && end !== undefined && instant >= instantOf(end);
+    });
+    if (expired !== undefined) find('GRANT_EXPIRED', { about: expired });
+  }
+
+  function judgeExecution(at: number, event: ExecutionEvent, find: Find): void {
+    if (hasDouble(event.meter_used)) find('QUANTITY_LOSSY');
+    const [started, ended] = [event.started_at, event.ended_at].map((text) => text && instantOf(text)) as [
+      bigint | undefined,
+      bigint | undefined,
+    ];
+    // CHOICE: the code for ended_at before started_at.
+    if (started !== undefined && ended !== undefined && ended < started) find('TIMESTAMP_INVALID');
+    const reference = event.auth_event_id.b64;
+    const named = before(at, reference);
+    if (named === undefined) {
+      const later = places.find((other) => other > at && idAt(other) === reference);
+      const cause = `${reference} to come`;
+      if (later === undefined) find('AUTH_NOT_FOUND', { cause });
+      else if (typeOf(later) === 'authorization') find('AUTH_AFTER_EXECUTION', { about: later, cause });
+      else find('AUTH_NOT_AN_AUTHORIZATION', { about: later, cause });
+      return;
+    }
+    const authorization = authorizationAt(named);
+    if (authorization === undefined) {
+      find('AUTH_NOT_AN_AUTHORIZATION', { about: named, cause: reference });
+      return;
+    }
+    const instant = started ?? instantOf(event.occurred_at);
+    const isRelease =
+      event.outcome === 'failure' && event.error_code === 'ABANDONED' && event.meter_used.length === 0;
+    const isReuse = isAllow(named) && kindAt(named) === 'action' && !isOpen(named, at);
+    if (isReuse) {
+      // CHOICE: a second execution is compared with the action in nothing; it counts against the action's grants.
+      find('AUTHORIZATION_REUSED', { about: named, cause: reference });
+    } else {
+      if (event.principal_id !== authorization.principal_id) find('PRINCIPAL_MISMATCH', { about: named });
+      if (!isSame(event.intents.intent_digest, authorization.intents.intent_digest)) {
+        find('INTENT_MISMATCH', { about: named });
+      }
+      if (authorization.authorization.kind === 'action') {
+        const { tool_name: tool, tool_params_digest: params } = authorization.authorization.action;
+        if (event.tool_name !== tool) find('TOOL_MISMATCH', { about: named });
+        if (event.tool_params_digest !== undefined && !isSame(event.tool_params_digest, params)) {
+          find('TOOL_PARAMS_MISMATCH', { about: named });
+        }
+      }
+      if (!isAllow(named)) {
+        const usedNothing = event.meter_used.every(({ amount }) => !isPositive(valueOf(amount)));
+        if (event.outcome === 'failure' && usedNothing) blocked.push(at);
+        else find('EXECUTION_UNDER_DENY', { about: named });
+        // CHOICE: its time is not held against an attempt that a deny blocked, nor against one that it did not.
+        return;
+      }
+      if (instant < instantOf(authorization.occurred_at)) find('EXECUTION_BEFORE_AUTHORIZATION');
+    }
+    const chain = chainOf(named);
+    const action = kindAt(named) === 'action' && !isReuse ? named : undefined;
+    // CHOICE: a release did not happen in time: no expiry, no rate, no concurrency, no count of executions.
+    judgeToolAndExpiry(event.tool_name, isRelease ? undefined : instant, chain, find);
+    judgeMeters(at, event, action, chain, find);
+    uses.push({ at, event, chain, action });
+    if (!isRelease) {
+      judgeRates(event, instant, chain, find);
+      judgeConcurrency(event, started, ended, chain, find);
+    }
+    const strict = chain.find((grant) => boundsOf(grant).output_mode === 'digest_only');
+    if (strict !== undefined && event.output_ref !== undefined) find('OUTPUT_MODE_EXCEEDED', { about: strict });
+    for (const resource of event.resources_touched ?? []) {
+      const closed = chain.find((grant) => {
+        const { resources } = boundsOf(grant);
+        return resources !== undefined && !resources.some((other) => isSame(other, resource));
+      });
+      if (closed !== undefined) find('RESOURCE_NOT_GRANTED', { about: closed });
+    }
+  }
+
+  /** Rule 5. */
+  function judgeMeters(
+    at: number,
+    event: ExecutionEvent,
+    action: number | undefined,
+    chain: readonly number[],
+    find: Find,
+  ): void {
+    const reservation = action === undefined ? [] : (actionOf(action).meter_reservation ?? []);
+    for (const { unit, amount } of event.meter_used) {
+      const own = valueOf(amount);
+      const given = reservation.find((meter) => meter.unit === unit);
+      if (given !== undefined && isMore(own, valueOf(given.amount))) {
+        find('RESERVATION_EXCEEDED', { part: unit, about: action });
+      }
+      const isCapped = given !== undefined || chain.some((grant) => capOf(boundsOf(grant), unit) !== undefined);
+      // CHOICE: a unit of which nothing was used is not a used unit.
+      if (!isCapped && isPositive(own)) find('METER_UNCAPPED', { part: unit });
+      for (const grant of chain) {
+        const cap = capOf(boundsOf(grant), unit);
+        if (cap === undefined) continue;
+        const back = amountOf(reservation, unit);
+        const used = add(usedBefore(at, grant, unit), own);
+        const reserved = subtract(reservedBefore(at, grant, unit), back);
+        // CHOICE: an execution goes over when it used something and either use alone is over now, or use and reservations
+        // are over now and it used more than it had reserved: else it was the reservation that went over.
+        const isOver = isMore(used, cap) || (isMore(add(used, reserved), cap) && isMore(own, back));
+        if (isPositive(own) && isOver) find('METER_CAP_EXCEEDED', { part: unit, about: grant });
+      }
+    }
+  }
+
+  /** The executions that happened under a grant, in time; the one that is being judged is the last of them. */
+  function happened(grant: number): ExecutionEvent[] {
+    const isRelease = ({ outcome, error_code: code, meter_used: used }: ExecutionEvent): boolean =>
+      outcome === 'failure' && code === 'ABANDONED' && used.length === 0;
+    return uses.filter(({ chain, event }) => chain.includes(grant) && !isRelease(event)).map(({ event }) => event);
+  }
+
+  /**
+   * Rule 6. CHOICE: executions may be recorded in any order; the one with whose recording a window that contains it is too
+   * full breaks the limit, provided that it adds to it.
+   */
+  function judgeRates(event: ExecutionEvent, instant: bigint, chain: readonly number[], find: Find): void {
+    const windows = { per_sec: 1n, per_min: 60n, per_hour: 3_600n, per_day: 86_400n };
+    for (const grant of chain) {
+      for (const { unit: limited, amount: limit } of boundsOf(grant).rate_limits ?? []) {
+        const [, unit, per] = /^(.*)\.(per_(?:sec|min|hour|day))$/.exec(limited) as unknown as string[];
+        const window = windows[per as keyof typeof windows] * 1_000_000_000n;
+        const part = (execution: ExecutionEvent): Fraction =>
+          unit === 'calls' ? [1n, 1n] : amountOf(execution.meter_used, unit);
+        const isWithin = (x: bigint, t: bigint): boolean => t - window < x && x <= t;
+        const tooFull = happened(grant)
+          .map(instantOfExecution)
+          .some((t) => {
+            if (!isWithin(instant, t)) return false;
+            const inWindow = happened(grant).filter((other) => isWithin(instantOfExecution(other), t));
+            return isMore(sum(inWindow.map(part)), valueOf(limit));
+          });
+        if (tooFull && isPositive(part(event))) find('RATE_LIMIT_EXCEEDED', { part: limited, about: grant });
+      }
+    }
+  }
+
+  /** Rule 7. An execution that takes no time overlaps with nothing. */
+  function judgeConcurrency(
+    event: ExecutionEvent,
+    started: bigint | undefined,
+    ended: bigint | undefined,
+    chain: readonly number[],
+    find: Find,
+  ): void {
+    const limiting = chain.filter((grant) => boundsOf(grant).concurrency_limit !== undefined);
+    if (limiting.length > 0 && (started === undefined || ended === undefined)) {
+      find('EVIDENCE_MISSING', { about: limiting[0] });
+      return;
+    }
+    const runsAt = (execution: ExecutionEvent, x: bigint): boolean =>
+      execution.started_at !== undefined &&
+      execution.ended_at !== undefined &&
+      instantOf(execution.started_at) <= x &&
+      x < instantOf(execution.ended_at);
+    for (const grant of limiting) {
+      const limit = valueOf(boundsOf(grant).concurrency_limit as Quantity);
+      const tooMany = happened(grant)
+        .map(({ started_at: text }) => text && instantOf(text))
+        .some((x) => {
+          if (x === undefined || x === '' || !runsAt(event, x)) return false;
+          return isMore([BigInt(happened(grant).filter((other) => runsAt(other, x)).length), 1n], limit);
+        });
+      if (tooMany) find('CONCURRENCY_EXCEEDED', { about: grant });
+    }
+  }
+
+  const codesAt = (at: number): string[] => all.filter((finding) => finding.at === at).map(({ code }) => code);
+  const end = entries.length;
+  return {
+    verdicts: places.map((at) => {
+      if (codesAt(at).some((code) => INVALID.includes(code))) return 'invalid';
+      if (codesAt(at).some((code) => VIOLATION.includes(code))) return 'violation';
+      const isDeny = authorizationAt(at)?.decision === 'deny';
+      return isDeny || blocked.includes(at) ? 'denied' : 'ok';
+    }),
+    findings: all.flatMap((finding, index) => {
+      const isAlike = (other: NaiveFinding): boolean =>
+        other.cause !== undefined && other.code === finding.code && other.cause === finding.cause;
+      if (all.slice(0, index).some(isAlike)) return [];
+      return { ...finding, folded: all.slice(index + 1).filter(isAlike).length };
+    }),
+    grants: places
+      .filter((at) => kindAt(at) === 'grant' && isAllow(at))
+      .map((at) => ({
+        at,
+        executions: happened(at).length,
+        meters: (boundsOf(at).meter_caps ?? []).map(({ unit, amount }) => ({
+          unit,
+          cap: valueOf(amount),
+          used: usedBefore(end, at, unit),
+          reserved: reservedBefore(end, at, unit),
+        })),
+      })),
+    open: places.filter((at) => isOpen(at, end)),
+  };
+}
+
+type Find = (code: string, more?: Omit<NaiveFinding, 'code' | 'at'>) => void;
+
+function instantOfExecution(event: ExecutionEvent): bigint {
+  return instantOf(event.started_at ?? event.occurred_at);
+}
+
+/** Nanoseconds since 1970. */
+function instantOf(text: string): bigint {
+  const [whole, fraction = ''] = text.slice(0, -1).split('.');
+  return BigInt(Date.parse(`${whole}Z`)) * 1_000_000n + BigInt(fraction.padEnd(9, '0'));
+}
+
+function matches(pattern: string, tool: string): boolean {
+  const prefix = pattern.slice(0, -1);
+  return pattern.endsWith('*') ? tool.startsWith(prefix) && tool !== prefix : tool === pattern;
+}
+
+function covers(parent: string, child: string): boolean {
+  if (!child.endsWith('*')) return matches(parent, child);
+  return parent.endsWith('*') && child.slice(0, -1).startsWith(parent.slice(0, -1));
+}
+
+function isSame(a: object, b: object): boolean {
+  const inOrder = (value: object): string => JSON.stringify(Object.entries(value).sort());
+  return inOrder(a) === inOrder(b);
+}
+
+function hasDouble(vector: Meters | undefined): boolean {
+  return vector?.some(({ amount }) => amount.t === 'f64') ?? false;
+}
+
+function amountOf(vector: Meters | undefined, unit: string): Fraction {
+  const meter = vector?.find((each) => each.unit === unit);
+  return meter === undefined ? [0n, 1n] : valueOf(meter.amount);
+}
+
+function capOf({ meter_caps: caps = [] }: Bounds, unit: string): Fraction | undefined {
+  return caps.some((meter) => meter.unit === unit) ? amountOf(caps, unit) : undefined;
+}
+
+export function valueOf(quantity: Quantity): Fraction {
+  switch (quantity.t) {
+    case 'int':
+      return [BigInt(quantity.v), 1n];
+    case 'dec':
+      return [BigInt(quantity.m), 10n ** BigInt(quantity.s)];
+    case 'rat':
+      return [BigInt(quantity.n), BigInt(quantity.d)];
+    case 'f64': {
+      let double = Buffer.from(quantity.bits, 'hex').readDoubleBE();
+      let d = 1n;
+      for (; !Number.isInteger(double); double *= 2) d *= 2n;
+      return [BigInt(double), d];
+    }
+  }
+}
+
+export function add([an, ad]: Fraction, [bn, bd]: Fraction): Fraction {
+  return [an * bd + bn * ad, ad * bd];
+}
+
+export function subtract(a: Fraction, [n, d]: Fraction): Fraction {
+  return add(a, [-n, d]);
+}
+
+function sum(fractions: readonly Fraction[]): Fraction {
+  return fractions.reduce(add, [0n, 1n]);
+}
+
+export function isMore([an, ad]: Fraction, [bn, bd]: Fraction): boolean {
+  return an * bd > bn * ad;
+}
+
+function isPositive([n]: Fraction): boolean {
+  return n > 0n;
+}

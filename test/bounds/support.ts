@@ -1,0 +1,150 @@
+/** What the tests of linkage and bounds share: short builders of events, and the verifier run over bare events. */
+
+import { buildEvent, type AnyEvent } from '../../src/event/build.js';
+import type { Finding } from '../../src/finding/finding.js';
+import { canonicalText } from '../../src/json/canonicalize.js';
+import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { sha256Digest, type Digest } from '../../src/value/digest.js';
+import { meters, type MeterVector } from '../../src/value/meter.js';
+import type { Quantity } from '../../src/value/quantity.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../../src/verify/state.js';
+import { finishVerification, verifyLine } from '../../src/verify/verify-line.js';
+
+export const NOON = '2026-01-01T12:00:00Z';
+
+/** A digest of its own for each name. */
+export function digestOf(name: string): Digest {
+  return sha256Digest(Buffer.from(name));
+}
+
+/** Amounts by unit; see `meters`. */
+export type AmountsByUnit = Readonly<Record<string, bigint | number | string | Quantity>>;
+
+export interface BoundsDraft {
+  readonly tools?: readonly string[];
+  readonly caps?: AmountsByUnit;
+  readonly rates?: AmountsByUnit;
+  readonly concurrency?: bigint;
+  readonly expires?: string;
+  readonly mode?: 'digest_only' | 'allow_contentref' | 'allow_inline';
+  readonly resources?: readonly { readonly kind: string; readonly reference: string }[];
+}
+
+/** Members that replace or join those of the event. */
+export type Members = Readonly<Record<string, unknown>>;
+
+const envelope = {
+  occurred_at: NOON,
+  principal_id: 'agent:a1',
+  intents: { intent_digest: digestOf('intent') },
+};
+const decision = {
+  event_type: 'authorization',
+  ...envelope,
+  policy_id: 'p',
+  policy_digest: digestOf('policy'),
+  decision: 'allow',
+  decision_code: 'ALLOW',
+};
+
+/** A grant of every tool and of 10 usd, unless the draft says otherwise. */
+export function makeGrant(draft: BoundsDraft = {}, parent?: AnyEvent, members: Members = {}): AnyEvent {
+  const { tools = ['*'], caps = { usd: 10n }, rates, concurrency, expires, mode, resources } = draft;
+  const bounds = {
+    allowed_tools: tools,
+    meter_caps: meters(caps),
+    ...(rates && { rate_limits: meters(rates) }),
+    ...(concurrency !== undefined && { concurrency_limit: { t: 'int', v: String(concurrency) } }),
+    ...(expires !== undefined && { expires_at: expires }),
+    ...(mode !== undefined && { output_mode: mode }),
+    ...(resources && { resources }),
+  };
+  const authorization = { kind: 'grant', bounds, ...(parent && { grant_event_id: parent.event_id }) };
+  return buildEvent({ ...decision, authorization, ...members });
+}
+
+/** An action that calls `fs.read`, unless the members say otherwise. */
+export function makeAction(
+  grant: AnyEvent | undefined,
+  reservation: AmountsByUnit | undefined = {},
+  members: Members = {},
+  tool = 'fs.read',
+): AnyEvent {
+  const authorization = {
+    kind: 'action',
+    action: {
+      tool_name: tool,
+      tool_params_digest: digestOf('params'),
+      meter_reservation: meters(reservation),
+    },
+    ...(grant && { grant_event_id: grant.event_id }),
+  };
+  return buildEvent({ ...decision, authorization, ...members });
+}
+
+/** A successful execution of `fs.read`, unless the members say otherwise. */
+export function makeExecution(
+  authorization: AnyEvent | Digest,
+  used: AmountsByUnit | MeterVector = {},
+  members: Members = {},
+): AnyEvent {
+  return buildEvent({
+    event_type: 'execution',
+    ...envelope,
+    auth_event_id: 'event_id' in authorization ? authorization.event_id : authorization,
+    tool_name: 'fs.read',
+    meter_used: Array.isArray(used) ? used : meters(used as AmountsByUnit),
+    outcome: 'success',
+    ...members,
+  });
+}
+
+/** What makes an execution a release (SPEC §8 rule 8). */
+export const RELEASE = { outcome: 'failure', error_code: 'ABANDONED' } as const;
+
+/** The n-th event of a sort that is otherwise the same: differs from the others in its id only. */
+export function number(n: number): Members {
+  return { context_digest: digestOf(`number ${n}`) };
+}
+
+/** A run of the verifier over bare events. */
+export class BareRun {
+  readonly state: VerifyState = startVerification(undefined, nodeVerifier);
+  readonly verdicts: EventVerdict[] = [];
+  #offset = 0;
+
+  /** Verifies the next event, given as it is or as its line, and returns what was found at once. */
+  push(event: object | string): readonly Finding[] {
+    const bytes = Buffer.from(typeof event === 'string' ? event : canonicalText(event));
+    const number = this.verdicts.length + 1;
+    const line = { bytes, length: bytes.length, offset: this.#offset, number, terminated: true } as const;
+    const { findings, verdict } = verifyLine(
+      this.state,
+      { ...line, longLeafHash: undefined },
+      { file: 'bare.jsonl', firstSeq: undefined },
+    );
+    this.#offset += bytes.length + 1;
+    this.verdicts.push(verdict);
+    return findings;
+  }
+
+  end(): readonly Finding[] {
+    return finishVerification(this.state);
+  }
+}
+
+/** The verifier's word on each event of a sequence. */
+export interface Judged {
+  readonly verdicts: readonly EventVerdict[];
+  /** By event, whenever they were found. */
+  readonly findings: readonly (readonly Finding[])[];
+  readonly state: VerifyState;
+}
+
+/** Verifies a sequence of bare events. */
+export function judge(events: readonly object[]): Judged {
+  const run = new BareRun();
+  const all = events.flatMap((event) => run.push(event)).concat(run.end());
+  const findings = events.map((_, index) => all.filter(({ at }) => at.line === index + 1));
+  return { verdicts: run.verdicts, findings, state: run.state };
+}
