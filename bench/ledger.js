@@ -81,6 +81,7 @@ export async function writeLedger(path, records, signed) {
   const signer = signed ? createSigner(generatePrivateKey()) : undefined;
   const ledger = await Ledger.open(path, {
     create: { origin: 'example.com/bench' },
+    now: () => at(0),
     ...(signer && { signer }),
   });
   const { eventId: grantId } = await ledger.append({ event: grantDraft() });

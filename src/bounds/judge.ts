@@ -104,11 +104,13 @@ export function judgeExecution(
   const instantPointer = facts.startedAt === undefined ? '/occurred_at' : '/started_at';
   checkTool(chain, facts.toolName, '/tool_name', findings);
   if (authorizedAt !== undefined && compareTimestamps(instant, authorizedAt) < 0) {
+    const authorization = action ?? grant;
     findings.push({
       code: 'EXECUTION_BEFORE_AUTHORIZATION',
       pointer: instantPointer,
       expected: `at ${authorizedAt} or later, when it was authorized`,
       actual: instant,
+      ...(authorization === undefined ? {} : { related: [authorization.place] }),
     });
   }
   if (!facts.isRelease) checkExpiry(chain, instant, instantPointer, findings);

@@ -2,9 +2,10 @@
 
 import { InvalidArgumentError } from 'commander';
 import { isPrincipalId } from '../value/principal.js';
-import { isUnit, type Meter } from '../value/meter.js';
-import { quantityFromNumberText } from '../value/quantity.js';
+import { MAX_METERS, isUnit, type Meter } from '../value/meter.js';
+import { quantityFromNumberText, type Quantity } from '../value/quantity.js';
 import { isTimestamp } from '../value/timestamp.js';
+import { isToolName } from '../value/tool.js';
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {
@@ -45,6 +46,18 @@ export function principalId(text: string): string {
   throw new InvalidArgumentError('Expected human:, service:, agent: or org: and a name, such as agent:a1.');
 }
 
+/** A tool's name. */
+export function toolName(text: string): string {
+  if (isToolName(text)) return text;
+  throw new InvalidArgumentError('Expected a tool name such as fs.read.');
+}
+
+/** A code, as events have it. */
+export function code(text: string): string {
+  if (/^[A-Z0-9_]{1,64}$/.test(text)) return text;
+  throw new InvalidArgumentError('Expected up to 64 capital letters, digits and _, such as TIMEOUT.');
+}
+
 /** Collects `unit=amount[,unit=amount…]`, however often the option is given. */
 export function meterList(text: string, previous: readonly Meter[] = []): Meter[] {
   const list = [...previous];
@@ -53,11 +66,22 @@ export function meterList(text: string, previous: readonly Meter[] = []): Meter[
     if (!isUnit(unit) || list.some((meter) => meter.unit === unit)) {
       throw new InvalidArgumentError('Expected unit=amount, each unit once, such as usd=0.25,calls=1.');
     }
-    try {
-      list.push({ unit, amount: quantityFromNumberText(amount) });
-    } catch {
-      throw new InvalidArgumentError(`Expected an amount such as 0.25, found ${amount}.`);
-    }
+    list.push({ unit, amount: amountOf(amount) });
   }
+  if (list.length > MAX_METERS) throw new InvalidArgumentError(`Expected at most ${MAX_METERS} units.`);
   return list;
+}
+
+function amountOf(text: string): Quantity {
+  const amount = text.startsWith('-') ? undefined : tryQuantity(text);
+  if (amount !== undefined) return amount;
+  throw new InvalidArgumentError(`Expected an amount such as 0.25, found ${text}.`);
+}
+
+function tryQuantity(text: string): Quantity | undefined {
+  try {
+    return quantityFromNumberText(text);
+  } catch {
+    return undefined;
+  }
 }

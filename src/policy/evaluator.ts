@@ -50,6 +50,8 @@ export interface AuthorizationDecision {
   readonly decisionCode: string;
   /** Those that were made: without a grant that allows anything there is nothing to hold the rest against. */
   readonly checks: readonly PolicyCheck[];
+  /** Of a deny: what was expected and found, for people. It is not recorded. */
+  readonly reason?: string;
   /** The grant that the decision was made under. */
   readonly grantId: string | undefined;
   /** What is to be reserved; empty for a deny. */
@@ -111,7 +113,10 @@ export class GrantEvaluator implements PolicyEvaluator {
       if (answer.decision === 'allow') return answer;
       denied ??= answer;
     }
-    return denied ?? deny(undefined, CHECKS, ['GRANT_NOT_FOUND', ...hygieneCodes(request)]);
+    if (denied !== undefined) return denied;
+    const expected = request.grantId === undefined ? `a grant of ${request.principalId}` : 'a grant';
+    const missing = { code: 'GRANT_NOT_FOUND', expected, actual: request.grantId ?? 'none' } as const;
+    return deny(undefined, CHECKS, [missing, ...judgeHygiene(request)]);
   }
 
   #candidates({ grantId, principalId }: AuthorizationRequest): readonly Grant[] {
@@ -125,15 +130,19 @@ export class GrantEvaluator implements PolicyEvaluator {
 
   #decide(request: AuthorizationRequest, event: AuthorizationEvent, grant: Grant): AuthorizationDecision {
     const { eventId } = grant.place;
-    const codes = hygieneCodes(request);
-    if (grant.decision === 'deny') return deny(eventId, CHECKS, ['GRANT_DENIED', ...codes]);
-    if (request.principalId !== grant.principalId) codes.push('PRINCIPAL_MISMATCH');
+    const broken = judgeHygiene(request);
+    if (grant.decision === 'deny') {
+      const expected = 'a grant that was allowed';
+      return deny(eventId, CHECKS, [{ code: 'GRANT_DENIED', expected, actual: eventId }, ...broken]);
+    }
+    const { principalId: expected } = grant;
+    const { principalId: actual } = request;
+    if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
     const action = makeAction(event, grant.place, grant);
-    codes.push(...judgeAction(action).findings.map(({ code }) => code));
-    codes.push(...judgeAtOnce(request, action).map(({ code }) => code));
+    broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action));
     const checks = [...CHECKS, ...CHECKS_OF_GRANT];
-    if (checks.some(([, failing]) => failing.some((code) => codes.includes(code))))
-      return deny(eventId, checks, codes);
+    if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
+      return deny(eventId, checks, broken);
     return {
       decision: 'allow',
       decisionCode: 'ALLOW',
@@ -167,26 +176,30 @@ function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly Ru
   return judgeExecution(facts, unreserved, action.grant, undefined).findings;
 }
 
-function hygieneCodes({ hygiene }: AuthorizationRequest): FindingCode[] {
-  return hygiene?.status === 'Invalid' ? ['HYGIENE_NOT_OK'] : [];
+function judgeHygiene({ hygiene }: AuthorizationRequest): RuleFinding[] {
+  return hygiene?.status === 'Invalid'
+    ? [{ code: 'HYGIENE_NOT_OK', expected: 'clean input', actual: hygiene.status }]
+    : [];
 }
 
-function listChecks(checks: readonly Check[], failed: readonly FindingCode[]): PolicyCheck[] {
+function listChecks(checks: readonly Check[], broken: readonly RuleFinding[]): PolicyCheck[] {
   return checks.map(([check, codes]) => {
-    const code = failed.find((each) => codes.includes(each));
+    const code = broken.find((finding) => codes.includes(finding.code))?.code;
     return code === undefined ? { check, result: 'pass' } : { check, result: 'fail', code };
   });
 }
 
-/** `failed` has a code of one of the checks. */
+/** One of the checks made fails by one of the findings. */
 function deny(
   grantId: string | undefined,
   made: readonly Check[],
-  failed: readonly FindingCode[],
+  broken: readonly RuleFinding[],
 ): AuthorizationDecision {
-  const checks = listChecks(made, failed);
-  const first = checks.find(({ code }) => code !== undefined)?.code as string;
-  return { decision: 'deny', decisionCode: first, checks, grantId, reservation: [], remaining: [] };
+  const checks = listChecks(made, broken);
+  const decisionCode = checks.find(({ code }) => code !== undefined)?.code as string;
+  const first = broken.find(({ code }) => code === decisionCode);
+  const reason = `expected ${first?.expected}, found ${first?.actual}`;
+  return { decision: 'deny', decisionCode, checks, reason, grantId, reservation: [], remaining: [] };
 }
 
 const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;

@@ -206,6 +206,16 @@ export class Ledger {
     });
   }
 
+  /**
+   * Asks whether an event could be appended now, and writes nothing: for whoever must know before acting on it.
+   *
+   * @throws what {@link Ledger.append} would reject with, as far as it does not depend on the event's place.
+   */
+  assertAdmissible(entry: Entry): void {
+    this.#assertUsable();
+    this.#prepare(entry);
+  }
+
   #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
     const event = this.#completeEvent(entry.event);
     const eventText = canonicalText(event);

@@ -114,7 +114,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     for (; grant !== undefined; grant = parentOf(grant)) chain.push(grant);
     return chain.slice(0, 32);
   };
-  const depthOf = (at: number): number => 1 + (parentOf(at) === undefined ? 0 : depthOf(parentOf(at) as number));
+  const depthOf = (at: number): number =>
+    1 + (parentOf(at) === undefined ? 0 : depthOf(parentOf(at) as number));
   const boundsOf = (grant: number): Bounds => {
     const { authorization } = authorizationAt(grant) as AuthorizationEvent;
     return authorization.kind === 'grant' ? (authorization.bounds ?? {}) : {};
@@ -126,9 +127,15 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   };
 
   const usedBefore = (at: number, grant: number, unit: string): Fraction =>
-    sum(uses.filter((use) => use.at < at && use.chain.includes(grant)).map((use) => amountOf(use.event.meter_used, unit)));
+    sum(
+      uses
+        .filter((use) => use.at < at && use.chain.includes(grant))
+        .map((use) => amountOf(use.event.meter_used, unit)),
+    );
   const isOpen = (action: number, at: number): boolean =>
-    kindAt(action) === 'action' && isAllow(action) && !uses.some((use) => use.at < at && use.action === action);
+    kindAt(action) === 'action' &&
+    isAllow(action) &&
+    !uses.some((use) => use.at < at && use.action === action);
   const reservedBefore = (at: number, grant: number, unit: string): Fraction =>
     sum(
       places
@@ -141,7 +148,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       all.push({ code, at, ...more });
     };
     if (entries[at].malformed) find('SCHEMA');
-    if (!/^(authorization|execution|x\..*)$/.test(typeOf(at))) find('EVENT_TYPE_UNKNOWN', { cause: typeOf(at) });
+    if (!/^(authorization|execution|x\..*)$/.test(typeOf(at)))
+      find('EVENT_TYPE_UNKNOWN', { cause: typeOf(at) });
     const previous = (entries[at].event as unknown as ExecutionEvent).prev_event_id?.b64;
     if (!entries[at].malformed && previous !== undefined && before(at, previous) === undefined) {
       find('PREV_EVENT_NOT_FOUND');
@@ -310,7 +318,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
         // CHOICE: its time is not held against an attempt that a deny blocked, nor against one that it did not.
         return;
       }
-      if (instant < instantOf(authorization.occurred_at)) find('EXECUTION_BEFORE_AUTHORIZATION');
+      if (instant < instantOf(authorization.occurred_at)) {
+        find('EXECUTION_BEFORE_AUTHORIZATION', { about: named });
+      }
     }
     const chain = chainOf(named);
     const action = kindAt(named) === 'action' && !isReuse ? named : undefined;
@@ -323,7 +333,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       judgeConcurrency(event, started, ended, chain, find);
     }
     const strict = chain.find((grant) => boundsOf(grant).output_mode === 'digest_only');
-    if (strict !== undefined && event.output_ref !== undefined) find('OUTPUT_MODE_EXCEEDED', { about: strict });
+    if (strict !== undefined && event.output_ref !== undefined)
+      find('OUTPUT_MODE_EXCEEDED', { about: strict });
     for (const resource of event.resources_touched ?? []) {
       const closed = chain.find((grant) => {
         const { resources } = boundsOf(grant);
@@ -348,7 +359,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       if (given !== undefined && isMore(own, valueOf(given.amount))) {
         find('RESERVATION_EXCEEDED', { part: unit, about: action });
       }
-      const isCapped = given !== undefined || chain.some((grant) => capOf(boundsOf(grant), unit) !== undefined);
+      const isCapped =
+        given !== undefined || chain.some((grant) => capOf(boundsOf(grant), unit) !== undefined);
       // CHOICE: a unit of which nothing was used is not a used unit.
       if (!isCapped && isPositive(own)) find('METER_UNCAPPED', { part: unit });
       for (const grant of chain) {
@@ -369,7 +381,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   function happened(grant: number): ExecutionEvent[] {
     const isRelease = ({ outcome, error_code: code, meter_used: used }: ExecutionEvent): boolean =>
       outcome === 'failure' && code === 'ABANDONED' && used.length === 0;
-    return uses.filter(({ chain, event }) => chain.includes(grant) && !isRelease(event)).map(({ event }) => event);
+    return uses
+      .filter(({ chain, event }) => chain.includes(grant) && !isRelease(event))
+      .map(({ event }) => event);
   }
 
   /**
@@ -427,7 +441,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     }
   }
 
-  const codesAt = (at: number): string[] => all.filter((finding) => finding.at === at).map(({ code }) => code);
+  const codesAt = (at: number): string[] =>
+    all.filter((finding) => finding.at === at).map(({ code }) => code);
   const end = entries.length;
   return {
     verdicts: places.map((at) => {

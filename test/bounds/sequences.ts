@@ -1,157 +1,264 @@
 /**
  * Random ledgers of bare events for the model test: a few principals, tools, units and instants, so that bounds are met, touched
- * and broken all the time; links mostly to what they should name, now and then to something else.
+ * and broken all the time; links mostly to what they should name, now and then to something else. Each event comes from a seed
+ * of its own: a sequence shrinks by leaving events out.
  */
 
-import fc from 'fast-check';
 import { buildEvent, type AnyEvent } from '../../src/event/build.js';
 import { identifyEvent } from '../../src/event/identity.js';
-import type { Bounds } from '../../src/schema/generated/types.js';
+import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
+import type { AuthorizationEvent } from '../../src/schema/generated/types.js';
+import { digestFromBase64url, type Digest } from '../../src/value/digest.js';
+import type { Meter } from '../../src/value/meter.js';
 import type { Quantity } from '../../src/value/quantity.js';
 import type { Entry } from './naive-checker.js';
-import { RELEASE, digestOf, number } from './support.js';
+import { digestOf, number } from './support.js';
 
 const PRINCIPALS = ['agent:a1', 'agent:a2', 'service:s1'];
-const TOOLS = ['fs.read', 'fs.write', 'fs.', 'http.get'];
-const PATTERNS = ['*', 'fs.*', 'fs.read', 'fs.', 'http.*', 'http.get'];
+const TOOLS = ['fs.read', 'fs.read', 'fs.write', 'fs.', 'http.get'];
+const PATTERNS = ['*', '*', '*', 'fs.*', 'fs.read', 'fs.', 'fs.r*', 'http.*'];
 const UNITS = ['usd', 'tok', 'calls'];
-const RATE_UNITS = ['calls.per_sec', 'usd.per_sec', 'calls.per_min', 'tok.per_min', 'usd.per_day', 'usd.per_hour'];
+const RATE_UNITS = UNITS.flatMap((unit) => ['sec', 'min', 'hour', 'day'].map((per) => `${unit}.per_${per}`));
 const AMOUNTS: readonly Quantity[] = [
-  { t: 'int', v: '1' },
   { t: 'int', v: '0' },
+  { t: 'int', v: '1' },
+  { t: 'int', v: '1' },
   { t: 'int', v: '2' },
   { t: 'rat', n: '1', d: '3' },
-  { t: 'dec', m: '150', s: 2 },
   { t: 'rat', n: '2', d: '3' },
+  { t: 'dec', m: '150', s: 2 },
   { t: 'dec', m: '3', s: 1 },
   { t: 'f64', bits: '3fb999999999999a' },
   { t: 'f64', bits: '3fc999999999999a' },
   { t: 'f64', bits: '8000000000000000' },
-  { t: 'int', v: '5' },
 ];
-/** In order; the third is the second in other words. */
+const CAPS: readonly Quantity[] = [
+  ...AMOUNTS,
+  { t: 'int', v: '4' },
+  { t: 'int', v: '9' },
+  { t: 'int', v: '9' },
+];
+/** In order. Some have two spellings. */
 const INSTANTS = [
-  '2026-01-01T11:59:59Z',
-  '2026-01-01T12:00:00Z',
-  '2026-01-01T12:00:00.0Z',
-  '2026-01-01T12:00:00.000000001Z',
-  '2026-01-01T12:00:00.5Z',
-  '2026-01-01T12:00:00.999999999Z',
-  '2026-01-01T12:00:01Z',
-  '2026-01-01T12:00:01.5Z',
-  '2026-01-01T12:00:02Z',
-  '2026-01-01T12:00:59.999999999Z',
-  '2026-01-01T12:01:00Z',
-  '2026-01-01T12:01:00.5Z',
-  '2026-01-01T13:00:00Z',
-  '2026-01-02T12:00:00Z',
+  ['2026-01-01T12:00:00Z', '2026-01-01T12:00:00.0Z'],
+  ['2026-01-01T12:00:00.000000001Z'],
+  ['2026-01-01T12:00:00.5Z', '2026-01-01T12:00:00.50Z'],
+  ['2026-01-01T12:00:00.999999999Z'],
+  ['2026-01-01T12:00:01Z', '2026-01-01T12:00:01.000000000Z'],
+  ['2026-01-01T12:00:01.5Z'],
+  ['2026-01-01T12:00:59.999999999Z'],
+  ['2026-01-01T12:01:00Z'],
+  ['2026-01-01T12:01:00.5Z'],
+  ['2026-01-01T13:00:00Z'],
+  ['2026-01-02T12:00:00Z'],
 ];
 const RESOURCES = ['/a', '/b'].map((reference) => ({ kind: 'file', reference }));
-const MODES = ['digest_only', 'allow_contentref', 'allow_inline'] as const;
 
-/** `usual`, or one time in `one` something else. */
-function mostly<T>(one: number, usual: T, other: fc.Arbitrary<T>): fc.Arbitrary<T> {
-  return fc.oneof(
-    { weight: one - 1, arbitrary: fc.constant(usual) },
-    { weight: 1, arbitrary: other },
-  );
+/** Choices that follow from a seed. */
+class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed;
+  }
+
+  /** 0 … n − 1 (mulberry32). */
+  below(n: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) % n;
+  }
+
+  oneIn(n: number): boolean {
+    return this.below(n) === 0;
+  }
+
+  of<T>(list: readonly T[]): T {
+    return list[this.below(list.length)];
+  }
+
+  /** Some of the list, in its order. */
+  some<T>(list: readonly T[], oneIn = 2): T[] {
+    return list.filter(() => this.oneIn(oneIn));
+  }
+
+  vector(units: readonly string[], amounts: readonly Quantity[], oneIn = 2): Meter[] {
+    return this.some(units, oneIn).map((unit) => ({ unit, amount: this.of(amounts) }));
+  }
+
+  instant(from = 0): string {
+    return this.of(INSTANTS[Math.min(from + this.below(INSTANTS.length - from), INSTANTS.length - 1)]);
+  }
 }
 
-function option<T>(one: number, value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
-  return mostly<T | undefined>(one, undefined, value);
+/** Makes events one after the other. */
+class Maker {
+  readonly #made: AnyEvent[] = [];
+  #now = 0;
+
+  make(seed: number): Entry & { readonly delay: number } {
+    const dice = new Dice(seed);
+    const delay = dice.oneIn(10) ? dice.below(7) : 0;
+    if (dice.oneIn(30) && this.#made.length > 0) {
+      const event = dice.of(this.#made);
+      return { event, malformed: isMalformed(event), delay };
+    }
+    if (dice.oneIn(3)) this.#now = Math.min(this.#now + 1, INSTANTS.length - 1);
+    const sort = dice.below(20);
+    const draft =
+      sort < 5 || this.#made.length === 0
+        ? this.#grant(dice)
+        : sort < 10
+          ? this.#action(dice)
+          : sort < 19
+            ? this.#execution(dice)
+            : { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
+    const event = complete(
+      {
+        event_version: '1',
+        canonical_profile_id: CANONICAL_PROFILE_ID,
+        occurred_at: dice.oneIn(8) ? dice.instant() : dice.of(INSTANTS[this.#now]),
+        principal_id: PRINCIPALS[0],
+        ...draft,
+        ...number(this.#made.length),
+        ...(dice.oneIn(20) && { prev_event_id: this.#any(dice) }),
+      },
+      dice.oneIn(40),
+    );
+    this.#made.push(event);
+    return { event, malformed: isMalformed(event), delay };
+  }
+
+  #grant(dice: Dice): object {
+    const named = dice.oneIn(2) ? this.#latest(dice, 'grant') : undefined;
+    const parent = this.#find(named);
+    const inherited = parent?.authorization.kind === 'grant' ? parent.authorization.bounds : undefined;
+    const own: Record<string, unknown> = {
+      allowed_tools: [dice.of(PATTERNS), ...dice.some(PATTERNS, 6)],
+      meter_caps: [{ unit: 'usd', amount: dice.of(CAPS) }, ...dice.vector(['calls', 'tok'], CAPS)],
+      ...(dice.oneIn(2) && { rate_limits: dice.vector(RATE_UNITS, CAPS, 8) }),
+      ...(dice.oneIn(2) && { concurrency_limit: { t: 'int', v: dice.of(['1', '2']) } }),
+      ...(dice.oneIn(3) && { expires_at: dice.instant(this.#now) }),
+      ...(dice.oneIn(4) && { output_mode: dice.of(['digest_only', 'allow_contentref', 'allow_inline']) }),
+      ...(dice.oneIn(4) && { resources: dice.some(RESOURCES) }),
+    };
+    // A child that takes all from its parent but one bound may be within it.
+    const changed = dice.of(Object.entries(own));
+    const bounds =
+      inherited === undefined || dice.oneIn(3) ? own : { ...inherited, ...Object.fromEntries([changed]) };
+    const authorization = { kind: 'grant', bounds, ...(named && { grant_event_id: named }) };
+    return { ...decisionOf(dice), principal_id: dice.of(PRINCIPALS), authorization };
+  }
+
+  #action(dice: Dice): object {
+    const named = dice.oneIn(8) ? undefined : this.#latest(dice, 'grant');
+    const reservation = dice.vector(UNITS, AMOUNTS);
+    const authorization = {
+      kind: 'action',
+      action: {
+        tool_name: dice.of(TOOLS),
+        tool_params_digest: digestOf('params'),
+        ...((named === undefined || !dice.oneIn(4)) && { meter_reservation: reservation }),
+      },
+      ...(named && { grant_event_id: named }),
+    };
+    return { ...decisionOf(dice), principal_id: this.#principalFor(dice, named), authorization };
+  }
+
+  #execution(dice: Dice): object {
+    const named = this.#latest(dice, dice.oneIn(3) ? 'grant' : 'action');
+    const authorization = this.#find(named)?.authorization;
+    const action = authorization?.kind === 'action' ? authorization.action : undefined;
+    const start = Math.max(this.#now - dice.of([0, 0, 0, 1, 3]), 0);
+    const startedAt = dice.of(INSTANTS[start]);
+    const end = Math.min(start + dice.of([-1, 0, 1, 1, 2, 3, 5]), INSTANTS.length - 1);
+    const outcome = dice.of(['success', 'success', 'failure', 'release']);
+    const used = dice.oneIn(3) ? (action?.meter_reservation ?? []) : dice.vector(UNITS, AMOUNTS);
+    return {
+      event_type: 'execution',
+      principal_id: this.#principalFor(dice, named),
+      intents: { intent_digest: digestOf(dice.oneIn(15) ? 'other' : 'intent') },
+      auth_event_id: named,
+      tool_name: action === undefined || dice.oneIn(10) ? dice.of(TOOLS) : action.tool_name,
+      ...(dice.oneIn(2) && { tool_params_digest: digestOf(dice.oneIn(8) ? 'other' : 'params') }),
+      ...(!dice.oneIn(3) && { started_at: startedAt, ended_at: dice.of(INSTANTS[Math.max(end, 0)]) }),
+      ...(dice.oneIn(12) && { started_at: startedAt }),
+      meter_used: outcome === 'release' || dice.oneIn(6) ? [] : used,
+      outcome: outcome === 'success' ? outcome : 'failure',
+      ...(outcome !== 'success' && { error_code: outcome === 'release' ? 'ABANDONED' : 'E' }),
+      ...(dice.oneIn(5) && { output_ref: { digest: digestOf('output') } }),
+      ...(dice.oneIn(5) && { resources_touched: dice.some(RESOURCES) }),
+    };
+  }
+
+  /** The id of one of the last authorizations of a kind; now and then of anything, or of nothing. */
+  #latest(dice: Dice, kind: 'grant' | 'action'): Digest {
+    const made = this.#made.filter((event) => kindOf(event) === kind);
+    return made.length === 0 || dice.oneIn(20) ? this.#any(dice) : dice.of(made.slice(-3)).event_id;
+  }
+
+  #any(dice: Dice): Digest {
+    return dice.oneIn(3) || this.#made.length === 0
+      ? digestOf(dice.of(['nowhere', 'elsewhere']))
+      : dice.of(this.#made).event_id;
+  }
+
+  #find(id: Digest | undefined): AuthorizationEvent | undefined {
+    const event = this.#made.find(({ event_id: own }) => own.b64 === id?.b64);
+    return event?.event_type === 'authorization' ? (event as unknown as AuthorizationEvent) : undefined;
+  }
+
+  #principalFor(dice: Dice, named: Digest | undefined): string {
+    const principal = this.#find(named)?.principal_id;
+    return principal === undefined || dice.oneIn(15) ? dice.of(PRINCIPALS) : principal;
+  }
 }
 
-function vector(units: readonly string[], minLength: number): fc.Arbitrary<Meters> {
-  const meter = fc.record({ unit: fc.constantFrom(...units), amount: fc.constantFrom(...AMOUNTS) });
-  return fc.uniqueArray(meter, { minLength, maxLength: 3, selector: ({ unit }) => unit });
+function decisionOf(dice: Dice): object {
+  const hygiene = { warnings: [], metrics: {}, profile_id: CANONICAL_PROFILE_ID };
+  return {
+    event_type: 'authorization',
+    intents: { intent_digest: digestOf('intent') },
+    policy_id: 'p',
+    policy_digest: digestOf('policy'),
+    decision: dice.oneIn(6) ? 'deny' : 'allow',
+    decision_code: 'CODE',
+    ...(dice.oneIn(5) && {
+      checks: ['first', 'second'].map((check) => ({ check, result: dice.oneIn(8) ? 'fail' : 'pass' })),
+    }),
+    ...(dice.oneIn(5) && {
+      hygiene: { ...hygiene, status: dice.of(['Ok', 'Ok', 'Lossy', 'Ambiguous', 'Invalid']) },
+    }),
+  };
 }
 
-type Meters = { readonly unit: string; readonly amount: Quantity }[];
+/** With its ids, and if so wanted with a member that no type of event but an unknown one may have. */
+function complete(payload: object, broken: boolean): AnyEvent {
+  const isOpen = !['authorization', 'execution'].includes((payload as AnyEvent).event_type);
+  if (!broken || isOpen) return buildEvent(payload);
+  const event = { ...payload, stray: true };
+  const { eventId, payloadDigest } = identifyEvent(event);
+  const ids = { event_id: digestFromBase64url(eventId), payload_digest: digestFromBase64url(payloadDigest) };
+  return { ...event, ...ids } as unknown as AnyEvent;
+}
 
-const instant = fc.nat(INSTANTS.length - 1);
-/** What an event names: the n-th last grant, the n-th last action, any event, or one that is nowhere. */
-const link = fc.record({
-  among: fc.constantFrom(...(['grant', 'action', 'any', 'nowhere'] as const)),
-  nth: fc.nat(3),
-});
-type Link = typeof link extends fc.Arbitrary<infer T> ? T : never;
+function isMalformed(event: AnyEvent): boolean {
+  return 'stray' in event;
+}
 
-const common = {
-  /** The step of the clock, or an instant of its own. */
-  tick: mostly<{ step: number } | { at: number }>(
-    8,
-    { step: 0 },
-    fc.oneof(fc.record({ step: fc.constant(1) }), fc.record({ at: instant })),
-  ),
-  /** Whether the principal is that of the event named, else which. */
-  principal: option(12, fc.nat(PRINCIPALS.length - 1)),
-  previous: option(15, link),
-  /** By how many places the event stands later than it was made: so that links can lead forwards. */
-  delay: mostly(10, 0, fc.nat(6)),
-  isMalformed: mostly(40, false, fc.constant(true)),
-};
+function kindOf(event: AnyEvent): string | undefined {
+  return (event['authorization'] as { kind: string } | undefined)?.kind;
+}
 
-const authorization = {
-  ...common,
-  isAllow: mostly(6, true, fc.constant(false)),
-  checks: option(6, fc.array(fc.boolean(), { maxLength: 2 })),
-  hygiene: option(8, fc.constantFrom('Ok', 'Lossy', 'Ambiguous', 'Invalid')),
-};
-
-const grantPlan = fc.record({
-  kind: fc.constant('grant' as const),
-  ...authorization,
-  parent: option(2, mostly<Link>(10, { among: 'grant', nth: 0 }, link)),
-  /** Which bounds it takes over from its parent, if it has one: all of them, or those whose bit is set. */
-  inherited: mostly(2, 127, fc.nat(127)),
-  tools: fc.uniqueArray(fc.constantFrom(...PATTERNS), { minLength: 1, maxLength: 3 }),
-  caps: vector(UNITS, 1),
-  rates: option(2, vector(RATE_UNITS, 0)),
-  concurrency: option(3, fc.constantFrom('1', '2')),
-  expires: option(3, instant),
-  mode: option(4, fc.constantFrom(...MODES)),
-  resources: option(4, fc.subarray(RESOURCES)),
-});
-
-const actionPlan = fc.record({
-  kind: fc.constant('action' as const),
-  ...authorization,
-  grant: option(2, mostly<Link>(8, { among: 'grant', nth: 0 }, fc.record({ among: fc.constant('grant' as const), nth: fc.nat(3) }))).map(
-    (found) => found ?? { among: 'grant' as const, nth: 0 },
-  ),
-  hasGrant: mostly(6, true, fc.constant(false)),
-  strayGrant: option(12, link),
-  tool: fc.nat(TOOLS.length - 1),
-  reservation: option(2, vector(UNITS, 0)),
-});
-
-const executionPlan = fc.record({
-  kind: fc.constant('execution' as const),
-  ...common,
-  authorization: fc.oneof(
-    { weight: 6, arbitrary: fc.record({ among: fc.constantFrom('grant' as const, 'action' as const), nth: fc.nat(1) }) },
-    { weight: 1, arbitrary: link },
-  ),
-  /** The tool, parameters and intent are those of the authorization where not given. */
-  tool: option(5, fc.nat(TOOLS.length - 1)),
-  params: fc.constantFrom(undefined, 'params', 'params', 'other'),
-  intent: mostly(12, 'intent', fc.constant('other')),
-  /** What was reserved, or something else. */
-  used: option(2, vector(UNITS, 0)),
-  outcome: fc.constantFrom('success', 'success', 'failure', 'release'),
-  started: option(2, fc.tuple(instant, mostly<number | undefined>(6, 1, fc.constantFrom(undefined, -1, 0, 2, 4)))),
-  ended: option(2, fc.nat(4)),
-  hasOutput: mostly(5, false, fc.constant(true)),
-  resources: option(5, fc.subarray(RESOURCES)),
-});
-
-const otherPlan = fc.record({
-  kind: fc.constant('other' as const),
-  ...common,
-  type: fc.constantFrom('x.note', 'mystery', 'enigma'),
-});
-
-const repeatPlan = fc.record({ kind: fc.constant('repeat' as const), delay: common.delay, nth: fc.nat(5) });
-
-type Plan<A = typeof grantPlan | typeof actionPlan | typeof executionPlan | typeof otherPlan> =
-  A extends fc.Arbitrary<infer T> ? T : never;
+/** The ledger that follows from a list of seeds, one an event. */
+export function makeSequence(seeds: readonly number[]): Entry[] {
+  const maker = new Maker();
+  return seeds
+    .map((seed, index) => {
+      const { delay, ...entry } = maker.make(seed);
+      return { entry, order: index + delay };
+    })
+    .sort((a, b) => a.order - b.order)
+    .map(({ entry }) => entry);
+}

@@ -144,6 +144,10 @@ export class Running {
     this.#child.stdin.write(text);
   }
 
+  endInput(): void {
+    this.#child.stdin.end();
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }

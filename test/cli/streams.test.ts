@@ -54,6 +54,21 @@ describe('a long stream', () => {
   });
 });
 
+describe('several processes that begin one ledger', () => {
+  it('make one ledger and one key', async () => {
+    const all = Array.from({ length: 4 }, (_, n) => {
+      const running = shop.start(['append', 'common.jsonl']);
+      running.feed(ndjson([note(n)]));
+      running.endInput();
+      return running.end();
+    });
+    for (const run of await Promise.all(all)) expectOk(run);
+    expect(shop.files('common')).toEqual(['common.jsonl', 'common.jsonl.key']);
+    expect(shop.records('common.jsonl')).toHaveLength(5);
+    expectOk(shop.run(['verify', 'common.jsonl']));
+  });
+});
+
 describe('an interrupted append', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)('by %s keeps what it printed', async (signal) => {
     const name = `${signal}.jsonl`;

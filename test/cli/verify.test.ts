@@ -118,8 +118,9 @@ describe('verify', () => {
 
   it.each([0, 1, 2])('lists at most %i findings and counts all', (max) => {
     const args = ['white-space.jsonl', '--max-findings', String(max)];
-    expect(report(args)).toMatchObject({ findings_total: 5, exit_status: 1 });
-    expect(report(args).findings).toHaveLength(max);
+    const { findings, ...rest } = report(args);
+    expect(rest).toMatchObject({ findings_total: 5, exit_status: 1 });
+    expect(findings).toHaveLength(max);
     const stream = parseLines(verify([...args, '--format', 'ndjson']).stdout);
     expect(stream).toHaveLength(max + 1);
     const { stdout } = verify(args);

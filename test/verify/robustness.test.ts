@@ -153,7 +153,7 @@ function mutate(record: JsonObject, { pick, kind, value }: Mutation): void {
       else container[`${key}x`] = old;
       break;
     case 'copy':
-      container[key] = structuredClone(other[otherKey]) as JsonValue;
+      container[key] = structuredClone<JsonValue>(other[otherKey]);
       break;
     case 'wrap':
       container[key] = [old];

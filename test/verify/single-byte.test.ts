@@ -62,12 +62,12 @@ interface Outcome {
   readonly silent: Change[];
   /** Changes after which the verdict is ok, with a warning. */
   readonly warned: Change[];
-  invalid: number;
+  found: number;
 }
 
 /** Verifies the ledger once, and at each line, from the state before it, once more for each change in that line. */
 function tryChanges(bytes: Buffer, kindsAt: (position: number) => readonly Kind[]): Outcome {
-  const outcome: Outcome = { silent: [], warned: [], invalid: 0 };
+  const outcome: Outcome = { silent: [], warned: [], found: 0 };
   const state = startVerification(undefined, nodeVerifier);
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, start) + 1;
@@ -80,7 +80,7 @@ function tryChanges(bytes: Buffer, kindsAt: (position: number) => readonly Kind[
         const after = showsAlone(line, inLine, state.layout)
           ? FOUND
           : goOn(copyState(state), apply(rest, inLine));
-        if (after.hasInvalid) outcome.invalid += 1;
+        if (after.hasInvalid || after.hasViolation) outcome.found += 1;
         else (after.findings === 0 ? outcome.silent : outcome.warned).push(change);
       }
     }
@@ -91,7 +91,7 @@ function tryChanges(bytes: Buffer, kindsAt: (position: number) => readonly Kind[
   return outcome;
 }
 
-const FOUND = { hasInvalid: true, findings: 1 };
+const FOUND = { hasInvalid: true, hasViolation: false, findings: 1 };
 
 /** Whether the changed line shows it by itself, as most do: then verification finds it, whatever stands around it. */
 function showsAlone(line: Buffer, change: Change, layout: Layout | undefined): boolean {
@@ -123,23 +123,19 @@ function copyState({ keyring, events, ...plain }: VerifyState): VerifyState {
   };
 }
 
-/** Where lines have signatures, which take their time. */
-const IN_PLACE = ['flip', 'replace'] as const;
-const inPlace = (): readonly Kind[] => IN_PLACE;
 const everyKind = (): readonly Kind[] => KINDS;
 const oneKind = (position: number): readonly Kind[] => [KINDS[position % KINDS.length]];
 
-describe('every position, every kind of change', () => {
+describe('every position of small ledgers', () => {
   test.each(['unsigned', 'bare-events'])('%s: all are found', (name) => {
     const bytes = fixtureBytes(`ledgers/${name}.jsonl`);
-    const invalid = bytes.length * KINDS.length;
-    expect(tryChanges(bytes, everyKind)).toEqual({ silent: [], warned: [], invalid });
+    const found = bytes.length * KINDS.length;
+    expect(tryChanges(bytes, everyKind)).toEqual({ silent: [], warned: [], found });
   });
 
   test('optional-signing: all are found', () => {
     const bytes = fixtureBytes('ledgers/optional-signing.jsonl');
-    const invalid = bytes.length * IN_PLACE.length;
-    expect(tryChanges(bytes, inPlace)).toEqual({ silent: [], warned: [], invalid });
+    expect(tryChanges(bytes, () => ['flip'])).toEqual({ silent: [], warned: [], found: bytes.length });
   });
 
   test('unsigned-meta: all but what keeps the form of the last meta', () => {
@@ -166,7 +162,7 @@ describe('every position, every kind of change', () => {
 
   test('multi-signature: the keyid of either signature of the last record gives a warning', () => {
     const bytes = fixtureBytes('ledgers/multi-signature.jsonl');
-    const { silent, warned } = tryChanges(bytes, inPlace);
+    const { silent, warned } = tryChanges(bytes, () => ['replace']);
     expect(silent).toEqual([]);
     const last = bytes.lastIndexOf(NEWLINE, bytes.length - 2) + 1;
     const keyids = [...bytes.toString('latin1').matchAll(/"keyid":"([^"]{43})","sig"/g)]
@@ -187,14 +183,14 @@ describe('every position, every kind of change', () => {
 describe('larger ledgers', () => {
   test('agent-run: one change at every position', () => {
     const bytes = fixtureBytes('ledgers/agent-run.jsonl');
-    expect(tryChanges(bytes, oneKind)).toEqual({ silent: [], warned: [], invalid: bytes.length });
+    expect(tryChanges(bytes, oneKind)).toEqual({ silent: [], warned: [], found: bytes.length });
   });
 
   test('pipeline-1000: changes all over it', () => {
     const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
     const step = 12_007;
     const outcome = tryChanges(bytes, (position) => (position % step === 0 ? oneKind(position) : []));
-    expect(outcome).toEqual({ silent: [], warned: [], invalid: Math.ceil(bytes.length / step) });
+    expect(outcome).toEqual({ silent: [], warned: [], found: Math.ceil(bytes.length / step) });
   });
 });
 

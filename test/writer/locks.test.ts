@@ -94,6 +94,20 @@ describe.each([
   });
 });
 
+describe('a writer that waits', () => {
+  test('may be told to give up', async () => {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const holder = await openLedger(path);
+    const controller = new AbortController();
+    const waiting = openLedger(path, { lockTimeoutMs: 60_000, signal: controller.signal });
+    controller.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    await holder.append({ event: draft(1) });
+    await holder.close();
+    await expectSound(path, 2);
+  });
+});
+
 describe('a path that is given another file while a writer waits', () => {
   test('leads that writer to the other file', async () => {
     const folder = temporaryFolder();

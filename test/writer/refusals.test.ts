@@ -228,6 +228,25 @@ describe('what would not verify', () => {
   });
 });
 
+describe('a ledger that stops at a refusal', () => {
+  test.each<[string, Entry, string]>([
+    ['seen at once', { event: { n: 1 } }, 'SCHEMA'],
+    ['seen when it is written', { event: draft(1, { text: 'a'.repeat(65_535) }) }, 'LINE_TOO_LONG'],
+  ])('%s: appends what was given before it, and nothing after it', async (_name, entry, code) => {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const ledger = await openLedger(path, { stopsAtRefusal: true });
+    const calls = [{ event: draft(2) }, entry, { event: draft(3) }, { event: draft(2) }];
+    const outcomes = await Promise.allSettled(calls.map((call) => ledger.append(call)));
+    expect(outcomes[0]).toMatchObject({ value: { seq: 1 } });
+    expect(outcomes.slice(1)).toMatchObject(
+      [code, 'NOT_REACHED', 'NOT_REACHED'].map((reason) => ({ reason: { code: reason } })),
+    );
+    expect(await codeOf(ledger.append({ event: draft(4) }))).toBe('NOT_REACHED');
+    await ledger.close();
+    await expectSound(path, 2);
+  });
+});
+
 /** The code with which the ledger refuses; nothing is written. Closes it. */
 async function appendInVain(ledger: Ledger, entry: Entry): Promise<string> {
   const before = readBytes(ledger.path);

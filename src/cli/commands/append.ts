@@ -19,7 +19,7 @@ import { ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, principalId, seconds } from '../options.js';
-import { asUsageError, findNamedSigner, findOwnSigner, isMissing, openWithNewKey } from './ledger-key.js';
+import { asUsageError, findNamedSigner, openWithOwnKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -152,9 +152,9 @@ async function openLedger(
       throw asUsageError(error);
     }
   };
-  const signer = unsigned ? undefined : ((await findNamedSigner(key)) ?? (await findOwnSigner(path)));
-  const isAlone = unsigned || signer !== undefined || !(await isMissing(path));
-  const ledger = isAlone ? await open(signer) : (await openWithNewKey(terminal, path, open)).ledger;
+  const named = unsigned ? undefined : await findNamedSigner(key);
+  const isSettled = unsigned || named !== undefined;
+  const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
   if (origin === undefined || origin === ledger.origin) return ledger;
   await ledger.close();
   throw new NorthrootError(

@@ -10,9 +10,10 @@ import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';
 import { findRecord } from '../../verify/find-record.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, readInput, readTrustPolicy } from '../input.js';
+import { ingestError } from '../ingest-error.js';
+import { STDIN, openLedgerInput, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { meterList, seconds } from '../options.js';
+import { meterList, principalId, seconds, toolName } from '../options.js';
 import { findNamedSigner, findOwnSigner } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
@@ -45,9 +46,12 @@ export function addAuthorize(
     )
     .argument('<ledger>', 'the file or folder')
     .argument('[command...]', 'after --: the command that is to be run')
-    .requiredOption('--principal <id>', 'who asks')
-    .requiredOption('--tool <name>', 'the tool')
-    .option('--grant <id>', "act under this grant (default: the principal's first that allows it)")
+    .requiredOption('--principal <id>', 'who asks, such as agent:a1', principalId)
+    .requiredOption('--tool <name>', 'the tool, such as fs.read', toolName)
+    .option(
+      '--grant <id>',
+      "act under this grant: its seq, its id, or a prefix of it (default: the principal's first that allows it)",
+    )
     .option('--params <file>', 'the parameters, JSON; - for standard input')
     .option('--params-digest <digest>', 'their digest instead')
     .option('--intent <file>', 'the intent, JSON (default: the tool and its parameters)')
@@ -87,18 +91,18 @@ async function authorize(
       toolName: options.tool,
       paramsDigest: params,
       intentDigest: intent,
-      now: new Date().toISOString(),
       ...(options.reserve === undefined ? {} : { meters: options.reserve }),
       ...(grantId === undefined ? {} : { grantId }),
     },
     {
       lockTimeoutMs: options.lockTimeout,
+      signal,
       onNotice: (notice) => terminal.say(describeNotice(notice)),
       ...(signer === undefined ? {} : { signer }),
       ...(trust === undefined ? {} : { trust }),
     },
   );
-  const { decision, decisionCode, checks, recorded, remaining } = answer;
+  const { decision, decisionCode, checks, reason = '', recorded, remaining } = answer;
   await terminal.write(
     `${jsonText({
       decision,
@@ -110,7 +114,9 @@ async function authorize(
       remaining,
     })}\n`,
   );
-  return decision === 'allow' ? 0 : DENIED;
+  if (decision === 'allow') return 0;
+  terminal.say(`denied: ${decisionCode}: ${printable(reason, 400)}`);
+  return DENIED;
 }
 
 async function readParams(
@@ -122,7 +128,9 @@ async function readParams(
     (each) => each !== undefined,
   );
   if (given.length !== 1) {
-    throw new NorthrootError('USAGE', 'expected one of --params, --params-digest and a command after --');
+    throw new NorthrootError('USAGE', 'expected one of --params, --params-digest and a command after --', {
+      hint: 'what is to be done must be known to be allowed',
+    });
   }
   if (paramsDigest !== undefined) return digestArgument(paramsDigest);
   return params === undefined
@@ -132,13 +140,16 @@ async function readParams(
 
 async function readIntent(
   context: Context,
-  { intent, intentDigest, tool }: AuthorizeCommandOptions,
+  { intent, intentDigest, tool, params: file }: AuthorizeCommandOptions,
   params: Digest,
 ): Promise<Digest> {
   if (intent !== undefined && intentDigest !== undefined) {
     throw new NorthrootError('USAGE', '--intent and --intent-digest exclude each other');
   }
   if (intentDigest !== undefined) return digestArgument(intentDigest);
+  if (intent === STDIN && file === STDIN) {
+    throw new NorthrootError('USAGE', 'only one of --params and --intent can come from standard input');
+  }
   if (intent !== undefined) return digestOfJson(await readInput(intent, context), intent);
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));
 }
@@ -160,11 +171,7 @@ function digestArgument(text: string): Digest {
 }
 
 function digestOfJson(bytes: Uint8Array, name: string): Digest {
-  const { value, issues } = ingestJson(bytes);
-  if (value !== undefined) return sha256Digest(canonicalBytes(value));
-  const [issue] = issues;
-  throw new NorthrootError(issue?.code ?? 'NOT_JSON', `${printable(name)} at byte ${issue?.offset}`, {
-    exitStatus: 1,
-    hint: 'northroot canonicalize tells more',
-  });
+  const ingested = ingestJson(bytes);
+  if (ingested.value !== undefined) return sha256Digest(canonicalBytes(ingested.value));
+  throw ingestError(ingested, `northroot canonicalize ${printable(name)} tells more`);
 }

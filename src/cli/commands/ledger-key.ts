@@ -3,6 +3,7 @@
  * of its own.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { EventError } from '../../event/validate.js';
@@ -27,7 +28,29 @@ export async function findNamedSigner(key: string | undefined): Promise<Signer |
 /** The signer of the ledger's own key; undefined when it has none beside it. */
 export async function findOwnSigner(ledger: string): Promise<Signer | undefined> {
   const path = keyPathOf(ledger);
-  return (await nodeFileSystem.kindOf(path)) === 'missing' ? undefined : readSigner(path);
+  if ((await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
+  // Another process may have made the file and be about to write the key into it.
+  for (let attempt = 0; attempt < 20 && (await isMissing(path)); attempt += 1) await sleep(50);
+  return readSigner(path);
+}
+
+/**
+ * Opens a ledger with its own key; where neither is there, both are made. Of several processes that begin the same ledger
+ * at once one makes the key, and all use it.
+ */
+export async function openWithOwnKey(
+  terminal: Terminal,
+  path: string,
+  open: (signer: Signer | undefined) => Promise<Ledger>,
+): Promise<Ledger> {
+  if ((await isMissing(path)) && (await nodeFileSystem.kindOf(keyPathOf(path))) === 'missing') {
+    try {
+      return (await openWithNewKey(terminal, path, open)).ledger;
+    } catch (error) {
+      if (!(error instanceof NorthrootError && error.code === 'KEY_EXISTS')) throw error;
+    }
+  }
+  return open(await findOwnSigner(path));
 }
 
 /**

@@ -1,0 +1,159 @@
+/**
+ * Every random ledger is judged alike by the verifier and by the naive checker: verdicts, findings, accounts, open
+ * authorizations. On failure fast-check prints the seed and the path: SEED and SEED_PATH repeat the run. SLOW=1 runs twenty
+ * times as many.
+ */
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Finding } from '../../src/finding/finding.js';
+import { listGrants, listOpenAuthorizations } from '../../src/report/accounts.js';
+import {
+  judgeNaively,
+  subtract,
+  valueOf,
+  type Entry,
+  type Fraction,
+  type NaiveFinding,
+} from './naive-checker.js';
+import { makeSequence } from './sequences.js';
+import { judge } from './support.js';
+
+const { SLOW, SEED, SEED_PATH } = process.env;
+const RUNS = SLOW === '1' ? 60_000 : 3_000;
+
+/** What the sequences must have met often, or the comparison says little. */
+const CODES = [
+  ['SCHEMA', 'TIMESTAMP_INVALID', 'EVENT_DUPLICATE', 'PREV_EVENT_NOT_FOUND', 'EVENT_TYPE_UNKNOWN'],
+  [
+    'AUTH_NOT_FOUND',
+    'AUTH_NOT_AN_AUTHORIZATION',
+    'AUTH_AFTER_EXECUTION',
+    'GRANT_NOT_FOUND',
+    'GRANT_NOT_A_GRANT',
+  ],
+  ['INTENT_MISMATCH', 'TOOL_MISMATCH', 'TOOL_PARAMS_MISMATCH', 'EVIDENCE_MISSING', 'PRINCIPAL_MISMATCH'],
+  ['TOOL_NOT_ALLOWED', 'EXECUTION_UNDER_DENY', 'GRANT_DENIED', 'AUTHORIZATION_REUSED', 'GRANT_EXPIRED'],
+  ['EXECUTION_BEFORE_AUTHORIZATION', 'DELEGATION_EXCEEDED', 'METER_CAP_EXCEEDED', 'RESERVATION_EXCEEDED'],
+  ['RESERVATION_OVER_CAP', 'RATE_LIMIT_EXCEEDED', 'CONCURRENCY_EXCEEDED', 'OUTPUT_MODE_EXCEEDED'],
+  ['ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK', 'METER_UNCAPPED', 'RESOURCE_NOT_GRANTED', 'QUANTITY_LOSSY'],
+  ['TIME_REGRESSION', 'HYGIENE_LOSSY'],
+].flat();
+
+test('the verifier judges every ledger as the naive checker does', () => {
+  const met = new Map<string, number>();
+  const count = (what: string): unknown => met.set(what, (met.get(what) ?? 0) + 1);
+  const seeds = fc.array(fc.nat(0xffff_ffff), { minLength: 1, maxLength: 30, size: 'max' });
+  fc.assert(
+    fc.property(seeds, (list) => {
+      const entries = makeSequence(list);
+      const expected = expectedReport(entries);
+      expect(actualReport(entries)).toEqual(expected);
+      for (const { verdict, findings } of expected.events) {
+        count(verdict);
+        for (const finding of findings) count(finding.split(' ')[0]);
+      }
+    }),
+    {
+      numRuns: RUNS,
+      ...(SEED !== undefined && { seed: Number(SEED) }),
+      ...(SEED_PATH !== undefined && { path: SEED_PATH }),
+    },
+  );
+  if (SEED_PATH !== undefined) return;
+  const rare = [...CODES, 'ok', 'denied', 'violation', 'invalid'].filter(
+    (what) => (met.get(what) ?? 0) < 100,
+  );
+  expect(rare).toEqual([]);
+}, 900_000);
+
+/** A report as texts, so that what differs can be read. */
+interface TextReport {
+  readonly events: { readonly verdict: string; readonly findings: string[] }[];
+  readonly grants: string[];
+  readonly open: number[];
+}
+
+function expectedReport(entries: readonly Entry[]): TextReport {
+  const { verdicts, findings, grants, open } = judgeNaively(entries);
+  return {
+    events: verdicts.map((verdict, at) => ({
+      verdict,
+      findings: findings
+        .filter((finding) => finding.at === at)
+        .map(toText)
+        .sort(),
+    })),
+    grants: grants.map(({ at, executions, meters }) => {
+      const accounts = meters.map(({ unit, cap, used, reserved }) => {
+        const left = subtract(subtract(cap, used), reserved);
+        return `${unit} ${[cap, used, reserved, left].map(lowestTerms).join(' ')}`;
+      });
+      return [at, executions, ...accounts].join(', ');
+    }),
+    open: [...open],
+  };
+}
+
+function actualReport(entries: readonly Entry[]): TextReport {
+  const { verdicts, findings, state } = judge(entries.map(({ event }) => event));
+  return {
+    events: verdicts.map((verdict, at) => ({
+      verdict,
+      findings: findings[at]
+        .map((finding) => toText({ ...partsOf(finding, entries[at]), at, folded: finding.folded ?? 0 }))
+        .sort(),
+    })),
+    grants: listGrants(state).map(({ seq, executions, balances }) => {
+      const accounts = balances.map(
+        ({ unit, cap, used, reserved, left }) =>
+          `${unit} ${[cap, used, reserved, left].map((each) => lowestTerms(valueOf(each))).join(' ')}`,
+      );
+      return [seq, executions, ...accounts].join(', ');
+    }),
+    open: listOpenAuthorizations(state).map(({ seq }) => seq),
+  };
+}
+
+function toText({
+  code,
+  part,
+  about,
+  folded,
+}: Omit<NaiveFinding, 'cause'> & { readonly folded: number }): string {
+  return [
+    code,
+    part,
+    about === undefined ? undefined : `by ${about}`,
+    folded > 0 ? `and ${folded} more` : undefined,
+  ]
+    .filter((text) => text !== undefined)
+    .join(' ');
+}
+
+function partsOf(
+  { code, at, expected = '', related }: Finding,
+  { event }: Entry,
+): Pick<NaiveFinding, 'code' | 'part' | 'about'> {
+  const path = (at.pointer ?? '').split('/').slice(1);
+  const [named] = expected.split(' ');
+  const part = ((): string | undefined => {
+    if (code === 'RATE_LIMIT_EXCEEDED') return named;
+    if (code === 'DELEGATION_EXCEEDED') {
+      const bound = path[2] ?? path[1];
+      return ['meter_caps', 'rate_limits'].includes(bound) ? `${bound} ${named}` : bound;
+    }
+    if (!/^(METER|RESERVATION)_/.test(code)) return undefined;
+    const meter = path
+      .slice(0, -1)
+      .reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], event);
+    return (meter as { unit: string }).unit;
+  })();
+  return { code, part, about: related?.[0] && related[0].line - 1 };
+}
+
+function lowestTerms([n, d]: Fraction): string {
+  let [a, b] = [d, n < 0n ? -n : n];
+  while (b !== 0n) [a, b] = [b, a % b];
+  return `${n / a}/${d / a}`;
+}
