@@ -56,10 +56,11 @@ export function actionDraft(grantId, index) {
   };
 }
 
-export function executionDraft(actionId, index) {
+/** `recorded`: when it is written down, which is later than when it was done. */
+export function executionDraft(actionId, index, recorded) {
   return {
     event_type: 'execution',
-    occurred_at: at(index + 1),
+    occurred_at: at(recorded),
     started_at: at(index),
     ended_at: at(index + 1),
     ...who,
@@ -92,7 +93,9 @@ export async function writeLedger(path, records, signed) {
       indices.map((index) => ledger.append({ event: actionDraft(grantId, index) })),
     );
     await Promise.all(
-      actions.map(({ eventId }, i) => ledger.append({ event: executionDraft(eventId, indices[i]) })),
+      actions.map(({ eventId }, i) =>
+        ledger.append({ event: executionDraft(eventId, indices[i], done + 2 * count) }),
+      ),
     );
   }
   const { size } = ledger;

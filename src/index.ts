@@ -144,10 +144,19 @@ export {
 export {
   authorizeAction,
   readState,
+  type ActionRequest,
   type AuthorizeOptions,
   type RecordedDecision,
 } from './policy/authorize.js';
-export { draftExecution, findPermission, type ExecutionOutcome, type Permission } from './policy/record.js';
+export { appendAnew } from './policy/append-anew.js';
+export {
+  ABANDONED,
+  draftExecution,
+  findPermission,
+  type ExecutionOutcome,
+  type ExecutionRequest,
+  type Permission,
+} from './policy/record.js';
 export {
   findBalance,
   findGrant,

@@ -10,6 +10,8 @@ export interface AccountRow {
   readonly seq: number;
   readonly principal_id: string;
   readonly expires_at?: string | undefined;
+  /** The grant that it was delegated from, where that is to be shown. */
+  readonly parent_event_id?: string | undefined;
   readonly executions: number;
   readonly meters: readonly {
     readonly unit: string;
@@ -28,7 +30,9 @@ export function renderAccounts(grants: readonly AccountRow[], paint: Paint, limi
   const lines = grants.slice(0, limit).flatMap((grant) => {
     const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
     const runs = `${grant.executions} execution${grant.executions === 1 ? '' : 's'}`;
-    const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}`;
+    const parent = grant.parent_event_id;
+    const from = parent === undefined ? '' : `, delegated from ${shortId(parent)}`;
+    const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}${from}`;
     return [title, ...renderBalances(grant.meters, paint)];
   });
   if (grants.length > limit) lines.push(`  … and ${grants.length - limit} more grants (northroot budget)`);

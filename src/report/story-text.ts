@@ -7,22 +7,31 @@ import { renderBalances } from './accounts-text.js';
 import type { Story, StoryEvent, StoryGrant } from './story.js';
 import { renderFinding, type Paint } from './text.js';
 
+const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
+
 /** The story as lines of text, each ending in `\n`. */
 export function renderStory(story: Story, paint: Paint): string {
-  const { event } = story;
+  const { event, executions, executions_total: total } = story;
   const lines = [
-    `${paint('bold', text(event['event_type']))}  seq ${story.seq}  ${story.event_id}  ${paint('bold', story.verdict)}`,
-    row('stands in', `${printable(story.file)}:${story.line}`),
-    row('who', text(event['principal_id'])),
-    row('when', times(event)),
-    row('intent', digest(object(event['intents'])['intent_digest'])),
-    row('what', what(event)),
-    row('signed by', story.keyids.join(', ') || 'nobody'),
+    `${paint('bold', text(event['event_type']))}  seq ${story.seq}  ${story.event_id}  ${paint('bold', paint(VERDICT_STYLES[story.verdict], story.verdict))}`,
+    ...row('stands in', `${printable(story.file)}:${story.line}`),
+    ...row('who', text(event['principal_id'])),
+    ...row('when', times(event)),
+    ...row('intent', digest(object(event['intents'])['intent_digest'])),
+    ...row('what', what(event)),
+    ...row('signed by', story.keyids.join(', ') || 'nobody'),
     ...decision(event),
+    ...bounds(event),
   ];
-  if (story.authorization !== undefined) lines.push('', ...authorization(story.authorization, paint));
+  if (story.account !== undefined && story.account.length > 0) {
+    lines.push('  at the end of the ledger', ...renderBalances(story.account, paint));
+  }
+  if (story.authorization !== undefined) lines.push('', ...renderAuthorization(story.authorization, paint));
   for (const grant of story.grants) lines.push('', ...renderGrant(grant, paint));
-  for (const execution of story.executions) lines.push('', ...renderExecution(execution, paint));
+  for (const execution of executions) lines.push('', ...renderExecution(execution, paint));
+  if (total > executions.length) lines.push('', `… and ${total - executions.length} more executions`);
+  if (total === 0 && isOpen(event))
+    lines.push('', 'not executed: it is open, and what it reserves is set aside');
   if (story.findings.length > 0) {
     lines.push(
       '',
@@ -33,13 +42,21 @@ export function renderStory(story: Story, paint: Paint): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-function authorization(event: StoryEvent, paint: Paint): string[] {
+function isOpen({ event_type: type, decision: answer, authorization }: JsonObject): boolean {
+  return type === 'authorization' && answer === 'allow' && object(authorization)['kind'] === 'action';
+}
+
+/** The event that an execution names as its authorization, which it should be. */
+function renderAuthorization({ event, seq, event_id: id }: StoryEvent, paint: Paint): string[] {
+  const is = event['event_type'] === 'authorization';
+  const name = is ? paint('bold', 'decided by') : paint('bold', 'names');
+  const by = is ? `${text(event['policy_id'])}, ` : `${text(event['event_type'])}, `;
   return [
-    `${paint('bold', 'decided by')} ${printable(text(event.event['policy_id']))}, seq ${event.seq}  ${event.event_id}`,
-    row('for', text(event.event['principal_id'])),
-    row('when', text(event.event['occurred_at'])),
-    row('what', what(event.event)),
-    ...decision(event.event),
+    `${name} ${by}seq ${seq}  ${id}`,
+    ...row('for', text(event['principal_id'])),
+    ...row('when', text(event['occurred_at'])),
+    ...row('what', what(event)),
+    ...decision(event),
   ];
 }
 
@@ -50,33 +67,44 @@ function decision(event: JsonObject): string[] {
     return `${text(check)} ${text(result)}${code === undefined ? '' : ` (${text(code)})`}`;
   });
   return [
-    row('decision', `${text(event['decision'])}, ${text(event['decision_code'])}`),
-    row('policy', `${text(event['policy_id'])}, ${digest(event['policy_digest'])}`),
-    ...(checks.length === 0 ? [] : [row('checks', checks.join(', '))]),
+    ...row('decision', `${text(event['decision'])}, ${text(event['decision_code'])}`),
+    ...row('policy', `${text(event['policy_id'])}, ${digest(event['policy_digest'])}`),
+    ...row('checks', checks.join(', ')),
+  ];
+}
+
+/** What a grant allows. */
+function bounds(event: JsonObject): string[] {
+  const allowed = object(object(event['authorization'])['bounds']);
+  const limit = allowed['concurrency_limit'];
+  return [
+    ...row('tools', list(allowed['allowed_tools']).map(text).join(', ')),
+    ...row('caps', amounts(allowed['meter_caps'])),
+    ...row('rates', amounts(allowed['rate_limits'])),
+    ...row('at once', limit === undefined ? '' : quantityText(limit)),
+    ...row('expires', text(allowed['expires_at'])),
+    ...row('output', text(allowed['output_mode'])),
   ];
 }
 
 function renderGrant(grant: StoryGrant, paint: Paint): string[] {
   const { event } = grant;
-  const bounds = object(object(event['authorization'])['bounds']);
-  const expires = bounds['expires_at'] === undefined ? '' : `, expires ${text(bounds['expires_at'])}`;
-  const tools = list(bounds['allowed_tools']).map((tool) => text(tool));
+  const accounts = [grant.before, grant.after].map((balances) => renderBalances(balances, paint));
+  const [before = [], after = []] = accounts;
+  const isSame = before.join('\n') === after.join('\n');
   return [
     `${paint('bold', 'under grant')} seq ${grant.seq}  ${grant.event_id}`,
-    row('of', `${text(event['principal_id'])}${expires}`),
-    row('tools', tools.join(', ')),
-    '  before',
-    ...renderBalances(grant.before, paint),
-    '  after',
-    ...renderBalances(grant.after, paint),
+    ...row('of', text(event['principal_id'])),
+    ...bounds(event),
+    ...(isSame ? ['  before and after', ...before] : ['  before', ...before, '  after', ...after]),
   ];
 }
 
 function renderExecution({ event, seq, event_id: id }: StoryEvent, paint: Paint): string[] {
   return [
     `${paint('bold', 'executed')} seq ${seq}  ${id}`,
-    row('when', times(event)),
-    row('what', what(event)),
+    ...row('when', times(event)),
+    ...row('what', what(event)),
   ];
 }
 
@@ -85,12 +113,18 @@ function what(event: JsonObject): string {
   const action = object(grant['action']);
   const tool = event['tool_name'] ?? action['tool_name'];
   if (tool === undefined) return text(grant['kind']) || text(event['origin']);
-  const amounts = list(event['meter_used'] ?? action['meter_reservation']).map((each) => {
-    const { unit, amount } = object(each);
-    return `${text(unit)}=${quantityText(amount)}`;
-  });
-  return [text(tool), text(event['outcome']), text(event['error_code']), ...amounts]
+  const used = amounts(event['meter_used'] ?? action['meter_reservation']);
+  return [text(tool), text(event['outcome']), text(event['error_code']), used]
     .filter((part) => part !== '')
+    .join(' ');
+}
+
+function amounts(vector: JsonValue | undefined): string {
+  return list(vector)
+    .map((each) => {
+      const { unit, amount } = object(each);
+      return `${text(unit)}=${quantityText(amount)}`;
+    })
     .join(' ');
 }
 
@@ -114,8 +148,9 @@ function digest(value: JsonValue | undefined): string {
   return typeof alg === 'string' && typeof b64 === 'string' ? `${alg}:${b64}` : '';
 }
 
-function row(name: string, content: string): string {
-  return `  ${name.padEnd(10)} ${printable(content, 400)}`;
+/** One line, or none where there is nothing to say. */
+function row(name: string, content: string): string[] {
+  return content === '' ? [] : [`  ${name.padEnd(10)} ${printable(content, 400)}`];
 }
 
 function text(value: JsonValue | undefined): string {

@@ -6,10 +6,10 @@
 import { chainIds } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
-import type { LedgerSource } from '../fs/source.js';
+import type { LedgerSource, Segment } from '../fs/source.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import { readRecords, type ReadRecord } from '../verify/read-records.js';
@@ -38,18 +38,27 @@ export interface Story extends StoryEvent {
   readonly verdict: EventVerdict;
   readonly findings: readonly FindingJson[];
   readonly keyids: readonly string[];
-  /** Of an execution: what authorized it. */
+  /** Of an execution: what it names as its authorization. */
   readonly authorization: StoryEvent | undefined;
-  /** Nearest first. */
+  /** The grants above it, nearest first. */
   readonly grants: readonly StoryGrant[];
-  /** Of an authorization: the executions that name it. */
+  /** Of a grant: its accounts at the end of the ledger. */
+  readonly account: readonly Balance[] | undefined;
+  /** Of an authorization: the first executions that name it. */
   readonly executions: readonly StoryEvent[];
+  /** How many executions name it. */
+  readonly executions_total: number;
 }
 
 /** The most executions that a story lists. */
 const MAX_EXECUTIONS = 100;
 
+/** The event that is meant: that of an id, `sha-256:…`; of an event that stands in the ledger more than once, which of them. */
+export type StoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
+
 interface Seen {
+  readonly file: string;
+  readonly line: number;
   /** The events that the story needs. */
   readonly ids: ReadonlySet<string>;
   readonly verdict: EventVerdict;
@@ -58,85 +67,108 @@ interface Seen {
 }
 
 /**
- * Tells the story of the event of an id.
+ * Tells the story of one event.
  *
  * @param open - Opens the ledger; it is read twice.
- * @param eventId - `sha-256:…`, whole.
+ * @param signal - Aborting ends it with its reason.
  * @throws NorthrootError `RECORD_NOT_FOUND`, and as the source does.
  */
 export async function tellStory(
   open: () => Promise<LedgerSource>,
-  eventId: string,
+  of: StoryOf,
   trust?: TrustPolicy,
+  signal?: AbortSignal,
 ): Promise<Story> {
-  const findings: Finding[] = [];
-  const seen = await watch(await open(), eventId, trust, findings);
-  if (seen === undefined) {
-    throw new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`, {
-      hint: 'northroot log lists the records',
-    });
-  }
+  const { eventId } = of;
+  const { seen, findings, account } = await watch(await open(), of, trust, signal);
   const records = new Map<string, ReadRecord>();
   const executions: StoryEvent[] = [];
+  let total = 0;
+  let told: ReadRecord | undefined;
   for await (const record of readRecords(await open())) {
+    signal?.throwIfAborted();
+    if (record.file === seen.file && record.line === seen.line) told = record;
     if (seen.ids.has(record.eventId) && !records.has(record.eventId)) records.set(record.eventId, record);
-    const isExecution = record.event['event_type'] === 'execution';
-    if (
-      isExecution &&
-      idOf(record.event['auth_event_id']) === eventId &&
-      executions.length < MAX_EXECUTIONS
-    ) {
-      executions.push(toEvent(record));
-    }
+    if (record.event['event_type'] !== 'execution' || idOf(record.event['auth_event_id']) !== eventId)
+      continue;
+    total += 1;
+    if (executions.length < MAX_EXECUTIONS) executions.push(toEvent(record));
   }
-  const record = records.get(eventId) as ReadRecord;
-  const authorization = records.get(idOf(record.event['auth_event_id']) ?? '');
+  if (told === undefined) throw notFound(eventId);
+  const authorization = records.get(idOf(told.event['auth_event_id']) ?? '');
   return {
-    ...toEvent(record),
+    ...toEvent(told),
     verdict: seen.verdict,
     findings: findings.map(toFindingJson),
-    keyids: record.signatures.map(({ keyid }) => keyid),
+    keyids: told.signatures.map(({ keyid }) => keyid),
     authorization: authorization && toEvent(authorization),
     grants: [...seen.before].flatMap(([id, before]) => {
       const grant = records.get(id);
       return grant === undefined ? [] : [{ ...toEvent(grant), before, after: seen.after.get(id) ?? [] }];
     }),
+    account,
     executions,
+    executions_total: total,
   };
 }
 
 /** Verifies the ledger to its end, and looks at the accounts just before and just after the event. */
 async function watch(
   source: LedgerSource,
-  eventId: string,
+  of: StoryOf,
   trust: TrustPolicy | undefined,
-  findings: Finding[],
-): Promise<Seen | undefined> {
+  signal: AbortSignal | undefined,
+): Promise<{ seen: Seen; findings: readonly Finding[]; account: readonly Balance[] | undefined }> {
   const state = startVerification(trust, nodeVerifier);
+  const findings: Finding[] = [];
   let seen: Seen | undefined;
   const take = (list: readonly Finding[]): void => {
-    findings.push(...list.filter((finding) => finding.eventId === eventId));
+    for (const finding of list) {
+      if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
+      // What else is alike is another story.
+      const own = { ...finding };
+      delete own.folded;
+      findings.push(own);
+    }
+  };
+  const takeLine = (line: RawLine, segment: Segment): void => {
+    const { file } = segment;
+    const { number } = line;
+    const isHere = (of.file ?? file) === file && (of.line ?? number) === number;
+    const isReadable = line.length > 0 && line.length <= MAX_LINE_BYTES;
+    const peek =
+      seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
+    if (peek?.eventId === undefined || `sha-256:${peek.eventId}` !== of.eventId) {
+      take(verifyLine(state, line, segment).findings);
+      return;
+    }
+    // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
+    state.foldRoots.clear();
+    const named = namedBy(peek);
+    if (named !== undefined) state.links.pending.delete(named.slice('sha-256:'.length));
+    const ids = grantIdsOf(state, peek);
+    const before = balancesOf(state, ids);
+    const { findings: found, verdict } = verifyLine(state, line, segment);
+    const related = [named, ...ids].filter((id) => id !== undefined);
+    seen = { file, line: number, ids: new Set(related), verdict, before, after: balancesOf(state, ids) };
+    take(found);
   };
   for await (const segment of source.segments) {
     const splitter = new LineSplitter();
     for await (const chunk of segment.chunks) {
-      for (const line of splitter.push(chunk)) {
-        const isReadable = line.length > 0 && line.length <= MAX_LINE_BYTES;
-        const peek = seen === undefined && isReadable ? examineLine(line.bytes, state.layout) : undefined;
-        const isIt = peek?.eventId !== undefined && `sha-256:${peek.eventId}` === eventId;
-        const ids = isIt ? grantIdsOf(state, peek) : [];
-        const before = balancesOf(state, ids);
-        const result = verifyLine(state, line, segment);
-        take(result.findings);
-        if (isIt) {
-          const related = [eventId, namedBy(peek), ...ids].filter((id) => id !== undefined);
-          seen = { ids: new Set(related), verdict: result.verdict, before, after: balancesOf(state, ids) };
-        }
-      }
+      signal?.throwIfAborted();
+      for (const line of splitter.push(chunk)) takeLine(line, segment);
     }
   }
   take(finishVerification(state));
-  return seen;
+  if (seen === undefined) throw notFound(of.eventId);
+  return { seen, findings, account: findGrant(state, of.eventId)?.balances };
+}
+
+function notFound(eventId: string): NorthrootError {
+  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`, {
+    hint: 'northroot log lists the records',
+  });
 }
 
 /** The grants that an event is under, nearest first. */

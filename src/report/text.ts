@@ -67,7 +67,9 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
   const are = (n: number): string => `${grouped(n)} ${of} ${n === 1 ? 'is' : 'are'}`;
   switch (verdict) {
     case 'ok':
-      return `nothing wrong in ${count(ledger.records, 'record')}`;
+      return findings === 0
+        ? `nothing wrong in ${count(ledger.records, 'record')}`
+        : `nothing broken in ${count(ledger.records, 'record')}, ${count(findings, 'finding')} to look at`;
     case 'undecided':
       return 'there is no record to verify';
     case 'violation':
@@ -118,7 +120,7 @@ function renderFindings(report: Report, paint: Paint): string[] {
     lines.push(renderHint(hint, paint));
   }
   const rest = total - findings.length;
-  if (rest > 0) lines.push(`… and ${grouped(rest)} more, which a higher --max-findings lists`);
+  if (rest > 0) lines.push(`… and ${grouped(rest)} more: a higher --max-findings, or no filter, lists them`);
   return lines;
 }
 

@@ -32,7 +32,10 @@ export interface VerifyOptions {
   readonly onFinding?: (finding: Finding) => void;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
-  /** Goes on from a state that was saved; the lines before it are only hashed, to see that they are the same. */
+  /**
+   * Goes on from a state that was saved, and changes it; the lines before it are only hashed, to see that they are the same.
+   * It was saved under the same `trust`, or the report is not that of one pass.
+   */
   readonly from?: SavedVerification;
   /** Aborting makes verification end with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -47,7 +50,10 @@ export interface VerificationResult {
   readonly findings: readonly Finding[];
   /** How many there are, listed or not. */
   readonly total: number;
-  /** The findings that do not depend on the ledger's ending here: what goes on with the state. */
+  /**
+   * The findings that do not depend on the ledger's ending here, as they were found: what goes on with the state. Of each rank
+   * the first 1,000 at least; they are all that there are when they are as many as `state.findings`.
+   */
   readonly kept: readonly Finding[];
 }
 
@@ -71,7 +77,8 @@ export async function runVerification(
   const { from } = options;
   const state = from?.state ?? startVerification(options.trust, options.verifier ?? nodeVerifier);
   const { show = () => true, onFinding = () => undefined } = options;
-  const kept = new FindingList(maxFindings);
+  // What is gone on from may be shown with another limit.
+  const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
   const shown = new FindingList(maxFindings);
   const add = (findings: readonly Finding[]): void => {
     const chosen = findings.filter(show);
@@ -88,7 +95,7 @@ export async function runVerification(
   const take = (line: RawLine, segment: Segment): void => {
     if (toSkip > 0) {
       toSkip -= 1;
-      if (line.length > 0) appendLeaf(skipped, line.longLeafHash ?? leafHash(line.bytes));
+      if (line.length > 0 && line.terminated) appendLeaf(skipped, line.longLeafHash ?? leafHash(line.bytes));
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return;
     }
@@ -115,13 +122,14 @@ export async function runVerification(
     paths: source.paths,
     findings: shown.list().slice(0, maxFindings),
     total: state.findings + settled.length,
-    kept: kept.list(),
+    kept: kept.inOrder(),
   };
 }
 
-/** Findings by rank, of each rank at most so many: enough to list the worst. */
+/** Findings by rank, of each rank at most so many: enough to list the worst, or the first. */
 class FindingList {
   readonly #byRank = new Map<string, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #inOrder: Finding[] = [];
   readonly #limit: number;
 
   constructor(limit: number) {
@@ -132,10 +140,18 @@ class FindingList {
     for (const finding of findings) {
       const rank = finding.severity === 'error' ? finding.class : finding.severity;
       const list = this.#byRank.get(rank) as Finding[];
-      if (list.length < this.#limit) list.push(finding);
+      if (list.length >= this.#limit) continue;
+      list.push(finding);
+      this.#inOrder.push(finding);
     }
   }
 
+  /** As they were added. */
+  inOrder(): Finding[] {
+    return this.#inOrder;
+  }
+
+  /** Worst first. */
   list(): Finding[] {
     return RANKS.flatMap((rank) => this.#byRank.get(rank) as Finding[]);
   }

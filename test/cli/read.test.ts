@@ -1,6 +1,7 @@
 /** `northroot show` and `northroot log`. */
 
 import { describe, expect, it } from 'vitest';
+import { buildEvent } from '../../src/event/build.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { fromDsseEnvelope, type DsseEnvelope } from '../../src/signature/dsse.js';
 import { action, denial, execution, grant, ndjson, note } from './drafts.js';
@@ -95,9 +96,19 @@ describe('show', () => {
   });
 
   it('does not choose between several', () => {
-    shop.write('doubled.jsonl', `${[...lines, lines[4]].join('\n')}\n`);
-    const run = shop.run(['show', 'doubled.jsonl', `sha-256:${ids[4]}`]);
-    expectError(run, 2, 'RECORD_AMBIGUOUS');
+    const again = lines[4].replace('"seq":4', '"seq":9');
+    shop.write('doubled.jsonl', `${[...lines, again].join('\n')}\n`);
+    const doubled = shop.run(['show', 'doubled.jsonl', `sha-256:${ids[4]}`]);
+    expectError(doubled, 2, 'RECORD_AMBIGUOUS');
+    expect(doubled.stderr).toContain('4 or 9');
+    // Of seventeen ids two begin with the same one of sixteen digits.
+    const events = Array.from({ length: 17 }, (_, n) =>
+      buildEvent(note(n, { occurred_at: '2026-01-01T00:00:00Z' })),
+    );
+    shop.write('bare.jsonl', events.map((event) => `${canonicalText(event)}\n`).join(''));
+    const digits = events.map(({ event_id }) => hex(event_id.b64).slice(0, 1));
+    const digit = digits.find((first, i) => digits.indexOf(first) < i);
+    expectError(shop.run(['show', 'bare.jsonl', `sha-256:${digit}`]), 2, 'RECORD_AMBIGUOUS');
   });
 
   it.each<[string, string[]]>([

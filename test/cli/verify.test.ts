@@ -135,6 +135,17 @@ describe('verify', () => {
     expect(stdout.trimEnd().split('\n').at(-1)).toContain('hint:');
   });
 
+  it('is ok with something to look at, and says so', () => {
+    expectOk(
+      shop.run(['append', 'future.jsonl', '--unsigned'], {
+        input: ndjson([note(1, { event_type: 'future' })]),
+      }),
+    );
+    expect(codesIn(report(['future.jsonl']))).toEqual(['EVENT_TYPE_UNKNOWN']);
+    const [headline] = verify(['future.jsonl']).stdout.split('\n');
+    expect(headline).toMatch(/^ok {2}future\.jsonl: .*1 finding/);
+  });
+
   it('says what was not checked', () => {
     const { stdout } = verify(['good.jsonl']);
     expect(stdout.split('\n').slice(0, 3).join('\n')).toContain('self-declared');

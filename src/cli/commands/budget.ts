@@ -8,8 +8,9 @@ import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
 import { isTimestamp } from '../../value/timestamp.js';
 import { findRecord } from '../../verify/find-record.js';
 import { replayTo, type Point } from '../../verify/replay.js';
+import type { VerifyState } from '../../verify/state.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, readTrustPolicy } from '../input.js';
+import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 
 interface BudgetOptions {
@@ -27,7 +28,7 @@ export function addBudget(
     .command('budget')
     .summary('show what is left of each grant')
     .description(
-      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left. The ledger is verified on the way; when its evidence is broken the exit status is 1.',
+      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left. The ledger is verified up to there; the exit status is 1 when its evidence is broken, 3 when a bound was.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
@@ -39,30 +40,42 @@ export function addBudget(
 
 async function budget(context: Context, ledger: string, options: BudgetOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
+  const name = printable(ledger);
   const point = toPoint(options.at);
   const trust = await readTrustPolicy(options.trust);
   let only: string | undefined;
   if (options.grant !== undefined) {
-    if (ledger === '-') {
+    if (ledger === STDIN) {
       throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
     }
     only = (await findRecord(await openLedgerInput(ledger, context), options.grant, signal)).eventId;
   }
-  const state = await replayTo(await openLedgerInput(ledger, context), point, trust);
-  const grants =
-    only === undefined ? listGrants(state) : [findGrant(state, only)].filter((each) => each !== undefined);
-  if (only !== undefined && grants.length === 0) {
-    throw new NorthrootError(
-      'GRANT_NOT_FOUND',
-      `${only} is no grant in ${printable(ledger)}, or not yet one at that point`,
-    );
-  }
-  const rows = grants.map(toRow);
+  const state = await replayTo(await openLedgerInput(ledger, context), point, trust, signal);
+  const rows = (only === undefined ? listGrants(state) : [findOnly(state, only, ledger)]).map(toRow);
   if (options.format === 'json') await terminal.write(`${jsonText({ grants: rows }, 2)}\n`);
-  else if (rows.length === 0) terminal.say('no grants');
+  else if (rows.length === 0) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
   else await terminal.write(`${renderAccounts(rows, terminal.paint).join('\n')}\n`);
-  if (state.hasInvalid) terminal.say('warning: the evidence is broken; northroot verify says where');
+  if (state.hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
+  else if (state.hasViolation)
+    terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
   return state.hasInvalid ? 1 : state.hasViolation ? 3 : 0;
+}
+
+function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
+  const grant = state.links.grants.get(id.slice('sha-256:'.length));
+  const account = findGrant(state, id);
+  if (grant?.decision === 'allow' && account !== undefined) return account;
+  if (grant !== undefined) {
+    throw new NorthrootError('GRANT_DENIED', `${id} was denied: it has no accounts`, {
+      hint: `northroot why ${printable(ledger)} ${grant.place.seq} says why`,
+    });
+  }
+  const isElse = state.events.find(id.slice('sha-256:'.length)) !== undefined;
+  throw new NorthrootError(
+    'GRANT_NOT_FOUND',
+    isElse ? `${id} is no grant` : `${id} was not recorded yet at that point`,
+    { hint: `northroot budget ${printable(ledger)} lists the grants` },
+  );
 }
 
 function toPoint(at: string | undefined): Point {
@@ -81,6 +94,7 @@ function toRow(grant: GrantAccount): AccountRow {
     seq: grant.seq,
     principal_id: grant.principalId,
     ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+    ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
     executions: grant.executions,
     meters: grant.balances,
   };

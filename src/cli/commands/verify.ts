@@ -10,7 +10,7 @@ import { renderReport } from '../../report/text.js';
 import type { TrustPolicy } from '../../schema/generated/types.js';
 import { isPrincipalPattern } from '../../value/principal.js';
 import { findRecord } from '../../verify/find-record.js';
-import { runVerification } from '../../verify/run-verification.js';
+import { DEFAULT_MAX_FINDINGS, runVerification } from '../../verify/run-verification.js';
 import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
@@ -74,7 +74,8 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const { format, maxFindings } = options;
   const trust = await readTrustPolicy(options.trust);
   const filter = await toFilter(context, path, options);
-  const from = await readSavedVerification(options.state, trust);
+  const isFiltered = Object.keys(filter).length > 0;
+  const from = await readSavedVerification(options.state, trust, isFiltered ? Infinity : maxFindings);
   const source = await openLedgerInput(path, context);
   let streamed = 0;
   let batch = '';
@@ -144,15 +145,30 @@ async function toFilter(
   };
 }
 
-/** The verification to go on from; what was verified under another trust policy does not count. */
+/**
+ * The verification to go on from, if it leads to the same report as one pass: under the same trust policy, by the same
+ * version, with all the findings that are to be shown.
+ */
 async function readSavedVerification(
   path: string | undefined,
   trust: TrustPolicy | undefined,
+  shown: number,
 ): Promise<SavedVerification | undefined> {
   if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
   const chunks: Uint8Array[] = [];
   for await (const chunk of readFileChunks(path)) chunks.push(chunk);
-  const saved = restoreVerification(Buffer.concat(chunks));
+  const saved = tryRestore(Buffer.concat(chunks));
+  if (saved === undefined) return undefined;
   const isSame = JSON.stringify(saved.state.policy) === JSON.stringify(trust);
-  return isSame ? saved : undefined;
+  const isWhole = saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
+  return isSame && isWhole ? saved : undefined;
+}
+
+function tryRestore(bytes: Uint8Array): SavedVerification | undefined {
+  try {
+    return restoreVerification(bytes);
+  } catch (error) {
+    if (error instanceof NorthrootError && error.code === 'STATE_OUTDATED') return undefined;
+    throw error;
+  }
 }

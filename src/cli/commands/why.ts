@@ -37,8 +37,8 @@ export function addWhy(
           throw new NorthrootError('USAGE', 'why reads the ledger twice: name a file or folder');
         const open = () => openLedgerInput(ledger, context);
         const trust = await readTrustPolicy(options.trust);
-        const { eventId } = await findRecord(await open(), event, signal);
-        const story = await tellStory(open, eventId, trust);
+        const record = await findRecord(await open(), event, signal);
+        const story = await tellStory(open, record, trust, signal);
         const text =
           options.format === 'json' ? `${jsonText(story, 2)}\n` : renderStory(story, terminal.paint);
         await terminal.write(text);

@@ -1,0 +1,182 @@
+/** `timeline.ts` against a list of intervals, `tool-set.ts` against the patterns one by one and against what they mean. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { addInterval, commonDenominator, emptyTimeline, peakOverlap } from '../../src/bounds/timeline.js';
+import { allowsTool, coversPattern, makeToolSet } from '../../src/bounds/tool-set.js';
+import {
+  ZERO,
+  addRationals,
+  compareRationals,
+  reduceRational,
+  type Rational,
+} from '../../src/value/rational.js';
+import { coversToolPattern, isToolName, isToolPattern, matchesToolPattern } from '../../src/value/tool.js';
+
+interface Interval {
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly weight: Rational;
+}
+
+const key = fc.oneof(fc.bigInt(-3n, 12n), fc.bigInt(-(10n ** 20n), 10n ** 20n));
+const weight = fc
+  .tuple(fc.bigInt(0n, 9n), fc.constantFrom(1n, 1n, 2n, 3n, 7n, 10n ** 38n))
+  .map(([n, d]) => reduceRational(n, d));
+/** Ends in any order: an interval may be empty, or end before it begins. */
+const interval = fc.record({ from: key, to: key, weight });
+
+/** The overlap rises only where an interval begins: its peak in [from, to) is at `from` or at one of those. */
+function naivePeak(list: readonly Interval[], from: bigint, to: bigint): Rational {
+  if (from >= to) return ZERO;
+  const instants = [from, ...list.map((each) => each.from).filter((x) => from <= x && x < to)];
+  return instants
+    .map((x) =>
+      list
+        .filter((each) => each.from <= x && x < each.to)
+        .reduce((total, each) => addRationals(total, each.weight), ZERO),
+    )
+    .reduce((a, b) => (compareRationals(a, b) < 0 ? b : a));
+}
+
+describe('timeline', () => {
+  test('an empty one has no overlap', () => {
+    expect(peakOverlap(emptyTimeline(), 0n, 10n)).toEqual(ZERO);
+  });
+
+  test('its peaks are those of the list of its intervals, at every step', () => {
+    const query = fc.record({ from: key, to: key });
+    fc.assert(
+      fc.property(
+        fc.array(interval, { maxLength: 25 }),
+        fc.array(query, { minLength: 1, maxLength: 4 }),
+        (list, queries) => {
+          const timeline = emptyTimeline();
+          list.forEach(({ from, to, weight: own }, count) => {
+            addInterval(timeline, from, to, own);
+            const added = list.slice(0, count + 1);
+            for (const asked of [...queries, { from, to }]) {
+              expect(peakOverlap(timeline, asked.from, asked.to)).toEqual(
+                naivePeak(added, asked.from, asked.to),
+              );
+            }
+          });
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('the order in which intervals are added does not matter', () => {
+    fc.assert(
+      fc.property(
+        fc
+          .array(interval, { maxLength: 40 })
+          .chain((list) =>
+            fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+          ),
+        key,
+        key,
+        ([list, shuffled], from, to) => {
+          const peaks = [list, shuffled].map((order) => {
+            const timeline = emptyTimeline();
+            for (const each of order) addInterval(timeline, each.from, each.to, each.weight);
+            return peakOverlap(timeline, from, to);
+          });
+          expect(peaks[0]).toEqual(peaks[1]);
+        },
+      ),
+    );
+  });
+
+  test('its common denominator is that of its weights, and would be that with one more', () => {
+    fc.assert(
+      fc.property(fc.array(interval), weight, (list, more) => {
+        const timeline = emptyTimeline();
+        for (const each of list) addInterval(timeline, each.from, each.to, each.weight);
+        const denominators = [
+          ...list.filter(({ from, to }) => from < to).map((each) => each.weight.d),
+          more.d,
+        ];
+        const common = commonDenominator(timeline, more);
+        expect(denominators.filter((d) => common % d !== 0n)).toEqual([]);
+        // 2, 3, 7 and 10^38 have in common what is a factor of their product: no smaller one would do.
+        for (const prime of [2n, 3n, 5n, 7n]) {
+          if (common % prime !== 0n) continue;
+          expect(denominators.some((d) => (common / prime) % d !== 0n)).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+const letter = fc.constantFrom('a', 'b', '.');
+const toolName = fc
+  .oneof(
+    { weight: 8, arbitrary: fc.string({ unit: letter, minLength: 1, maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.constantFrom(126, 127, 128).map((length) => 'a'.repeat(length)) },
+  )
+  .filter(isToolName);
+const toolPattern = fc
+  .oneof(
+    toolName,
+    toolName.map((name) => `${name}*`),
+    fc.constant('*'),
+  )
+  .filter(isToolPattern);
+const patterns = fc.array(toolPattern, { maxLength: 6 });
+
+describe('tool set', () => {
+  test('allows what one of its patterns matches', () => {
+    fc.assert(
+      fc.property(patterns, toolName, (list, tool) => {
+        expect(allowsTool(makeToolSet(list), tool)).toBe(
+          list.some((pattern) => matchesToolPattern(pattern, tool)),
+        );
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('covers what one of its patterns covers', () => {
+    fc.assert(
+      fc.property(patterns, toolPattern, (list, child) => {
+        // A pattern that matches no name at all lies within everything, even within nothing.
+        const isEmpty = child.length > 128;
+        const covered = isEmpty || list.some((pattern) => coversToolPattern(pattern, child));
+        expect(coversPattern(makeToolSet(list), child)).toBe(covered);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test('a pattern covers another exactly when it matches all that the other matches', () => {
+    const letters = ['a', 'b', '.'];
+    const longer = (names: string[]): string[] => names.flatMap((name) => letters.map((end) => name + end));
+    const lengths = [letters, longer(letters), longer(longer(letters)), longer(longer(longer(letters)))];
+    const tools = lengths.flat().filter(isToolName);
+    // Shorter than the longest of the names, so that no two of them match the same ones by chance.
+    const short = toolPattern.filter((pattern) => pattern.length <= 3);
+    fc.assert(
+      fc.property(short, short, (parent, child) => {
+        const inside = tools.filter((tool) => matchesToolPattern(child, tool));
+        const isWithin = inside.every((tool) => matchesToolPattern(parent, tool));
+        expect(coversToolPattern(parent, child)).toBe(isWithin);
+        expect(coversPattern(makeToolSet([parent]), child)).toBe(isWithin);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test.each([
+    ['fs.*', 'fs.read', true],
+    ['fs.*', 'fs.', false],
+    ['fs.*', 'fs', false],
+    ['fs.', 'fs.', true],
+    ['fs.', 'fs.read', false],
+    ['*', 'a', true],
+    ['fs*', 'fs.', true],
+  ])('%s matches %s: %s', (pattern, tool, expected) => {
+    expect(allowsTool(makeToolSet([pattern]), tool)).toBe(expected);
+  });
+});
