@@ -14,7 +14,7 @@ function sha256(...parts: Uint8Array[]): Buffer {
 /** MTH(D[n]) as RFC 6962 defines it. */
 function merkleTreeHash(leaves: readonly Uint8Array[]): Buffer {
   if (leaves.length === 0) return sha256();
-  if (leaves.length === 1) return sha256(Buffer.of(0), leaves[0] as Uint8Array);
+  if (leaves.length === 1) return sha256(Buffer.of(0), leaves[0]);
   let k = 1;
   while (k * 2 < leaves.length) k *= 2;
   return sha256(Buffer.of(1), merkleTreeHash(leaves.slice(0, k)), merkleTreeHash(leaves.slice(k)));
