@@ -57,33 +57,27 @@ export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Ratio
 export function addInterval(timeline: Timeline, from: bigint, to: bigint, weight: Rational): void {
   if (from >= to) return;
   timeline.denominator = commonDenominator(timeline, weight);
-  addEnd(timeline, from);
-  addEnd(timeline, to);
   const [before, rest] = split(timeline.root, from);
   const [within, after] = split(rest, to);
-  if (within !== undefined) raise(within, weight);
-  timeline.root = merge(merge(before, within), after);
+  const raised = startingAt(within, from, overlapAt(before, from));
+  const others = startingAt(after, to, overlapAt(raised, to));
+  raise(raised, weight);
+  timeline.root = merge(merge(before, raised), others);
 }
 
-/** Makes sure that there is a node at `key`: from there on the overlap may change. */
-function addEnd(timeline: Timeline, key: bigint): void {
-  const [before, rest] = split(timeline.root, key);
-  const first = leftmost(rest);
-  let after = rest;
-  if (first?.key !== key) {
-    const value = overlapAt(before, key);
-    const node: Node = {
-      key,
-      priority: Math.random(),
-      value,
-      max: value,
-      pending: ZERO,
-      left: undefined,
-      right: undefined,
-    };
-    after = merge(node, rest);
-  }
-  timeline.root = merge(before, after);
+/** The nodes with one at `key`, where no node is before it: from there on the overlap may change. */
+function startingAt(nodes: Node | undefined, key: bigint, value: Rational): Node {
+  if (nodes !== undefined && leftmost(nodes).key === key) return nodes;
+  const node: Node = {
+    key,
+    priority: Math.random(),
+    value,
+    max: value,
+    pending: ZERO,
+    left: undefined,
+    right: undefined,
+  };
+  return merge(node, nodes) ?? node;
 }
 
 /** The overlap at an instant: the value of the last node at or before it. */
@@ -161,9 +155,9 @@ function merge(left: Node | undefined, right: Node | undefined): Node | undefine
   return right;
 }
 
-function leftmost(node: Node | undefined): Node | undefined {
+function leftmost(node: Node): Node {
   let first = node;
-  while (first?.left !== undefined) first = first.left;
+  while (first.left !== undefined) first = first.left;
   return first;
 }
 

@@ -13,8 +13,8 @@ import type {
   KeyEvent,
 } from '../schema/generated/types.js';
 import { digestFromBase64url } from '../value/digest.js';
-import { identifyEvent, payloadOf } from './identity.js';
-import { assertEvent } from './validate.js';
+import { completePayload, payloadOf } from './identity.js';
+import { assertShape } from './validate.js';
 
 /** The members that a builder adds: always the ids, the others where the draft leaves them out. */
 type Added = 'event_id' | 'payload_digest';
@@ -52,6 +52,14 @@ export interface AnyEvent {
  * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
  */
 export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
+  return completeDraft(draft, defaults).event;
+}
+
+/** The same, and the event's canonical text. @throws EventError, TypeError as {@link buildEvent}. */
+export function completeDraft(
+  draft: object,
+  defaults: EventDefaults,
+): { event: AnyEvent; eventText: string } {
   const payload: Record<string, unknown> = {
     event_version: '1',
     canonical_profile_id: CANONICAL_PROFILE_ID,
@@ -59,14 +67,14 @@ export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEven
     ...(defaults.principalId === undefined ? {} : { principal_id: defaults.principalId }),
     ...payloadOf(draft),
   };
-  const identity = identifyEvent(payload);
+  const { identity, eventText } = completePayload(payload);
   const event = {
     ...payload,
     event_id: digestFromBase64url(identity.eventId),
     payload_digest: digestFromBase64url(identity.payloadDigest),
   };
-  assertEvent(event);
-  return event as unknown as AnyEvent;
+  assertShape(event);
+  return { event: event as unknown as AnyEvent, eventText };
 }
 
 /** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */

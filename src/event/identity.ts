@@ -1,7 +1,9 @@
 /** The identity of an event that is a value, not bytes in a line (SPEC §3): its payload, `payload_digest` and `event_id`. */
 
+import { asBuffer } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { canonicalBytes } from '../json/canonicalize.js';
+import { MemberMarks, scanCanonical } from '../json/scan.js';
 import { digestFromBase64url, type Digest } from '../value/digest.js';
 
 /** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
@@ -26,6 +28,33 @@ export function identifyEvent(event: object): EventIdentity {
 export function identifyPayload(payload: Uint8Array): EventIdentity {
   const prefixed = Buffer.concat([Buffer.from(EVENT_ID_PREFIX, 'latin1'), payload]);
   return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
+}
+
+const ROW = 5;
+const marks = new MemberMarks();
+
+/**
+ * Both ids of a payload, and the canonical text of the event that it makes with them: the payload's own members and two
+ * more, so that nothing is serialised twice.
+ */
+export function completePayload(payload: object): { identity: EventIdentity; eventText: string } {
+  const bytes = canonicalBytes(payload);
+  const identity = identifyPayload(bytes);
+  if (scanCanonical(bytes, 0, bytes.length, marks) !== -1) throw new Error('canonical bytes are refused');
+  const members = new Map([
+    ['event_id', `"event_id":{"alg":"sha-256","b64":"${identity.eventId}"}`],
+    ['payload_digest', `"payload_digest":{"alg":"sha-256","b64":"${identity.payloadDigest}"}`],
+  ]);
+  const names = Object.keys(payload).sort();
+  for (let row = 0, index = 0; row < marks.count * ROW; row += ROW) {
+    if (marks.rows[row] !== 1) continue;
+    members.set(
+      names[index++] as string,
+      asBuffer(bytes).toString('utf8', marks.rows[row + 1], marks.rows[row + 4]),
+    );
+  }
+  const sorted = [...members.keys()].sort().map((name) => members.get(name));
+  return { identity, eventText: `{${sorted.join(',')}}` };
 }
 
 /** The `event_id` that an event's content has: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */

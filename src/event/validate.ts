@@ -57,6 +57,14 @@ export function validateEvent(event: object): EventIssue[] {
 
 /** @throws EventError when {@link validateEvent} finds anything. */
 export function assertEvent(event: object): void {
-  const [first, ...rest] = validateEvent(event);
+  assertNone(validateEvent(event));
+}
+
+/** The same for an event whose ids were just made. @throws EventError when its shape or its values are not valid. */
+export function assertShape(event: object): void {
+  assertNone(checkEvent(event));
+}
+
+function assertNone([first, ...rest]: EventIssue[]): void {
   if (first !== undefined) throw new EventError([first, ...rest]);
 }

@@ -6,7 +6,7 @@ import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import { formatDigest, tryParseDigest, type Digest } from '../value/digest.js';
+import type { Digest } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { matchRecord } from '../verify/find-record.js';
@@ -58,7 +58,7 @@ export const ABANDONED = 'ABANDONED';
  * Whether something may be executed under an authorization, by the rules that verification will apply to it.
  *
  * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it.
- * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
  *   `TOOL_MISMATCH`, or the code of the bound that the execution would break; exit status 1. `USAGE` when `wanted` is no id, or a tool is needed.
  */
 export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
@@ -74,7 +74,10 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   }
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
   const [broken] = judge(authorization, { ...request, toolName });
-  if (broken !== undefined) throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}`);
+  if (broken !== undefined) {
+    const hint = request.done && 'northroot append records what was done all the same';
+    throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}`, hint);
+  }
   return {
     authorizationId: id,
     principalId: authorization.principalId,
@@ -134,40 +137,42 @@ function judge(
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
   const { actions, grants } = state.links;
-  const digest = tryParseDigest(wanted) ?? tryParseDigest(`sha-256:${wanted}`);
-  if (digest !== undefined) {
-    const exact = actions.get(digest.b64) ?? grants.get(digest.b64);
-    if (exact !== undefined) return exact;
-    if (state.events.find(digest.b64)?.kind === 'spent') {
-      throw refuse('AUTHORIZATION_REUSED', `${formatDigest(digest)} was executed already`);
-    }
-  }
   const isMeant = matchRecord(wanted);
   const found = [...actions.values(), ...grants.values()].filter(({ place }) => isMeant(place));
   const [first] = found;
-  if (first === undefined) {
-    throw refuse(
-      'AUTH_NOT_FOUND',
-      `${printable(wanted)} is neither a grant nor an action still to be executed`,
-    );
-  }
+  if (first === undefined) throw refuseEvent(state, wanted);
   if (found.length > 1) {
     throw refuse('AUTHORIZATION_AMBIGUOUS', `${printable(wanted)} names ${found.length} authorizations`);
   }
   return first;
 }
 
+/** Why there is no authorization to act under, where one was asked for by `wanted`. */
+function refuseEvent(state: VerifyState, wanted: string): NorthrootError {
+  const isMeant = matchRecord(wanted);
+  let other: string | undefined;
+  for (const { seq, eventId, kind } of state.events.entries()) {
+    if (!isMeant({ seq, eventId })) continue;
+    if (kind === 'spent') return refuse('AUTHORIZATION_REUSED', `${eventId} was executed already`);
+    other ??= eventId;
+  }
+  return other === undefined
+    ? refuse('AUTH_NOT_FOUND', `no authorization ${printable(wanted)}`)
+    : refuse('AUTH_NOT_AN_AUTHORIZATION', `${other} is no authorization`);
+}
+
 const HINTS: Readonly<Record<string, string>> = {
   AUTH_NOT_FOUND: 'northroot log LEDGER --type authorization lists them',
+  AUTH_NOT_AN_AUTHORIZATION: 'northroot log LEDGER --type authorization lists them',
   AUTHORIZATION_AMBIGUOUS: 'give more of the id',
   AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',
   EXECUTION_UNDER_DENY: 'northroot why LEDGER ID says why it was denied',
 };
 
-function refuse(code: string, message: string): NorthrootError {
+function refuse(code: string, message: string, hint?: string): NorthrootError {
   return new NorthrootError(code, message, {
     exitStatus: 1,
-    hint: HINTS[code] ?? `northroot explain ${code}`,
+    hint: hint ?? HINTS[code] ?? `northroot explain ${code}`,
   });
 }
 

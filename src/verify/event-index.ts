@@ -31,6 +31,7 @@ export interface EventIndexData {
   readonly names: readonly string[];
 }
 
+const ID_BYTES = 32;
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed'];
 
 /** Ids of 43 characters of base64url to positions, in typed arrays: about 65 bytes an event. */
@@ -87,6 +88,16 @@ export class EventIndex {
   spend(ordinal: number, grant: number): void {
     this.#kinds[ordinal] = KINDS.indexOf('spent');
     this.#grants[ordinal] = grant;
+  }
+
+  /** Every event in the order of the ledger; `eventId` is `sha-256:…`. */
+  *entries(): Generator<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }> {
+    const ids = Buffer.from(this.#ids.save().buffer);
+    for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
+      const eventId = `sha-256:${ids.toString('base64url', ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES)}`;
+      const kind = KINDS[this.#kinds[ordinal] as number] as EventKind;
+      yield { seq: this.#seqs[ordinal] as number, eventId, kind };
+    }
   }
 
   save(): EventIndexData {

@@ -10,7 +10,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { buildEvent, type AnyEvent } from '../event/build.js';
+import { completeDraft, type AnyEvent } from '../event/build.js';
 import { EventError, assertEvent } from '../event/validate.js';
 import { nodeFileSystem, type FileSystem, type OpenFile } from '../fs/file-system.js';
 import { canonicalText } from '../json/canonicalize.js';
@@ -217,8 +217,7 @@ export class Ledger {
   }
 
   #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
-    const event = this.#completeEvent(entry.event);
-    const eventText = canonicalText(event);
+    const { event, eventText } = this.#completeEvent(entry.event);
     const { meta, given } = this.#readCompanions(entry, event);
     const id = event.event_id.b64;
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
@@ -242,24 +241,23 @@ export class Ledger {
     await closeLedgerFiles(this.#files);
   }
 
-  #completeEvent(event: object): AnyEvent {
+  #completeEvent(event: object): { event: AnyEvent; eventText: string } {
     const isWhole = Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest');
     if (isWhole) {
       assertEvent(event);
-      return event as AnyEvent;
+      return { event: event as AnyEvent, eventText: canonicalText(event) };
     }
     const { principalId } = this.#options;
-    return buildEvent(event, {
+    return completeDraft(event, {
       occurredAt: nowOf(this.#options),
       ...(principalId === undefined ? {} : { principalId }),
     });
   }
 
   /** The meta and the signatures that an entry brings, as they are now: what its owner does with them later is no matter. */
-  #readCompanions(
-    { meta, signatures = [] }: Entry,
-    event: AnyEvent,
-  ): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
+  #readCompanions(entry: Entry, event: AnyEvent): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
+    const { meta, signatures = [] } = entry;
+    if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
     const prev = { alg: 'sha-256', b64: this.#prev };
     const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
     if (issue !== undefined) throw new EventError([issue]);

@@ -4,15 +4,14 @@
  * of its own: a sequence shrinks by leaving events out.
  */
 
-import { buildEvent, type AnyEvent } from '../../src/event/build.js';
-import { identifyEvent } from '../../src/event/identity.js';
+import type { AnyEvent } from '../../src/event/build.js';
 import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
 import type { AuthorizationEvent } from '../../src/schema/generated/types.js';
-import { digestFromBase64url, type Digest } from '../../src/value/digest.js';
+import type { Digest } from '../../src/value/digest.js';
 import type { Meter } from '../../src/value/meter.js';
 import type { Quantity } from '../../src/value/quantity.js';
 import type { Entry } from './naive-checker.js';
-import { digestOf, number } from './support.js';
+import { digestOf, isMalformed, malformed, number, withIds } from './support.js';
 
 const PRINCIPALS = ['agent:a1', 'agent:a2', 'service:s1'];
 const TOOLS = ['fs.read', 'fs.read', 'fs.write', 'fs.', 'http.get'];
@@ -88,7 +87,7 @@ class Dice {
   }
 
   instant(from = 0): string {
-    return this.of(INSTANTS[Math.min(from + this.below(INSTANTS.length - from), INSTANTS.length - 1)]);
+    return this.of(INSTANTS[from + this.below(INSTANTS.length - from)]);
   }
 }
 
@@ -233,18 +232,10 @@ function decisionOf(dice: Dice): object {
   };
 }
 
-/** With its ids, and if so wanted with a member that no type of event but an unknown one may have. */
+/** A member that a known type of event may not have, if it is to be broken. */
 function complete(payload: object, broken: boolean): AnyEvent {
-  const isOpen = !['authorization', 'execution'].includes((payload as AnyEvent).event_type);
-  if (!broken || isOpen) return buildEvent(payload);
-  const event = { ...payload, stray: true };
-  const { eventId, payloadDigest } = identifyEvent(event);
-  const ids = { event_id: digestFromBase64url(eventId), payload_digest: digestFromBase64url(payloadDigest) };
-  return { ...event, ...ids } as unknown as AnyEvent;
-}
-
-function isMalformed(event: AnyEvent): boolean {
-  return 'stray' in event;
+  const { event_type: type } = payload as AnyEvent;
+  return broken && /^(authorization|execution)$/.test(type) ? malformed(payload) : withIds(payload);
 }
 
 function kindOf(event: AnyEvent): string | undefined {

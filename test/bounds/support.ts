@@ -1,10 +1,11 @@
 /** What the tests of linkage and bounds share: short builders of events, and the verifier run over bare events. */
 
 import { buildEvent, type AnyEvent } from '../../src/event/build.js';
+import { identifyEvent } from '../../src/event/identity.js';
 import type { Finding } from '../../src/finding/finding.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import { sha256Digest, type Digest } from '../../src/value/digest.js';
+import { digestFromBase64url, sha256Digest, type Digest } from '../../src/value/digest.js';
 import { meters, type MeterVector } from '../../src/value/meter.js';
 import type { Quantity } from '../../src/value/quantity.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../../src/verify/state.js';
@@ -105,6 +106,23 @@ export const RELEASE = { outcome: 'failure', error_code: 'ABANDONED' } as const;
 /** The n-th event of a sort that is otherwise the same: differs from the others in its id only. */
 export function number(n: number): Members {
   return { context_digest: digestOf(`number ${n}`) };
+}
+
+/** The payload with its ids, whatever it is: what `buildEvent` makes, but not checked. */
+export function withIds(payload: object): AnyEvent {
+  const { eventId, payloadDigest } = identifyEvent(payload);
+  const ids = { event_id: digestFromBase64url(eventId), payload_digest: digestFromBase64url(payloadDigest) };
+  return { ...payload, ...ids } as unknown as AnyEvent;
+}
+
+/** The event with a member more than it may have, and the ids that are then right. */
+export function malformed(event: object): AnyEvent {
+  return withIds({ ...event, stray: true });
+}
+
+/** Whether {@link malformed} made it. */
+export function isMalformed(event: object): boolean {
+  return 'stray' in event;
 }
 
 /** A run of the verifier over bare events. */

@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -139,9 +140,21 @@ export class Running {
     });
   }
 
-  /** Writes to its standard input, which stays open. */
-  feed(text: string): void {
-    this.#child.stdin.write(text);
+  /** Writes to its standard input, which stays open; settles when as much is read as no pipe can hold for it. */
+  feed(text: string): Promise<void> {
+    return new Promise((resolve) => this.#child.stdin.write(text, () => resolve()));
+  }
+
+  /** Whether it has a file open (where the system tells). */
+  hasOpen(path: string): boolean {
+    const folder = `/proc/${this.#child.pid}/fd`;
+    return readdirSync(folder).some((name) => {
+      try {
+        return readlinkSync(`${folder}/${name}`) === path;
+      } catch {
+        return false;
+      }
+    });
   }
 
   endInput(): void {

@@ -64,7 +64,6 @@ describe('verify', () => {
   it.each<[string, string, number, string[]]>([
     ['good.jsonl', 'ok', 0, []],
     ['folder', 'ok', 0, []],
-    ['folder/', 'ok', 0, []],
     [
       'tampered.jsonl',
       'invalid',

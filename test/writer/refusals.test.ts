@@ -121,6 +121,8 @@ describe('what travels beside an event', () => {
     ['meta of other things than strings', { meta: { a: 1 } }],
     ['meta that is null', { meta: null }],
     ['signatures that are no array', { signatures: 5 }],
+    ['signatures that are null', { signatures: null }],
+    ['signatures that are an empty text', { signatures: '' }],
     ['a signature that is no object', { signatures: ['a'] }],
     ['a signature without sig', { signatures: [{ keyid: sig.keyid }] }],
     ['a signature with more members', { signatures: [{ ...sig, alg: 'ed25519' }] }],

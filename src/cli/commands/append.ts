@@ -97,7 +97,10 @@ async function append(
     for await (const line of readLines(inputs, context)) {
       waiting.push(report(line, order));
       order += 1;
-      if (waiting.length >= MAX_WAITING) await Promise.all(waiting.splice(0));
+      if (waiting.length >= MAX_WAITING) {
+        await Promise.all(waiting.splice(0));
+        await written;
+      }
       if (refusal !== undefined) break;
     }
   } finally {

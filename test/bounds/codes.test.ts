@@ -1,0 +1,1057 @@
+/**
+ * Every code of linkage and bounds: a shortest sequence that gives it and nothing else, and the nearest ones that do not; then
+ * the ten rules of SPEC §8, sentence by sentence.
+ */
+
+import { describe, expect, test } from 'vitest';
+import { buildEvent, type AnyEvent } from '../../src/event/build.js';
+import { findBalance, listGrants, listOpenAuthorizations } from '../../src/report/accounts.js';
+import { formatQuantity, type Quantity } from '../../src/value/quantity.js';
+import type { VerifyState } from '../../src/verify/state.js';
+import {
+  RELEASE,
+  digestOf,
+  judge,
+  makeAction,
+  makeExecution,
+  makeGrant,
+  malformed,
+  number,
+  type AmountsByUnit,
+  type BoundsDraft,
+  type Members,
+} from './support.js';
+
+const rat = (n: bigint, d: bigint): Quantity => ({ t: 'rat', n: String(n), d: String(d) });
+const double = (value: number): Quantity => {
+  const bits = Buffer.alloc(8);
+  bits.writeDoubleBE(value);
+  return { t: 'f64', bits: bits.toString('hex') };
+};
+const at = (time: string): Members => ({ occurred_at: `2026-01-01T${time}Z` });
+const started = (time: string): Members => ({ started_at: `2026-01-01T${time}Z` });
+const ran = (from: string, to: string): Members => ({ ...started(from), ended_at: `2026-01-01T${to}Z` });
+const deny = { decision: 'deny', decision_code: 'NO' };
+const failed = { outcome: 'failure', error_code: 'BLOCKED' };
+const other = { principal_id: 'agent:a2' };
+const note = buildEvent(
+  { event_type: 'x.note' },
+  { principalId: 'agent:a1', occurredAt: '2026-01-01T12:00:00Z' },
+);
+/** The codes of each event, in the order in which they were found. */
+function codesOf(...events: AnyEvent[]): string[][] {
+  return judge(events).findings.map((list) => list.map(({ code }) => code));
+}
+
+/** The codes of the last event, the others having none. */
+function codesOfLast(...events: AnyEvent[]): string[] {
+  const codes = codesOf(...events);
+  expect(codes.slice(0, -1).flat()).toEqual([]);
+  return codes.at(-1) as string[];
+}
+
+function verdictOfLast(...events: AnyEvent[]): string | undefined {
+  return judge(events).verdicts.at(-1);
+}
+
+/** `used/reserved/left` of a grant's unit. */
+function balance(state: VerifyState, grant: AnyEvent, unit = 'usd'): string {
+  const found = findBalance(state, `sha-256:${grant.event_id.b64}`, unit);
+  if (found === undefined) return 'none';
+  return [found.used, found.reserved, found.left].map(formatQuantity).join('/');
+}
+
+describe('links', () => {
+  const grant = makeGrant();
+  const action = makeAction(grant);
+
+  test('an execution under an earlier authorization has no finding', () => {
+    expect(codesOfLast(grant, makeExecution(grant))).toEqual([]);
+    expect(codesOfLast(grant, action, makeExecution(action))).toEqual([]);
+  });
+
+  test('AUTH_NOT_FOUND: it is nowhere', () => {
+    const events = [makeExecution(digestOf('nowhere'))];
+    expect(codesOf(...events)).toEqual([['AUTH_NOT_FOUND']]);
+    expect(verdictOfLast(...events)).toBe('invalid');
+  });
+
+  test('AUTH_NOT_FOUND is listed once for each id, with the number of the others', () => {
+    const [execution, again, elsewhere] = [
+      makeExecution(digestOf('nowhere')),
+      makeExecution(digestOf('nowhere'), {}, number(1)),
+      makeExecution(digestOf('elsewhere')),
+    ];
+    const { findings, verdicts } = judge([execution, again, elsewhere]);
+    expect(findings.map((list) => list.map(({ code, folded }) => [code, folded]))).toEqual([
+      [['AUTH_NOT_FOUND', 1]],
+      [],
+      [['AUTH_NOT_FOUND', undefined]],
+    ]);
+    expect(verdicts).toEqual(['invalid', 'invalid', 'invalid']);
+  });
+
+  test('AUTH_AFTER_EXECUTION: it comes later, as a grant or as an action, well-formed or not', () => {
+    for (const late of [grant, makeAction(undefined), malformed(grant)]) {
+      const { findings, verdicts } = judge([makeExecution(late), makeExecution(late, {}, number(1)), late]);
+      expect(findings[0]).toMatchObject([
+        { code: 'AUTH_AFTER_EXECUTION', folded: 1, related: [{ line: 3 }] },
+      ]);
+      expect(verdicts.slice(0, 2)).toEqual(['invalid', 'invalid']);
+    }
+    expect(codesOf(makeExecution(grant), grant, makeExecution(grant, {}, number(1)))).toEqual([
+      ['AUTH_AFTER_EXECUTION'],
+      [],
+      [],
+    ]);
+  });
+
+  test('AUTH_NOT_AN_AUTHORIZATION: it is another event, earlier or later, or a malformed one', () => {
+    expect(codesOf(note, makeExecution(note))).toEqual([[], ['AUTH_NOT_AN_AUTHORIZATION']]);
+    expect(codesOf(makeExecution(note), note)).toEqual([['AUTH_NOT_AN_AUTHORIZATION'], []]);
+    const broken = malformed(grant);
+    expect(codesOf(broken, makeExecution(broken))).toEqual([['SCHEMA'], ['AUTH_NOT_AN_AUTHORIZATION']]);
+    const execution = makeExecution(grant);
+    expect(codesOfLast(grant, execution, makeExecution(execution))).toEqual(['AUTH_NOT_AN_AUTHORIZATION']);
+  });
+
+  test('an execution whose link is broken counts nowhere', () => {
+    const late = makeExecution(grant, { usd: 3n });
+    const { state } = judge([late, grant]);
+    expect(balance(state, grant)).toBe('0/0/10');
+  });
+
+  test('GRANT_NOT_FOUND: the grant is nowhere, or later; of an action, of a grant, and of a deny', () => {
+    const delegated = makeGrant({}, grant);
+    expect(codesOf(action)).toEqual([['GRANT_NOT_FOUND']]);
+    expect(codesOf(action, grant)).toEqual([['GRANT_NOT_FOUND'], []]);
+    expect(codesOf(delegated, grant)).toEqual([['GRANT_NOT_FOUND'], []]);
+    expect(codesOf(makeAction(grant, {}, deny))).toEqual([['GRANT_NOT_FOUND']]);
+    expect(codesOfLast(grant, delegated, action)).toEqual([]);
+    expect(verdictOfLast(action)).toBe('invalid');
+  });
+
+  test('GRANT_NOT_FOUND is listed once for each id', () => {
+    const { findings } = judge([0, 1, 2].map((n) => makeAction(grant, {}, number(n))));
+    expect(findings.flat()).toMatchObject([{ code: 'GRANT_NOT_FOUND', folded: 2, at: { line: 1 } }]);
+  });
+
+  test('GRANT_NOT_A_GRANT: an action, another event, a malformed grant', () => {
+    expect(codesOfLast(grant, action, makeAction(action))).toEqual(['GRANT_NOT_A_GRANT']);
+    expect(codesOfLast(note, makeGrant({}, note))).toEqual(['GRANT_NOT_A_GRANT']);
+    const broken = malformed(grant);
+    expect(codesOf(broken, makeAction(broken))).toEqual([['SCHEMA'], ['GRANT_NOT_A_GRANT']]);
+  });
+
+  test('an allow whose grant cannot be relied on stands under none', () => {
+    const stray = makeAction(makeAction(undefined), { usd: 99n });
+    expect(codesOf(stray, makeExecution(stray, { usd: 99n, tok: 1n }))).toEqual([
+      ['GRANT_NOT_FOUND'],
+      ['METER_UNCAPPED'],
+    ]);
+  });
+
+  test('GRANT_DENIED: an allow under a denied grant, as an action or as a delegated grant', () => {
+    const denied = makeGrant({}, undefined, deny);
+    expect(codesOfLast(denied, makeAction(denied))).toEqual(['GRANT_DENIED']);
+    expect(codesOfLast(denied, makeGrant({}, denied))).toEqual(['GRANT_DENIED']);
+    expect(codesOfLast(denied, makeAction(denied, {}, deny))).toEqual([]);
+    expect(codesOfLast(denied, makeGrant({}, denied, deny))).toEqual([]);
+    expect(verdictOfLast(denied, makeAction(denied))).toBe('violation');
+  });
+
+  test('INTENT_MISMATCH: another intent than the authorization has', () => {
+    const intents = { intents: { intent_digest: digestOf('another') } };
+    expect(codesOfLast(grant, makeExecution(grant, {}, intents))).toEqual(['INTENT_MISMATCH']);
+    expect(codesOfLast(grant, action, makeExecution(action, {}, intents))).toEqual(['INTENT_MISMATCH']);
+    // The intent of an action need not be its grant's, and what else an intent has is not compared.
+    const own = makeAction(grant, {}, intents);
+    expect(codesOfLast(grant, own, makeExecution(own, {}, intents))).toEqual([]);
+    const more = { intents: { ...intents.intents, user_intent_digest: digestOf('user') } };
+    expect(codesOfLast(grant, own, makeExecution(own, {}, more))).toEqual([]);
+    const sameBytes = { intents: { intent_digest: { ...digestOf('intent'), alg: 'blake3' } } };
+    expect(codesOfLast(grant, makeExecution(grant, {}, sameBytes))).toEqual(['INTENT_MISMATCH']);
+  });
+
+  test('TOOL_MISMATCH: another tool than the action is for', () => {
+    const writing = { tool_name: 'fs.write' };
+    expect(codesOfLast(grant, action, makeExecution(action, {}, writing))).toEqual(['TOOL_MISMATCH']);
+    expect(codesOfLast(grant, makeExecution(grant, {}, writing))).toEqual([]);
+  });
+
+  test('TOOL_PARAMS_MISMATCH: other parameters than the action is for, where the execution says them', () => {
+    const params = (name: string): Members => ({ tool_params_digest: digestOf(name) });
+    expect(codesOfLast(grant, action, makeExecution(action, {}, params('other')))).toEqual([
+      'TOOL_PARAMS_MISMATCH',
+    ]);
+    expect(codesOfLast(grant, action, makeExecution(action, {}, params('params')))).toEqual([]);
+    expect(codesOfLast(grant, action, makeExecution(action))).toEqual([]);
+    expect(codesOfLast(grant, makeExecution(grant, {}, params('other')))).toEqual([]);
+  });
+
+  test('a finding names the other event, its line and its place in the event', () => {
+    const { findings } = judge([grant, action, makeExecution(action, {}, other)]);
+    expect(findings[2]).toMatchObject([
+      {
+        code: 'PRINCIPAL_MISMATCH',
+        class: 'violation',
+        at: { line: 3, pointer: '/principal_id' },
+        expected: 'agent:a1',
+        actual: 'agent:a2',
+        related: [{ line: 2, seq: 1, eventId: `sha-256:${action.event_id.b64}` }],
+      },
+    ]);
+  });
+
+  test('a duplicate takes no part', () => {
+    const execution = makeExecution(grant, { usd: 3n });
+    const { findings, state } = judge([grant, execution, execution, grant]);
+    expect(findings.map((list) => list.map(({ code }) => code))).toEqual([
+      [],
+      [],
+      ['EVENT_DUPLICATE'],
+      ['EVENT_DUPLICATE'],
+    ]);
+    expect(balance(state, grant)).toBe('3/0/7');
+  });
+});
+
+describe('what an authorization says of itself', () => {
+  const checks = (...results: string[]): Members => ({
+    checks: results.map((result) => ({ check: 'spend', result })),
+  });
+  const hygiene = (status: string): Members => ({
+    hygiene: { status, warnings: [], metrics: {}, profile_id: 'northroot-jcs-v1' },
+  });
+
+  test('ALLOW_WITH_FAILED_CHECK: one failed check is enough, once', () => {
+    expect(codesOfLast(makeGrant({}, undefined, checks('pass', 'fail', 'fail')))).toEqual([
+      'ALLOW_WITH_FAILED_CHECK',
+    ]);
+    expect(codesOfLast(makeAction(undefined, {}, checks('fail')))).toEqual(['ALLOW_WITH_FAILED_CHECK']);
+    expect(codesOfLast(makeGrant({}, undefined, checks('pass')))).toEqual([]);
+    expect(codesOfLast(makeGrant({}, undefined, checks()))).toEqual([]);
+    expect(codesOfLast(makeGrant({}, undefined, { ...checks('fail'), ...deny }))).toEqual([]);
+  });
+
+  test('HYGIENE_NOT_OK for an Invalid allow, HYGIENE_LOSSY for what is between', () => {
+    expect(codesOfLast(makeGrant({}, undefined, hygiene('Invalid')))).toEqual(['HYGIENE_NOT_OK']);
+    expect(codesOfLast(makeGrant({}, undefined, hygiene('Lossy')))).toEqual(['HYGIENE_LOSSY']);
+    expect(codesOfLast(makeGrant({}, undefined, hygiene('Ambiguous')))).toEqual(['HYGIENE_LOSSY']);
+    expect(codesOfLast(makeGrant({}, undefined, hygiene('Ok')))).toEqual([]);
+    expect(codesOfLast(makeGrant({}, undefined, { ...hygiene('Invalid'), ...deny }))).toEqual([]);
+    expect(verdictOfLast(makeGrant({}, undefined, hygiene('Invalid')))).toBe('violation');
+    expect(verdictOfLast(makeGrant({}, undefined, hygiene('Lossy')))).toBe('ok');
+  });
+
+  test('QUANTITY_LOSSY: a double in any meter vector', () => {
+    const half = { usd: double(0.5) };
+    const grant = makeGrant();
+    expect(codesOfLast(makeGrant({ caps: half }))).toEqual(['QUANTITY_LOSSY']);
+    expect(codesOfLast(makeGrant({ rates: { 'usd.per_sec': double(0.5) } }))).toEqual(['QUANTITY_LOSSY']);
+    expect(codesOfLast(grant, makeAction(grant, half))).toEqual(['QUANTITY_LOSSY']);
+    expect(codesOfLast(grant, makeExecution(grant, half))).toEqual(['QUANTITY_LOSSY']);
+    expect(codesOfLast(grant, makeExecution(grant, { usd: '0.5' }))).toEqual([]);
+    expect(verdictOfLast(grant, makeExecution(grant, half))).toBe('ok');
+  });
+
+  test('TIME_REGRESSION: before the latest so far, as instants; listed once', () => {
+    const grant = makeGrant({}, undefined, at('12:00:00.5'));
+    expect(codesOfLast(grant, makeAction(grant, {}, at('12:00:00.50')))).toEqual([]);
+    expect(codesOfLast(grant, makeAction(grant, {}, at('12:00:00.499999999')))).toEqual(['TIME_REGRESSION']);
+    const back = [1, 2].map((n) => makeAction(grant, {}, { ...at('12:00:00'), ...number(n) }));
+    expect(judge([grant, ...back]).findings.flat()).toMatchObject([
+      { code: 'TIME_REGRESSION', severity: 'info', folded: 1 },
+    ]);
+    expect(verdictOfLast(grant, ...back)).toBe('ok');
+  });
+});
+
+describe('rule 1: deny', () => {
+  const tight: BoundsDraft = { tools: ['fs.write'], caps: { usd: 1n }, expires: '2026-01-01T11:00:00Z' };
+  const grant = makeGrant(tight);
+
+  test('a denied authorization breaks no bound itself and counts nowhere', () => {
+    const denied = makeAction(grant, { usd: 99n }, { ...deny, ...other });
+    const { findings, verdicts, state } = judge([grant, denied]);
+    expect(findings.flat()).toEqual([]);
+    expect(verdicts).toEqual(['ok', 'denied']);
+    expect(balance(state, grant)).toBe('0/0/1');
+    expect(listOpenAuthorizations(state)).toEqual([]);
+    const wider = makeGrant({ caps: { usd: 2n } }, grant, deny);
+    expect(codesOfLast(grant, wider)).toEqual([]);
+    expect(listGrants(judge([grant, wider]).state)).toHaveLength(1);
+  });
+
+  test('an execution that names one is denied when it failed and used nothing, or zero', () => {
+    const zeros = { usd: 0n, tok: '0.0', calls: double(-0) };
+    for (const denied of [makeAction(undefined, {}, deny), makeGrant({}, undefined, deny)]) {
+      expect(codesOfLast(denied, makeExecution(denied, {}, failed))).toEqual([]);
+      expect(verdictOfLast(denied, makeExecution(denied, {}, failed))).toBe('denied');
+      expect(verdictOfLast(denied, makeExecution(denied, zeros, failed))).toBe('denied');
+      const twice = [
+        makeExecution(denied, {}, failed),
+        makeExecution(denied, {}, { ...failed, ...number(2) }),
+      ];
+      expect(judge([denied, ...twice]).verdicts).toEqual(['denied', 'denied', 'denied']);
+    }
+  });
+
+  test('otherwise it is EXECUTION_UNDER_DENY', () => {
+    const denied = makeAction(undefined, {}, deny);
+    expect(codesOfLast(denied, makeExecution(denied))).toEqual(['EXECUTION_UNDER_DENY']);
+    expect(codesOfLast(denied, makeExecution(denied, { usd: 0n }))).toEqual(['EXECUTION_UNDER_DENY']);
+    expect(codesOfLast(denied, makeExecution(denied, { usd: rat(1n, 10n ** 38n) }, failed))).toEqual([
+      'EXECUTION_UNDER_DENY',
+    ]);
+    expect(verdictOfLast(denied, makeExecution(denied))).toBe('violation');
+    const refused = makeGrant({}, undefined, deny);
+    expect(codesOfLast(refused, makeExecution(refused))).toEqual(['EXECUTION_UNDER_DENY']);
+  });
+
+  test('an attempt that a deny blocked is still compared with it, its time apart', () => {
+    const denied = makeAction(undefined, {}, deny);
+    expect(codesOfLast(denied, makeExecution(denied, {}, { ...failed, ...other }))).toEqual([
+      'PRINCIPAL_MISMATCH',
+    ]);
+    expect(codesOfLast(denied, makeExecution(denied, {}, { ...failed, tool_name: 'fs.write' }))).toEqual([
+      'TOOL_MISMATCH',
+    ]);
+    expect(codesOfLast(denied, makeExecution(denied, {}, { ...failed, ...started('11:00:00') }))).toEqual([]);
+  });
+});
+
+describe('rule 2: single use', () => {
+  test('a second execution of an action is AUTHORIZATION_REUSED', () => {
+    const grant = makeGrant();
+    const action = makeAction(grant);
+    const [first, second, third] = [1, 2, 3].map((n) => makeExecution(action, { usd: 1n }, number(n)));
+    const { findings, state, verdicts } = judge([grant, action, first, second, third]);
+    expect(findings.flat()).toMatchObject([
+      { code: 'AUTHORIZATION_REUSED', folded: 1, at: { line: 4 }, related: [{ line: 2 }] },
+    ]);
+    expect(verdicts.slice(2)).toEqual(['ok', 'violation', 'violation']);
+    expect(balance(state, grant)).toBe('3/0/7');
+  });
+
+  test('it is compared with the action in nothing, and held against the bounds of its grants', () => {
+    const grant = makeGrant({ tools: ['fs.read'], expires: '2026-01-01T13:00:00Z' });
+    const action = makeAction(grant, { usd: 1n });
+    const first = makeExecution(action);
+    const strange = { ...other, intents: { intent_digest: digestOf('another') }, ...started('11:00:00') };
+    expect(codesOfLast(grant, action, first, makeExecution(action, { usd: 2n }, strange))).toEqual([
+      'AUTHORIZATION_REUSED',
+    ]);
+    const late = { tool_name: 'fs.write', ...started('13:00:00') };
+    expect(codesOfLast(grant, action, first, makeExecution(action, { usd: 11n }, late))).toEqual([
+      'AUTHORIZATION_REUSED',
+      'TOOL_NOT_ALLOWED',
+      'GRANT_EXPIRED',
+      'METER_CAP_EXCEEDED',
+    ]);
+  });
+
+  test('a failed execution spends the action too, and so does a release', () => {
+    const action = makeAction(undefined);
+    for (const first of [makeExecution(action, {}, failed), makeExecution(action, {}, RELEASE)]) {
+      expect(codesOfLast(action, first, makeExecution(action))).toEqual(['AUTHORIZATION_REUSED']);
+    }
+  });
+
+  test('an execution that breaks something spends it', () => {
+    const action = makeAction(undefined);
+    expect(codesOf(action, makeExecution(action, {}, other), makeExecution(action))).toEqual([
+      [],
+      ['PRINCIPAL_MISMATCH'],
+      ['AUTHORIZATION_REUSED'],
+    ]);
+  });
+
+  test('a grant may be named by any number of executions', () => {
+    const grant = makeGrant();
+    expect(codesOf(grant, ...[1, 2, 3].map((n) => makeExecution(grant, {}, number(n)))).flat()).toEqual([]);
+  });
+});
+
+describe('rule 3: time', () => {
+  const grant = makeGrant({ expires: '2026-01-01T13:00:00Z' });
+  const action = makeAction(grant, {}, at('12:30:00'));
+
+  test('an execution is at started_at, else at occurred_at', () => {
+    expect(
+      codesOfLast(grant, makeExecution(grant, {}, { ...at('14:00:00'), ...started('12:59:59') })),
+    ).toEqual([]);
+    expect(
+      codesOfLast(grant, makeExecution(grant, {}, { ...at('12:10:00'), ...started('13:00:00') })),
+    ).toEqual(['GRANT_EXPIRED']);
+    expect(codesOfLast(grant, makeExecution(grant, {}, at('13:00:00')))).toEqual(['GRANT_EXPIRED']);
+  });
+
+  test('EXECUTION_BEFORE_AUTHORIZATION: to the nanosecond', () => {
+    expect(
+      codesOfLast(
+        grant,
+        action,
+        makeExecution(action, {}, { ...at('12:30:00'), ...started('12:29:59.999999999') }),
+      ),
+    ).toEqual(['EXECUTION_BEFORE_AUTHORIZATION']);
+    expect(
+      codesOfLast(
+        grant,
+        action,
+        makeExecution(action, {}, { ...at('12:30:00'), ...started('12:30:00.000') }),
+      ),
+    ).toEqual([]);
+    expect(codesOfLast(grant, makeExecution(grant, {}, started('11:59:59')))).toEqual([
+      'EXECUTION_BEFORE_AUTHORIZATION',
+    ]);
+    // The grant that stands above the action does not count: its own time is the producer's to order.
+    const early = makeAction(makeGrant({}, undefined, at('12:30:00')), {}, at('12:00:00'));
+    const above = makeGrant({}, undefined, at('12:30:00'));
+    expect(codesOf(above, early, makeExecution(early, {}, at('12:31:00')))[2]).toEqual([]);
+  });
+
+  test('GRANT_EXPIRED: before expires_at to the nanosecond, in every spelling', () => {
+    const run = (time: string): string[] => codesOfLast(grant, makeExecution(grant, {}, at(time)));
+    expect(run('12:59:59.999999999')).toEqual([]);
+    expect(run('13:00:00')).toEqual(['GRANT_EXPIRED']);
+    expect(run('13:00:00.0')).toEqual(['GRANT_EXPIRED']);
+    expect(run('13:00:00.000000001')).toEqual(['GRANT_EXPIRED']);
+  });
+
+  test('GRANT_EXPIRED: the ancestors count, one finding an event', () => {
+    const child = makeGrant({ expires: '2026-01-01T12:30:00Z' }, grant);
+    const run = (time: string): number =>
+      codesOfLast(grant, child, makeExecution(child, {}, at(time))).length;
+    expect([run('12:29:59'), run('12:30:00'), run('13:00:00')]).toEqual([0, 1, 1]);
+    const forever = makeGrant({}, grant);
+    const late = makeExecution(forever, {}, at('13:00:00'));
+    const { findings } = judge([grant, forever, late]);
+    expect(findings[1].map(({ code }) => code)).toEqual(['DELEGATION_EXCEEDED']);
+    expect(findings[2]).toMatchObject([{ code: 'GRANT_EXPIRED', related: [{ line: 1 }] }]);
+  });
+
+  test("GRANT_EXPIRED: an action's own time counts too", () => {
+    expect(codesOfLast(grant, makeAction(grant, {}, at('12:59:59.999999999')))).toEqual([]);
+    expect(codesOfLast(grant, makeAction(grant, {}, at('13:00:00')))).toEqual(['GRANT_EXPIRED']);
+  });
+
+  test('TIMESTAMP_INVALID: ended_at before started_at', () => {
+    expect(codesOfLast(grant, makeExecution(grant, {}, ran('12:00:01', '12:00:00.999999999')))).toEqual([
+      'TIMESTAMP_INVALID',
+    ]);
+    expect(codesOfLast(grant, makeExecution(grant, {}, ran('12:00:01', '12:00:01.0')))).toEqual([]);
+    expect(codesOfLast(grant, makeExecution(grant, {}, { ended_at: '2026-01-01T11:00:00Z' }))).toEqual([]);
+  });
+
+  test('the order of the ledger, not time, says what is earlier', () => {
+    const late = makeGrant({}, undefined, at('11:00:00'));
+    expect(codesOf(makeExecution(late, {}, at('12:00:00')), late)[0]).toEqual(['AUTH_AFTER_EXECUTION']);
+  });
+});
+
+describe('rule 4: tools', () => {
+  test.each([
+    [['fs.*'], 'fs.read', true],
+    [['fs.*'], 'fs.', false],
+    [['fs.*'], 'fs', false],
+    [['fs.'], 'fs.', true],
+    [['fs.'], 'fs.read', false],
+    [['*'], 'fs', true],
+    [['http.get', 'fs.r*'], 'fs.read', true],
+    [['fs.read'], 'fs.reader', false],
+    [['fs.Read'], 'fs.read', false],
+  ])('%j allows %s: %s, of executions and of actions', (tools, tool, isAllowed) => {
+    const grant = makeGrant({ tools });
+    const expected = isAllowed ? [] : ['TOOL_NOT_ALLOWED'];
+    expect(codesOfLast(grant, makeExecution(grant, {}, { tool_name: tool }))).toEqual(expected);
+    expect(codesOfLast(grant, makeAction(grant, {}, {}, tool))).toEqual(expected);
+  });
+
+  test('every ancestor must allow it, and the execution as well as the action', () => {
+    const grant = makeGrant({ tools: ['fs.read'] });
+    const child = makeGrant({ tools: ['fs.*'] }, grant);
+    const { findings } = judge([grant, child, makeExecution(child, {}, { tool_name: 'fs.write' })]);
+    expect(findings[1].map(({ code }) => code)).toEqual(['DELEGATION_EXCEEDED']);
+    expect(findings[2]).toMatchObject([{ code: 'TOOL_NOT_ALLOWED', related: [{ line: 1 }] }]);
+    const action = makeAction(grant);
+    expect(codesOfLast(grant, action, makeExecution(action, {}, { tool_name: 'fs.write' }))).toEqual([
+      'TOOL_MISMATCH',
+      'TOOL_NOT_ALLOWED',
+    ]);
+  });
+});
+
+describe('rule 5: meters', () => {
+  const grant = makeGrant({ caps: { usd: 10n } });
+
+  test('METER_CAP_EXCEEDED: equal to the cap is within it', () => {
+    const seven = makeExecution(grant, { usd: 7n });
+    expect(codesOfLast(grant, seven, makeExecution(grant, { usd: 3n }))).toEqual([]);
+    const { findings } = judge([grant, seven, makeExecution(grant, { usd: '3.01' })]);
+    expect(findings[2]).toMatchObject([
+      { code: 'METER_CAP_EXCEEDED', at: { pointer: '/meter_used/0/amount' }, related: [{ line: 1 }] },
+    ]);
+    // The finding says the unit, the cap, what was used before, and by how much it is over.
+    expect(findings[2][0].expected).toContain('usd at most 10 ');
+    expect(findings[2][0].actual).toMatch(/^7 used before, 3\.01 by this event: 0\.01 over$/);
+  });
+
+  test('it is given to each event that adds to what is over, and not to one that adds nothing', () => {
+    const over = makeExecution(grant, { usd: 11n });
+    const codes = codesOf(
+      grant,
+      over,
+      makeExecution(grant, { usd: 1n }),
+      makeExecution(grant, { usd: 0n }),
+      makeExecution(grant),
+      makeAction(grant, { usd: 0n }),
+      makeAction(grant, { usd: 1n }),
+    );
+    expect(codes).toEqual([
+      [],
+      ['METER_CAP_EXCEEDED'],
+      ['METER_CAP_EXCEEDED'],
+      [],
+      [],
+      [],
+      ['RESERVATION_OVER_CAP'],
+    ]);
+  });
+
+  test('RESERVATION_OVER_CAP: used and outstanding reservations together', () => {
+    const four = makeAction(grant, { usd: 4n });
+    const used = makeExecution(grant, { usd: 3n });
+    expect(codesOfLast(grant, four, used, makeAction(grant, { usd: 3n }))).toEqual([]);
+    const { findings } = judge([grant, four, used, makeAction(grant, { usd: 4n }, number(1))]);
+    expect(findings[3]).toMatchObject([
+      { code: 'RESERVATION_OVER_CAP', at: { pointer: '/authorization/action/meter_reservation/0/amount' } },
+    ]);
+    expect(findings[3][0].actual).toMatch(/^3 used before, 4 reserved, 4 by this event: 1 over$/);
+    expect(codesOfLast(grant, four, makeExecution(grant, { usd: 7n }))).toEqual(['METER_CAP_EXCEEDED']);
+  });
+
+  test('an execution replaces its reservation', () => {
+    const ten = makeAction(grant, { usd: 10n });
+    const { state, findings } = judge([grant, ten, makeExecution(ten, { usd: 4n })]);
+    expect(findings.flat()).toEqual([]);
+    expect(balance(state, grant)).toBe('4/0/6');
+    const six = makeAction(grant, { usd: 6n }, number(1));
+    expect(codesOfLast(grant, ten, makeExecution(ten, { usd: 4n }), six)).toEqual([]);
+    expect(balance(judge([grant, ten]).state, grant)).toBe('0/10/0');
+  });
+
+  test('what went over as a reservation is not told again of the execution that stays within it', () => {
+    const eight = [1, 2].map((n) => makeAction(grant, { usd: 8n }, number(n)));
+    expect(
+      codesOf(grant, ...eight, makeExecution(eight[0], { usd: 8n }), makeExecution(eight[1], { usd: 2n })),
+    ).toEqual([[], [], ['RESERVATION_OVER_CAP'], [], []]);
+    expect(
+      codesOf(grant, ...eight, makeExecution(eight[0], { usd: 8n }), makeExecution(eight[1], { usd: 3n }))[4],
+    ).toEqual(['METER_CAP_EXCEEDED']);
+  });
+
+  test('RESERVATION_EXCEEDED: use beyond the reservation, and equal to it is within', () => {
+    const action = makeAction(grant, { usd: '2.5' });
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: '2.5' }))).toEqual([]);
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: double(2.5) }))).toEqual([
+      'QUANTITY_LOSSY',
+    ]);
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: rat(5n, 2n) }))).toEqual([]);
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: '2.500000000000000001' }))).toEqual([
+      'RESERVATION_EXCEEDED',
+    ]);
+    const none = makeAction(grant, { usd: 0n });
+    expect(codesOfLast(grant, none, makeExecution(none, { usd: 1n }))).toEqual(['RESERVATION_EXCEEDED']);
+    expect(codesOfLast(grant, none, makeExecution(none, { usd: 0n }))).toEqual([]);
+    const alone = makeAction(undefined, { usd: 1n });
+    expect(codesOfLast(alone, makeExecution(alone, { usd: 2n }))).toEqual(['RESERVATION_EXCEEDED']);
+  });
+
+  test('METER_UNCAPPED: a used unit that neither the reservation nor a grant caps', () => {
+    const action = makeAction(grant, { tok: 5n });
+    expect(codesOfLast(grant, action, makeExecution(action, { usd: 1n, tok: 5n, calls: 1n }))).toEqual([
+      'METER_UNCAPPED',
+    ]);
+    expect(codesOfLast(grant, action, makeExecution(action, { calls: 0n }))).toEqual([]);
+    expect(codesOfLast(grant, makeExecution(grant, { tok: 1n }))).toEqual(['METER_UNCAPPED']);
+    expect(verdictOfLast(grant, makeExecution(grant, { tok: 1n }))).toBe('ok');
+    const child = makeGrant({ caps: { usd: 1n, tok: 1n } }, grant);
+    const grandchild = makeGrant({ caps: { usd: 1n } }, child);
+    const { findings } = judge([grant, child, grandchild, makeExecution(grandchild, { tok: 1n })]);
+    expect(findings[3]).toEqual([]);
+  });
+
+  test('use and reservations count against every ancestor, each with its own cap', () => {
+    const child = makeGrant({ caps: { usd: 6n } }, grant);
+    const sibling = makeGrant({ caps: { usd: 6n } }, grant, number(1));
+    const five = makeExecution(child, { usd: 5n });
+    const { findings, state } = judge([grant, child, sibling, five, makeExecution(sibling, { usd: 6n })]);
+    expect(findings[4]).toMatchObject([{ code: 'METER_CAP_EXCEEDED', related: [{ line: 1 }] }]);
+    expect([grant, child, sibling].map((each) => balance(state, each))).toEqual([
+      '11/0/-1',
+      '5/0/1',
+      '6/0/0',
+    ]);
+    const both = judge([grant, child, sibling, five, makeAction(child, { usd: 6n })]);
+    expect(both.findings[4].map(({ related }) => related?.[0].line)).toEqual([2, 1]);
+    expect(both.findings[4].map(({ code }) => code)).toEqual([
+      'RESERVATION_OVER_CAP',
+      'RESERVATION_OVER_CAP',
+    ]);
+  });
+
+  test('sums are exact: three thirds are one', () => {
+    const one = makeGrant({ caps: { usd: 1n } });
+    const thirds = [1, 2, 3].map((n) => makeExecution(one, { usd: rat(1n, 3n) }, number(n)));
+    expect(codesOf(one, ...thirds).flat()).toEqual([]);
+    expect(balance(judge([one, ...thirds]).state, one)).toBe('1/0/0');
+    expect(codesOf(one, ...thirds, makeExecution(one, { usd: rat(1n, 10n ** 38n) })).flat()).toEqual([
+      'METER_CAP_EXCEEDED',
+    ]);
+  });
+
+  test('sums are exact: 0.1 and 0.2 as doubles are more than 0.3', () => {
+    const cap = makeGrant({ caps: { usd: '0.3' } });
+    const [tenth, fifth] = [0.1, 0.2].map((value) => makeExecution(cap, { usd: double(value) }));
+    expect(codesOf(cap, tenth, fifth)).toEqual([
+      [],
+      ['QUANTITY_LOSSY'],
+      ['QUANTITY_LOSSY', 'METER_CAP_EXCEEDED'],
+    ]);
+    const [exactTenth, exactFifth] = ['0.1', '0.2'].map((usd) => makeExecution(cap, { usd }));
+    expect(codesOf(cap, exactTenth, exactFifth).flat()).toEqual([]);
+  });
+
+  test('amounts of 39 digits are exact', () => {
+    const most = 10n ** 39n - 1n;
+    const full = makeGrant({ caps: { usd: most } });
+    const used = makeExecution(full, { usd: most - 1n });
+    expect(codesOfLast(full, used, makeExecution(full, { usd: 1n }))).toEqual([]);
+    expect(codesOfLast(full, used, makeExecution(full, { usd: '1.000000000000000001' }))).toEqual([
+      'METER_CAP_EXCEEDED',
+    ]);
+  });
+});
+
+describe('rule 6: rates', () => {
+  const under = (rates: AmountsByUnit): AnyEvent => makeGrant({ rates });
+  const call = (grant: AnyEvent, time: string, used = {}): AnyEvent =>
+    makeExecution(grant, used, started(time));
+
+  test('a window ends at an execution and includes it: (t − window, t]', () => {
+    const grant = under({ 'calls.per_sec': 1n });
+    expect(codesOfLast(grant, call(grant, '12:00:00'), call(grant, '12:00:01'))).toEqual([]);
+    expect(codesOfLast(grant, call(grant, '12:00:00'), call(grant, '12:00:00.999999999'))).toEqual([
+      'RATE_LIMIT_EXCEEDED',
+    ]);
+    const { findings } = judge([grant, call(grant, '12:00:00'), call(grant, '12:00:00.5')]);
+    expect(findings[2]).toMatchObject([{ code: 'RATE_LIMIT_EXCEEDED', related: [{ line: 1 }] }]);
+  });
+
+  test.each([
+    ['sec', '12:00:00.999999999', '12:00:01'],
+    ['min', '12:00:59.999999999', '12:01:00'],
+    ['hour', '12:59:59.999999999', '13:00:00'],
+  ])('per_%s is so long', (per, within, beyond) => {
+    const grant = under({ [`usd.per_${per}`]: 1n });
+    const first = call(grant, '12:00:00', { usd: 1n });
+    expect(codesOfLast(grant, first, call(grant, within, { usd: rat(1n, 10n ** 38n) }))).toEqual([
+      'RATE_LIMIT_EXCEEDED',
+    ]);
+    expect(codesOfLast(grant, first, call(grant, beyond, { usd: 1n }))).toEqual([]);
+  });
+
+  test('per_day is 24 hours, not a date', () => {
+    const grant = under({ 'calls.per_day': 1n });
+    const next = (time: string): AnyEvent => makeExecution(grant, {}, { started_at: `2026-01-02T${time}Z` });
+    expect(codesOfLast(grant, call(grant, '12:00:00'), next('11:59:59.999999999'))).toEqual([
+      'RATE_LIMIT_EXCEEDED',
+    ]);
+    expect(codesOfLast(grant, call(grant, '12:00:00'), next('12:00:00'))).toEqual([]);
+  });
+
+  test('the sum of a unit, or for calls the number of executions; equal to the limit is within it', () => {
+    const grant = under({ 'calls.per_min': 2n, 'tok.per_min': 3n });
+    const [first, second] = ['12:00:00', '12:00:01'].map((time) => call(grant, time, { usd: 1n, calls: 9n }));
+    const uncapped = ['METER_UNCAPPED'];
+    expect(codesOf(grant, first, second, call(grant, '12:00:02')).slice(1)).toEqual([
+      uncapped,
+      uncapped,
+      ['RATE_LIMIT_EXCEEDED'],
+    ]);
+    const wide = makeGrant({ caps: { tok: 99n }, rates: { 'tok.per_min': 3n } });
+    const two = call(wide, '12:00:00', { tok: 2n });
+    expect(codesOfLast(wide, two, call(wide, '12:00:30', { tok: 1n }))).toEqual([]);
+    expect(codesOfLast(wide, two, call(wide, '12:00:30', { tok: '1.1' }))).toEqual(['RATE_LIMIT_EXCEEDED']);
+    expect(codesOfLast(wide, two, call(wide, '12:00:30', { tok: 0n }))).toEqual([]);
+  });
+
+  test('executions recorded out of order: the one that makes a window too full, wherever it is in it', () => {
+    const grant = under({ 'calls.per_sec': 2n });
+    const times = ['12:00:00', '12:00:01.8', '12:00:00.9'];
+    expect(codesOf(grant, ...times.map((time) => call(grant, time))).flat()).toEqual([]);
+    // (0.8, 1.8] now holds 0.9, 1.5 and 1.8.
+    expect(
+      codesOf(grant, ...times.map((time) => call(grant, time)), call(grant, '12:00:01.5')).at(-1),
+    ).toEqual(['RATE_LIMIT_EXCEEDED']);
+  });
+
+  test('every ancestor counts; of several limits each that is broken is told', () => {
+    const grant = under({ 'calls.per_min': 1n, 'calls.per_hour': 1n });
+    const child = makeGrant({ rates: { 'calls.per_min': 1n, 'calls.per_hour': 1n } }, grant);
+    const { findings } = judge([grant, child, call(grant, '12:00:00'), call(child, '12:00:01')]);
+    expect(findings[3].map(({ code, related }) => [code, related?.[0].line])).toEqual([
+      ['RATE_LIMIT_EXCEEDED', 1],
+      ['RATE_LIMIT_EXCEEDED', 1],
+    ]);
+  });
+
+  test('a limit of zero forbids', () => {
+    const grant = under({ 'calls.per_sec': 0n });
+    expect(codesOfLast(grant, call(grant, '12:00:00'))).toEqual(['RATE_LIMIT_EXCEEDED']);
+  });
+
+  test('actions and blocked attempts are no executions', () => {
+    const grant = under({ 'calls.per_min': 1n });
+    const actions = [1, 2, 3].map((n) => makeAction(grant, {}, number(n)));
+    expect(codesOf(grant, ...actions, call(actions[0], '12:00:00')).flat()).toEqual([]);
+  });
+});
+
+describe('rule 7: concurrency', () => {
+  const grant = makeGrant({ concurrency: 1n });
+  const run = (from: string, to: string, under = grant): AnyEvent => makeExecution(under, {}, ran(from, to));
+
+  test('executions that touch do not overlap: [started_at, ended_at)', () => {
+    const first = run('12:00:00', '12:00:10');
+    expect(codesOfLast(grant, first, run('12:00:10', '12:00:20'))).toEqual([]);
+    expect(codesOfLast(grant, first, run('12:00:09.999999999', '12:00:20'))).toEqual([
+      'CONCURRENCY_EXCEEDED',
+    ]);
+    expect(codesOfLast(grant, run('12:00:10', '12:00:20'), first)).toEqual([]);
+    expect(codesOfLast(grant, run('12:00:09.999999999', '12:00:20'), first)).toEqual([
+      'CONCURRENCY_EXCEEDED',
+    ]);
+  });
+
+  test('one that takes no time overlaps with nothing', () => {
+    expect(codesOfLast(grant, run('12:00:00', '12:00:10'), run('12:00:05', '12:00:05'))).toEqual([]);
+    expect(codesOfLast(grant, run('12:00:05', '12:00:05'), run('12:00:00', '12:00:10'))).toEqual([]);
+  });
+
+  test('more than the limit at one instant, not over the whole time', () => {
+    const two = makeGrant({ concurrency: 2n });
+    const runs = [
+      ['12:00:00', '12:00:10'],
+      ['12:00:05', '12:00:15'],
+      ['12:00:10', '12:00:20'],
+      ['12:00:04', '12:00:05'],
+    ].map(([from, to]) => run(from, to, two));
+    expect(codesOf(two, ...runs).flat()).toEqual([]);
+    expect(codesOf(two, ...runs, run('12:00:14', '12:00:30', two)).flat()).toEqual(['CONCURRENCY_EXCEEDED']);
+    expect(codesOf(two, ...runs, run('12:00:15', '12:00:30', two)).flat()).toEqual([]);
+  });
+
+  test("every ancestor's limit counts", () => {
+    const child = makeGrant({ concurrency: 1n }, grant);
+    const { findings } = judge([
+      grant,
+      child,
+      run('12:00:00', '12:00:10'),
+      run('12:00:05', '12:00:06', child),
+    ]);
+    expect(findings[3]).toMatchObject([{ code: 'CONCURRENCY_EXCEEDED', related: [{ line: 1 }] }]);
+  });
+
+  test('EVIDENCE_MISSING: started_at or ended_at is absent under a limit', () => {
+    for (const times of [{}, started('12:00:00'), { ended_at: '2026-01-01T12:00:00Z' }]) {
+      expect(codesOfLast(grant, makeExecution(grant, {}, times))).toEqual(['EVIDENCE_MISSING']);
+      expect(verdictOfLast(grant, makeExecution(grant, {}, times))).toBe('invalid');
+      const free = makeGrant();
+      expect(codesOfLast(free, makeExecution(free, {}, times))).toEqual([]);
+    }
+    const parent = makeGrant({ concurrency: 2n });
+    const child = makeGrant({ concurrency: 1n }, parent);
+    expect(codesOfLast(parent, child, makeExecution(child))).toEqual(['EVIDENCE_MISSING']);
+  });
+});
+
+describe('rule 8: release', () => {
+  const grant = makeGrant({
+    rates: { 'calls.per_day': 1n },
+    concurrency: 1n,
+    expires: '2026-01-01T13:00:00Z',
+  });
+  const action = makeAction(grant, { usd: 4n });
+
+  test('a reservation is outstanding until its action is executed', () => {
+    const { state } = judge([grant, action]);
+    expect(balance(state, grant)).toBe('0/4/6');
+    expect(listOpenAuthorizations(state)).toMatchObject([{ toolName: 'fs.read', seq: 1 }]);
+    expect(listOpenAuthorizations(judge([grant, action, makeExecution(action)]).state)).toEqual([]);
+  });
+
+  test('a failed execution with ABANDONED and no use gives it back, and did not happen in time', () => {
+    const late = makeExecution(action, {}, { ...RELEASE, ...at('14:00:00') });
+    const { state, findings, verdicts } = judge([grant, action, late]);
+    expect(findings.flat()).toEqual([]);
+    expect(verdicts).toEqual(['ok', 'ok', 'ok']);
+    expect(balance(state, grant)).toBe('0/0/10');
+    expect(listGrants(state)).toMatchObject([{ executions: 0 }]);
+    const run = makeExecution(grant, {}, ran('12:00:00', '12:00:01'));
+    expect(codesOf(grant, action, late, run).flat()).toEqual(['TIME_REGRESSION']);
+  });
+
+  test('any other failure did happen', () => {
+    const base = { ...ran('14:00:00', '14:00:01'), outcome: 'failure' };
+    for (const [used, members] of [
+      [{}, { ...base, error_code: 'TIMEOUT' }],
+      [{ usd: 0n }, { ...base, error_code: 'ABANDONED' }],
+    ] as const) {
+      const { findings, state } = judge([grant, action, makeExecution(action, used, members)]);
+      expect(findings[2].map(({ code }) => code)).toEqual(['GRANT_EXPIRED']);
+      expect(listGrants(state)).toMatchObject([{ executions: 1 }]);
+      expect(balance(state, grant)).toBe('0/0/10');
+    }
+  });
+});
+
+describe('rule 9: delegation', () => {
+  const full: BoundsDraft = {
+    tools: ['fs.*', 'http.get'],
+    caps: { usd: 10n, tok: '0.3' },
+    expires: '2026-01-01T13:00:00Z',
+    rates: { 'calls.per_min': 5n },
+    concurrency: 2n,
+    mode: 'allow_contentref',
+    resources: [{ kind: 'file', reference: '/a' }],
+  };
+  const parent = makeGrant(full);
+  const delegate = (changes: BoundsDraft, under = parent, base = full): string[] =>
+    codesOfLast(under, makeGrant({ ...base, ...changes }, under));
+
+  test('the same bounds, or tighter ones, are within', () => {
+    expect(delegate({})).toEqual([]);
+    const tighter: BoundsDraft = {
+      tools: ['fs.r*', 'fs.write'],
+      caps: { usd: '9.99', tok: 0n, calls: 1n },
+      expires: '2026-01-01T12:59:59.999999999Z',
+      rates: { 'calls.per_min': '4.5', 'usd.per_day': 1n },
+      concurrency: 1n,
+      mode: 'digest_only',
+      resources: [],
+    };
+    expect(delegate(tighter)).toEqual([]);
+    expect(codesOfLast(makeGrant(), makeGrant({ ...full, caps: { usd: 1n, tok: 1n } }, makeGrant()))).toEqual(
+      [],
+    );
+  });
+
+  test.each<[string, BoundsDraft]>([
+    ['a tool that no pattern covers', { tools: ['fs.read', 'http.post'] }],
+    ['a wider pattern', { tools: ['f*'] }],
+    ['the prefix itself', { tools: ['fs.'] }],
+    ['a pattern of which the parent has one name', { tools: ['http.*'] }],
+    ['a higher cap', { caps: { usd: '10.01', tok: '0.3' } }],
+    ['a cap that is higher as a double', { caps: { usd: 10n, tok: rat(300_000_001n, 10n ** 9n) } }],
+    ['no cap', { caps: { usd: 10n } }],
+    ['a later expiry', { expires: '2026-01-01T13:00:00.000000001Z' }],
+    ['a higher rate', { rates: { 'calls.per_min': '5.1' } }],
+    ['another rate', { rates: { 'calls.per_sec': 1n } }],
+    ['a higher concurrency', { concurrency: 3n }],
+    ['a looser mode', { mode: 'allow_inline' }],
+  ])('DELEGATION_EXCEEDED: %s', (_, changes) => {
+    expect(delegate(changes)).toEqual(['DELEGATION_EXCEEDED']);
+  });
+
+  test.each(['expires', 'rates', 'concurrency', 'mode'] as const)(
+    'DELEGATION_EXCEEDED: no %s where the parent has it',
+    (name) => {
+      const rest = Object.fromEntries(Object.entries(full).filter(([key]) => key !== name));
+      expect(delegate({}, parent, rest)).toEqual(['DELEGATION_EXCEEDED']);
+    },
+  );
+
+  test('the same expiry in another spelling is within', () => {
+    expect(delegate({ expires: '2026-01-01T13:00:00.000Z' })).toEqual([]);
+  });
+
+  test('each bound that is exceeded is told, with its place', () => {
+    const loose = makeGrant({ tools: ['*'], caps: { tok: 1n } }, parent);
+    const { findings } = judge([parent, loose]);
+    expect(findings[1].map(({ at: place }) => place.pointer)).toEqual(
+      [
+        'allowed_tools',
+        'meter_caps',
+        'meter_caps',
+        'expires_at',
+        'rate_limits',
+        'concurrency_limit',
+        'output_mode',
+      ].map((name) => `/authorization/bounds/${name}${name === 'allowed_tools' ? '/0' : ''}`),
+    );
+  });
+
+  test('RESOURCE_NOT_GRANTED: a resource that the parent does not name', () => {
+    expect(delegate({ resources: [{ kind: 'file', reference: '/b' }] })).toEqual(['RESOURCE_NOT_GRANTED']);
+    expect(delegate({ resources: [{ kind: 'dir', reference: '/a' }] })).toEqual(['RESOURCE_NOT_GRANTED']);
+  });
+
+  test('its principal may differ', () => {
+    expect(codesOfLast(parent, makeGrant(full, parent, other))).toEqual([]);
+  });
+
+  test('a chain is at most 32 grants deep, and what is used counts against the nearest 32', () => {
+    const chain = [makeGrant()];
+    while (chain.length < 33) chain.push(makeGrant({}, chain.at(-1), number(chain.length)));
+    const codes = codesOf(
+      ...chain,
+      makeExecution(chain[31], { usd: 1n }),
+      makeExecution(chain[32], { usd: 2n }),
+    );
+    expect(codes.slice(0, 32).flat()).toEqual([]);
+    expect(codes.slice(32)).toEqual([['DELEGATION_EXCEEDED'], [], []]);
+    const { state } = judge([
+      ...chain,
+      makeExecution(chain[31], { usd: 1n }),
+      makeExecution(chain[32], { usd: 2n }),
+    ]);
+    expect([0, 1, 31, 32].map((n) => balance(state, chain[n]))).toEqual(['1/0/9', '3/0/7', '3/0/7', '2/0/8']);
+  });
+
+  test('use counts under a grant that exceeds its parent too', () => {
+    const grant = makeGrant();
+    const loose = makeGrant({ caps: { usd: 20n } }, grant);
+    const { findings } = judge([grant, loose, makeExecution(loose, { usd: 11n })]);
+    expect(findings[2]).toMatchObject([{ code: 'METER_CAP_EXCEEDED', related: [{ line: 1 }] }]);
+  });
+});
+
+describe('rule 10: principals', () => {
+  const grant = makeGrant();
+
+  test("an action's principal is its grant's", () => {
+    expect(codesOfLast(grant, makeAction(grant, {}, other))).toEqual(['PRINCIPAL_MISMATCH']);
+    expect(codesOfLast(makeAction(undefined, {}, other))).toEqual([]);
+  });
+
+  test("an execution's is its authorization's", () => {
+    expect(codesOfLast(grant, makeExecution(grant, {}, other))).toEqual(['PRINCIPAL_MISMATCH']);
+    const action = makeAction(undefined, {}, other);
+    expect(codesOfLast(action, makeExecution(action, {}, other))).toEqual([]);
+    expect(codesOfLast(action, makeExecution(action))).toEqual(['PRINCIPAL_MISMATCH']);
+    const child = makeGrant({}, grant, other);
+    expect(codesOfLast(grant, child, makeExecution(child, {}, other))).toEqual([]);
+  });
+});
+
+describe('outputs and resources', () => {
+  const output = { output_ref: { digest: digestOf('output') } };
+
+  test('OUTPUT_MODE_EXCEEDED: an output_ref under digest_only, of the grant or an ancestor', () => {
+    const strict = makeGrant({ mode: 'digest_only' });
+    expect(codesOfLast(strict, makeExecution(strict, {}, output))).toEqual(['OUTPUT_MODE_EXCEEDED']);
+    expect(codesOfLast(strict, makeExecution(strict, {}, { output_digest: digestOf('output') }))).toEqual([]);
+    const child = makeGrant({ mode: 'digest_only' }, strict);
+    expect(codesOfLast(strict, child, makeExecution(child, {}, output))).toEqual(['OUTPUT_MODE_EXCEEDED']);
+    for (const grant of [
+      makeGrant(),
+      makeGrant({ mode: 'allow_contentref' }),
+      makeGrant({ mode: 'allow_inline' }),
+    ]) {
+      expect(codesOfLast(grant, makeExecution(grant, {}, output))).toEqual([]);
+    }
+  });
+
+  test('RESOURCE_NOT_GRANTED: one that the grant does not name, character by character', () => {
+    const grant = makeGrant({ resources: [{ kind: 'file', reference: '/a' }] });
+    const touch = (...references: string[]): Members => ({
+      resources_touched: references.map((reference) => ({ kind: 'file', reference })),
+    });
+    expect(codesOfLast(grant, makeExecution(grant, {}, touch('/a')))).toEqual([]);
+    expect(codesOfLast(grant, makeExecution(grant, {}, touch('/a', '/A', '/a/')))).toEqual([
+      'RESOURCE_NOT_GRANTED',
+      'RESOURCE_NOT_GRANTED',
+    ]);
+    expect(verdictOfLast(grant, makeExecution(grant, {}, touch('/b')))).toBe('ok');
+    const free = makeGrant();
+    expect(codesOfLast(free, makeExecution(free, {}, touch('/b')))).toEqual([]);
+  });
+});
+
+describe('sums of too many digits (SPEC §2)', () => {
+  // Pairwise without a common factor: 324, 39 and 39 digits; the product of the first three has 400, with `long` 402.
+  const tiny = double(5e-324);
+  const [short1, short2, long] = [10n ** 38n + 1n, 10n ** 38n + 3n, 10n ** 39n - 1n];
+  const grant = makeGrant({ caps: { usd: 10n ** 38n } });
+  const use = (amount: Quantity, under: AnyEvent = grant): AnyEvent => makeExecution(under, { usd: amount });
+
+  test('400 digits are within, 402 are QUANTITY_INVALID and do not count', () => {
+    const begin = [grant, use(tiny), use(rat(1n, short1))];
+    expect(codesOf(...begin, use(rat(1n, short2))).flat()).toEqual(['QUANTITY_LOSSY']);
+    const { findings, verdicts, state } = judge([...begin, use(rat(1n, long)), use(rat(1n, short2))]);
+    expect(findings.map((list) => list.map(({ code }) => code)).slice(2)).toEqual([
+      [],
+      ['QUANTITY_INVALID'],
+      [],
+    ]);
+    expect(verdicts[3]).toBe('invalid');
+    expect(state.links.grantList[0].accounts.get('usd')?.used.d).toBe(2n ** 1074n * short1 * short2);
+  });
+
+  test('a reservation that does not count is not given back', () => {
+    const actions = [tiny, rat(1n, short1), rat(1n, long)].map((usd) => makeAction(grant, { usd }));
+    const { findings, state } = judge([
+      grant,
+      ...actions,
+      ...actions.map((each) => makeExecution(each, {}, RELEASE)),
+    ]);
+    expect(findings.flat().map(({ code }) => code)).toEqual(['QUANTITY_LOSSY', 'QUANTITY_INVALID']);
+    expect(balance(state, grant)).toMatch(/^0\/0\//);
+  });
+
+  test('taking away what had made a sum coarser is bounded too', () => {
+    const pairs = Array.from({ length: 12 }, (_, n) => 10n ** 38n + BigInt(2 * n + 1)).map((d, n) =>
+      [1n, d - 1n].map((part) => makeAction(grant, { usd: rat(part, d) }, number(n))),
+    );
+    const releases = pairs.map(([, second]) => makeExecution(second, {}, RELEASE));
+    const { findings, state } = judge([grant, ...pairs.flat(), ...releases]);
+    const codes = findings.map((list) => list.map(({ code }) => code));
+    expect(codes.slice(0, 25).flat()).toEqual([]);
+    expect(codes.slice(25).flat().length).toBeGreaterThan(0);
+    expect([...new Set(codes.slice(25).flat())]).toEqual(['QUANTITY_INVALID']);
+    const digits = state.links.grantList[0].accounts.get('usd')?.reserved.d.toString().length;
+    expect(digits).toBeLessThanOrEqual(400);
+  });
+
+  test('the sums over windows are bounded whichever executions are in them', () => {
+    const rated = makeGrant({ rates: { 'usd.per_day': 10n ** 38n } });
+    const events = [tiny, rat(1n, short1), rat(1n, long)].map((usd, n) =>
+      makeExecution(rated, { usd }, { started_at: `2026-02-0${n * 3 + 1}T00:00:00Z` }),
+    );
+    const { findings } = judge([rated, ...events]);
+    expect(findings.map((list) => list.map(({ code }) => code))).toEqual([
+      [],
+      ['QUANTITY_LOSSY'],
+      [],
+      ['QUANTITY_INVALID', 'QUANTITY_INVALID'],
+    ]);
+  });
+});
+
+describe('verdicts', () => {
+  test('invalid over violation over denied over ok', () => {
+    const grant = makeGrant({ tools: ['x'] });
+    const intents = { intents: { intent_digest: digestOf('another') } };
+    expect(codesOfLast(grant, makeExecution(grant, {}, intents))).toEqual([
+      'INTENT_MISMATCH',
+      'TOOL_NOT_ALLOWED',
+    ]);
+    expect(verdictOfLast(grant, makeExecution(grant, {}, intents))).toBe('invalid');
+    const denied = makeAction(undefined, {}, deny);
+    expect(verdictOfLast(denied, makeExecution(denied, {}, { ...failed, ...other }))).toBe('violation');
+    expect(verdictOfLast(denied, makeExecution(denied, {}, { ...failed, ...intents }))).toBe('invalid');
+    expect(verdictOfLast(makeAction(grant, {}, deny))).toBe('invalid');
+  });
+});
