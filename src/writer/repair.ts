@@ -16,15 +16,20 @@ export interface Repair {
 /**
  * Repairs a ledger's end, under the writer's lock.
  *
- * @param options - `lockTimeoutMs`: how long to wait for a writer, in milliseconds, default 10,000.
+ * @param options - `lockTimeoutMs`: how long to wait for a writer, in milliseconds, default 10,000; `signal`: aborting
+ *   ends the wait with its reason.
  * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `NOT_A_LEDGER`, or as the file system does.
  */
 export async function repairLedger(
   path: string,
-  options: { readonly lockTimeoutMs?: number; readonly fileSystem?: FileSystem } = {},
+  options: {
+    readonly lockTimeoutMs?: number;
+    readonly signal?: AbortSignal;
+    readonly fileSystem?: FileSystem;
+  } = {},
 ): Promise<Repair> {
-  const { fileSystem = nodeFileSystem, lockTimeoutMs = 10_000 } = options;
-  const files = await openLedgerFiles(path, { fileSystem, create: false, lockTimeoutMs });
+  const { fileSystem = nodeFileSystem, lockTimeoutMs = 10_000, signal } = options;
+  const files = await openLedgerFiles(path, { fileSystem, create: false, lockTimeoutMs, signal });
   try {
     const survey = await surveyLedger(fileSystem, files);
     return { saved: await settleTornTail(fileSystem, files, survey), lines: survey.lines };

@@ -140,10 +140,13 @@ describe.skipIf(!hasProgram('flock') || !existsSync('/proc/self/fd'))(
       await running.end();
     });
 
-    it('is left as it is by a Ctrl-C while waiting', async () => {
+    it.each([
+      ['append', 'small.jsonl', 'events.jsonl'],
+      ['repair', 'small.jsonl'],
+    ])('is left as it is by a Ctrl-C while waiting: %s', async (...args) => {
       const release = await hold();
       const before = shop.read('small.jsonl');
-      const running = shop.start(['append', 'small.jsonl', 'events.jsonl']);
+      const running = shop.start(args);
       await running.until(() => running.hasOpen(realpathSync(shop.path('small.jsonl'))));
       running.kill('SIGINT');
       expect(await running.end()).toMatchObject({ status: 130, stdout: '' });

@@ -20,9 +20,10 @@ export function addRepair(
     .argument('<ledger>', 'the file or folder')
     .option('--lock-timeout <seconds>', 'how long to wait for a writer', seconds, 10)
     .action((path: string, options: { lockTimeout: number }) =>
-      run(async ({ terminal }) => {
+      run(async ({ terminal, signal }) => {
         const { saved, lines } = await repairLedger(path, {
           lockTimeoutMs: options.lockTimeout * 1000,
+          signal,
         });
         if (saved === undefined) terminal.say(`${printable(path)} ends as it should: nothing to repair`);
         else terminal.say(describeNotice({ code: 'TORN_TAIL_SAVED', ...saved }));
