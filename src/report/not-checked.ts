@@ -30,12 +30,12 @@ export function listNotChecked(state: VerifyState): NotChecked[] {
   add(
     state.mode !== 'none' && signatures.unverified > 0,
     'SIGNATURES_UNVERIFIED',
-    `${signatures.unverified} signatures are by unknown keys and could not be checked`,
+    `signatures by unknown keys, which could not be checked: ${signatures.unverified}`,
   );
   add(
     !bare && signatures.missing > 0 && !state.signaturesRequired,
     'SIGNATURES_MISSING',
-    `${signatures.missing} records have no signature, and none is required`,
+    `records without a signature, where none is required: ${signatures.missing}`,
   );
   add(
     !bare,
@@ -45,12 +45,12 @@ export function listNotChecked(state: VerifyState): NotChecked[] {
   add(
     state.checkpoints > 0,
     'CHECKPOINTS',
-    `${state.checkpoints} checkpoints are chained and signed as events, but their tree roots and notes were not checked`,
+    `checkpoints that are chained and signed as events, but whose tree roots and notes were not checked: ${state.checkpoints}`,
   );
   add(
     state.keyEvents > 0,
     'KEY_EVENTS',
-    `${state.keyEvents} key events were not applied: only the first keys count`,
+    `key events that were not applied, as only the first keys count: ${state.keyEvents}`,
   );
   return list;
 }

@@ -684,7 +684,11 @@ describe('rule 6: rates', () => {
     const two = call(wide, '12:00:00', { tok: 2n });
     expect(codesOfLast(wide, two, call(wide, '12:00:30', { tok: 1n }))).toEqual([]);
     expect(codesOfLast(wide, two, call(wide, '12:00:30', { tok: '1.1' }))).toEqual(['RATE_LIMIT_EXCEEDED']);
-    expect(codesOfLast(wide, two, call(wide, '12:00:30', { tok: 0n }))).toEqual([]);
+    const over = call(wide, '12:00:20', { tok: 2n });
+    expect(codesOf(wide, two, over, call(wide, '12:00:30', { tok: 0n })).slice(2)).toEqual([
+      ['RATE_LIMIT_EXCEEDED'],
+      [],
+    ]);
   });
 
   test('executions recorded out of order: the one that makes a window too full, wherever it is in it', () => {

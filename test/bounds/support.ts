@@ -48,8 +48,15 @@ const decision = {
   decision_code: 'ALLOW',
 };
 
+/** An event that another one names, or only its id. */
+type Named = AnyEvent | Digest;
+
+function idOf(named: Named): Digest {
+  return 'event_id' in named ? named.event_id : named;
+}
+
 /** A grant of every tool and of 10 usd, unless the draft says otherwise. */
-export function makeGrant(draft: BoundsDraft = {}, parent?: AnyEvent, members: Members = {}): AnyEvent {
+export function makeGrant(draft: BoundsDraft = {}, parent?: Named, members: Members = {}): AnyEvent {
   const { tools = ['*'], caps = { usd: 10n }, rates, concurrency, expires, mode, resources } = draft;
   const bounds = {
     allowed_tools: tools,
@@ -60,13 +67,13 @@ export function makeGrant(draft: BoundsDraft = {}, parent?: AnyEvent, members: M
     ...(mode !== undefined && { output_mode: mode }),
     ...(resources && { resources }),
   };
-  const authorization = { kind: 'grant', bounds, ...(parent && { grant_event_id: parent.event_id }) };
+  const authorization = { kind: 'grant', bounds, ...(parent && { grant_event_id: idOf(parent) }) };
   return buildEvent({ ...decision, authorization, ...members });
 }
 
 /** An action that calls `fs.read`, unless the members say otherwise. */
 export function makeAction(
-  grant: AnyEvent | undefined,
+  grant: Named | undefined,
   reservation: AmountsByUnit | undefined = {},
   members: Members = {},
   tool = 'fs.read',
@@ -78,21 +85,21 @@ export function makeAction(
       tool_params_digest: digestOf('params'),
       meter_reservation: meters(reservation),
     },
-    ...(grant && { grant_event_id: grant.event_id }),
+    ...(grant && { grant_event_id: idOf(grant) }),
   };
   return buildEvent({ ...decision, authorization, ...members });
 }
 
 /** A successful execution of `fs.read`, unless the members say otherwise. */
 export function makeExecution(
-  authorization: AnyEvent | Digest,
+  authorization: Named,
   used: AmountsByUnit | MeterVector = {},
   members: Members = {},
 ): AnyEvent {
   return buildEvent({
     event_type: 'execution',
     ...envelope,
-    auth_event_id: 'event_id' in authorization ? authorization.event_id : authorization,
+    auth_event_id: idOf(authorization),
     tool_name: 'fs.read',
     meter_used: Array.isArray(used) ? used : meters(used as AmountsByUnit),
     outcome: 'success',

@@ -36,7 +36,7 @@ export function feed(state: VerifyState, payload: Payload): Fed {
   const digest = hash('sha256', text, 'base64url');
   const b64 = hash('sha256', `northroot:event:v1\0${text}`, 'base64url');
   // Each before the member that it comes before in every event that is made here.
-  const next = payload['event_type'] === 'execution' ? '"principal_id":"' : '"policy_digest":{';
+  const next = payload['event_type'] === 'authorization' ? '"policy_digest":{' : '"principal_id":"';
   const [head, body, tail] = cutAt(text, '"event_type":"', next);
   const bytes = Buffer.from(
     `${head}"event_id":{"alg":"sha-256","b64":"${b64}"},${body}"payload_digest":{"alg":"sha-256","b64":"${digest}"},${tail}`,
