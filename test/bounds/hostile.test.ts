@@ -126,7 +126,8 @@ function expectLinear(
     // Two million: what a state holds from the beginning, and the noise.
     expect(all.bytes).toBeLessThan(whole * bytesPerEvent + 2e6);
     const ratio = all.milliseconds / half.milliseconds;
-    if (ratio <= 3) return all;
+    // Only the long run, on a machine of its own, holds times against each other.
+    if (!IS_SLOW || ratio <= 3) return all;
     ratios.push(ratio.toFixed(1));
   }
   return expect.fail(`twice as many events took ${ratios.join(', ')} times as long`);
@@ -294,8 +295,11 @@ describe('executions', { timeout: TIMEOUT }, () => {
       size,
       lines((n, all) => (n * 7_919) % all),
     );
-    expect(back.milliseconds).toBeLessThan(4 * forth.milliseconds);
-    expect(mixed.milliseconds).toBeLessThan(4 * forth.milliseconds);
+    if (IS_SLOW) {
+      expect(back.milliseconds).toBeLessThan(4 * forth.milliseconds);
+      expect(mixed.milliseconds).toBeLessThan(4 * forth.milliseconds);
+    }
+    expect(mixed.findings).toBeGreaterThan(0);
     expect(back.findings).toBe(forth.findings);
   });
 

@@ -469,7 +469,7 @@ describe('findPermission', () => {
       (_, n) =>
         feed(many, grantEvent({ principal: `agent:a${n}`, at: NOON, bounds: BOUNDS })).id.slice(
           'sha-256:'.length,
-        )[0]!,
+        )[0],
     );
     const twice = ids.find((first, n) => !/\d/.test(first) && ids.indexOf(first) !== n)!;
     expect(refusalOf(() => findPermission(many, twice, fsRead)).code).toBe('AUTHORIZATION_AMBIGUOUS');

@@ -1,0 +1,124 @@
+/** A state saved after any line and gone on from gives the report of one pass; and only with the ledger that it comes from. */
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/fs/source.js';
+import { buildReport, type Report } from '../../src/report/report.js';
+import { runVerification } from '../../src/verify/run-verification.js';
+import {
+  restoreVerification,
+  saveVerification,
+  type SavedVerification,
+} from '../../src/verify/saved-state.js';
+import { replayTo } from '../../src/verify/replay.js';
+import { listGrants } from '../../src/report/accounts.js';
+
+const fixtures = fileURLToPath(new URL('../../fixtures/', import.meta.url));
+const NAME = 'ledger.jsonl';
+const NEWLINE = 0x0a;
+
+function read(name: string): Buffer {
+  return readFileSync(`${fixtures}${name}`);
+}
+
+/** Every offset just after a newline. */
+function lineEnds(bytes: Buffer): number[] {
+  return [...bytes.keys()].filter((at) => bytes[at] === NEWLINE).map((at) => at + 1);
+}
+
+async function verify(
+  source: LedgerSource,
+  from?: SavedVerification,
+): Promise<{ report: Report; saved: SavedVerification }> {
+  const result = await runVerification(source, from === undefined ? {} : { from });
+  const bytes = saveVerification({ state: result.state, findings: result.kept });
+  return { report: buildReport(result), saved: restoreVerification(bytes) };
+}
+
+const broken = readdirSync(`${fixtures}broken`).filter((name) => name.endsWith('.jsonl'));
+/** Ledgers with every kind of state in them: budgets, delegation, rates, concurrency, links that wait, findings that fold. */
+const interesting = broken.filter((name) =>
+  /^(auth-|authorization-reused|concurrency|delegation|event-type-unknown|execution|grant|key-unknown|meter-cap|rate|reservation|prev-mismatch)/.test(
+    name,
+  ),
+);
+
+describe('a saved verification', () => {
+  it('covers the fixtures it is meant for', () => {
+    expect(interesting.length).toBeGreaterThan(30);
+  });
+
+  it.each([
+    'ledgers/agent-run.jsonl',
+    'ledgers/at-the-bounds.jsonl',
+    'ledgers/quantities.jsonl',
+    'ledgers/bare-events.jsonl',
+    ...interesting.map((name) => `broken/${name}`),
+  ])(
+    'goes on after any line of %s as if nothing had happened',
+    async (name) => {
+      const bytes = read(name);
+      const { report } = await verify(bytesSource(bytes, NAME));
+      for (const end of lineEnds(bytes)) {
+        const { saved } = await verify(bytesSource(bytes.subarray(0, end), NAME));
+        expect((await verify(bytesSource(bytes, NAME), saved)).report).toEqual(report);
+      }
+    },
+    120_000,
+  );
+
+  it('goes on line by line, saved and restored after each', async () => {
+    for (const name of [
+      'ledgers/at-the-bounds.jsonl',
+      'broken/rate-limit-exceeded.jsonl',
+      'broken/concurrency-exceeded.jsonl',
+    ]) {
+      const bytes = read(name);
+      let saved: SavedVerification | undefined;
+      let report: Report | undefined;
+      for (const end of lineEnds(bytes)) {
+        ({ report, saved } = await verify(bytesSource(bytes.subarray(0, end), NAME), saved));
+      }
+      expect(report).toEqual((await verify(bytesSource(bytes, NAME))).report);
+    }
+  });
+
+  it('goes on in a folder of segments', async () => {
+    const path = `${fixtures}ledgers/segments`;
+    const { report, saved } = await verify(await openLedgerSource(path));
+    expect(report.verdict).toBe('ok');
+    expect((await verify(await openLedgerSource(path), saved)).report).toEqual(report);
+  });
+
+  it('does not go on with a ledger that was changed, cut or put in place of its own', async () => {
+    const bytes = read('ledgers/agent-run.jsonl');
+    const { saved } = await verify(bytesSource(bytes, NAME));
+    const changed = Buffer.from(bytes);
+    changed[lineEnds(bytes)[3] as number] ^= 1;
+    const cut = bytes.subarray(0, lineEnds(bytes).at(-2));
+    for (const other of [changed, cut, read('ledgers/at-the-bounds.jsonl'), Buffer.alloc(0)]) {
+      await expect(verify(bytesSource(other, NAME), saved)).rejects.toMatchObject({ code: 'STATE_MISMATCH' });
+    }
+  });
+
+  it('refuses bytes that are no state', () => {
+    for (const bytes of [Buffer.alloc(0), Buffer.from('{}'), read('ledgers/agent-run.jsonl')]) {
+      expect(() => restoreVerification(bytes)).toThrow(
+        expect.objectContaining({ code: 'STATE_INVALID' }) as Error,
+      );
+    }
+  });
+});
+
+describe('replayTo', () => {
+  it('stops after a record, or before what occurred later', async () => {
+    const source = () => bytesSource(read('ledgers/agent-run.jsonl'), NAME);
+    expect((await replayTo(source(), 'end')).records).toBe(22);
+    expect((await replayTo(source(), { seq: 4 })).records).toBe(5);
+    expect((await replayTo(source(), { time: '2026-03-02T09:02:00Z' })).records).toBe(6);
+    expect((await replayTo(source(), { time: '2026-03-02T09:01:59.999999999Z' })).records).toBe(5);
+    const [grant] = listGrants(await replayTo(source(), { seq: 3 }));
+    expect(grant?.executions).toBe(0);
+  });
+});
