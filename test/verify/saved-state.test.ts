@@ -95,7 +95,7 @@ describe('a saved verification', () => {
     const bytes = read('ledgers/agent-run.jsonl');
     const { saved } = await verify(bytesSource(bytes, NAME));
     const changed = Buffer.from(bytes);
-    changed[lineEnds(bytes)[3] as number] ^= 1;
+    changed[lineEnds(bytes)[3]] ^= 1;
     const cut = bytes.subarray(0, lineEnds(bytes).at(-2));
     for (const other of [changed, cut, read('ledgers/at-the-bounds.jsonl'), Buffer.alloc(0)]) {
       await expect(verify(bytesSource(other, NAME), saved)).rejects.toMatchObject({ code: 'STATE_MISMATCH' });
