@@ -17,8 +17,10 @@ export function renderStory(story: Story, paint: Paint): string {
     ...row('stands in', `${printable(story.file)}:${story.line}`),
     ...row('who', text(event['principal_id'])),
     ...row('when', times(event)),
+    ...row('follows', digest(event['prev_event_id'])),
     ...row('intent', digest(object(event['intents'])['intent_digest'])),
     ...row('what', what(event)),
+    ...details(event),
     ...row('signed by', story.keyids.join(', ') || 'nobody'),
     ...decision(event),
     ...bounds(event),
@@ -28,7 +30,8 @@ export function renderStory(story: Story, paint: Paint): string {
   }
   if (story.authorization !== undefined) lines.push('', ...renderAuthorization(story.authorization, paint));
   for (const grant of story.grants) lines.push('', ...renderGrant(grant, paint));
-  for (const execution of executions) lines.push('', ...renderExecution(execution, paint));
+  const done = event['decision'] === 'deny' ? 'attempted' : 'executed';
+  for (const execution of executions) lines.push('', ...renderExecution(execution, done, paint));
   if (total > executions.length) lines.push('', `… and ${total - executions.length} more executions`);
   if (total === 0 && isOpen(event))
     lines.push('', 'not executed: it is open, and what it reserves is set aside');
@@ -100,23 +103,52 @@ function renderGrant(grant: StoryGrant, paint: Paint): string[] {
   ];
 }
 
-function renderExecution({ event, seq, event_id: id }: StoryEvent, paint: Paint): string[] {
+function renderExecution(
+  { event, seq, event_id: id }: StoryEvent,
+  done: 'attempted' | 'executed',
+  paint: Paint,
+): string[] {
   return [
-    `${paint('bold', 'executed')} seq ${seq}  ${id}`,
+    `${paint('bold', done)} seq ${seq}  ${id}`,
     ...row('when', times(event)),
     ...row('what', what(event)),
   ];
 }
 
+/** What an event is about, in one line. */
 function what(event: JsonObject): string {
   const grant = object(event['authorization']);
   const action = object(grant['action']);
-  const tool = event['tool_name'] ?? action['tool_name'];
-  if (tool === undefined) return text(grant['kind']) || text(event['origin']);
+  switch (text(event['event_type'])) {
+    case 'genesis':
+      return text(event['origin']);
+    case 'key':
+      return `${text(event['action'])} ${text(object(event['key'])['keyid'])}`;
+    case 'checkpoint':
+      return `the first ${Number(event['tree_size'])} records`;
+    case 'attestation':
+      return digest(event['checkpoint_event_id']);
+  }
   const used = amounts(event['meter_used'] ?? action['meter_reservation']);
-  return [text(tool), text(event['outcome']), text(event['error_code']), used]
+  const tool = text(event['tool_name'] ?? action['tool_name']) || text(grant['kind']);
+  return [tool, text(event['outcome']), text(event['error_code']), used]
     .filter((part) => part !== '')
     .join(' ');
+}
+
+/** What else an action or an execution says of itself. */
+function details(event: JsonObject): string[] {
+  const action = object(object(event['authorization'])['action']);
+  const touched = list(event['resources_touched']).map((each) => {
+    const { kind, reference } = object(each);
+    return `${text(kind)} ${text(reference)}`;
+  });
+  return [
+    ...row('params', digest(event['tool_params_digest'] ?? action['tool_params_digest'])),
+    ...row('model', [text(event['provider']), text(event['model_id'])].join(' ').trim()),
+    ...row('output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])),
+    ...row('touched', touched.join(', ')),
+  ];
 }
 
 function amounts(vector: JsonValue | undefined): string {

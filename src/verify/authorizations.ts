@@ -114,7 +114,7 @@ function checkAuthorization(
     findings.context.grantIds = chainIds(grant);
     return;
   }
-  const action = makeAction(event, place, isAllow ? parent : undefined);
+  const action = makeAction(event, place, parent);
   findings.context.grantIds = chainIds(parent);
   warnOfDoubles(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
   if (isAllow) {
@@ -265,7 +265,10 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
   }
   checkPrincipal(event.principal_id, authorization, findings);
   checkMatch(event, authorization, action, findings);
-  if (authorization.decision === 'deny') return checkUnderDeny(event, authorization, findings);
+  if (authorization.decision === 'deny') {
+    findings.context.grantIds = chainIds(grant ?? action?.grant);
+    return checkUnderDeny(event, authorization, findings);
+  }
   judgeAndApply(event, action, grant ?? action?.grant, authorization.occurredAt, findings);
   if (action !== undefined) {
     links.actions.delete(id);

@@ -80,13 +80,15 @@ export async function runVerification(
   // What is gone on from may be shown with another limit.
   const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
   const shown = new FindingList(maxFindings);
-  const add = (findings: readonly Finding[]): void => {
+  const add = (findings: readonly Finding[], asTold = (finding: Finding): Finding => finding): void => {
     const chosen = findings.filter(show);
     shown.add(chosen);
-    for (const finding of chosen) onFinding(finding);
+    for (const finding of chosen) onFinding(asTold(finding));
   };
+  const growing = new Set(state.foldRoots.values());
   kept.add(from?.findings ?? []);
-  add(from?.findings ?? []);
+  // In one pass they would be told of before anything folds under them.
+  add(from?.findings ?? [], (finding) => (growing.has(finding) ? withoutFolded(finding) : finding));
   let toSkip = state.lines;
   // What is passed over must be, byte for byte, what was verified then: its tree says so at the cost of its hashes.
   const skipped = emptyRange();
@@ -155,6 +157,12 @@ class FindingList {
   list(): Finding[] {
     return RANKS.flatMap((rank) => this.#byRank.get(rank) as Finding[]);
   }
+}
+
+function withoutFolded(finding: Finding): Finding {
+  const copy = { ...finding };
+  delete copy.folded;
+  return copy;
 }
 
 function mismatch(): NorthrootError {

@@ -593,6 +593,7 @@ describe('rule 5: meters', () => {
       '5/0/1',
       '6/0/0',
     ]);
+    expect(listGrants(state).map(({ executions }) => executions)).toEqual([2, 1, 1]);
     const both = judge([grant, child, sibling, five, makeAction(child, { usd: 6n })]);
     expect(both.findings[4].map(({ related }) => related?.[0].line)).toEqual([2, 1]);
     expect(both.findings[4].map(({ code }) => code)).toEqual([

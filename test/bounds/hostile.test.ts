@@ -1,7 +1,7 @@
 /**
- * Ledgers made to be slow or large to judge. Nothing is said of how fast a machine is: twice as many events take at most about
- * three times as long, what is held grows by no more than so many bytes an event, and findings are folded or not kept. SLOW=1
- * runs them at full size and prints what was measured.
+ * Ledgers made to be slow or large to judge: what is held grows by no more than so many bytes an event, and findings are folded
+ * or not kept. SLOW=1 runs them at full size, prints what was measured, and holds times against each other too: twice as many
+ * events take at most about three times as long. How fast a machine is, is never said.
  */
 
 import { setFlagsFromString } from 'node:v8';
@@ -110,8 +110,8 @@ interface Size {
 }
 
 /**
- * Measures a hostile ledger of half the size and of the whole. The machine is shared and the collector has its own mind: one
- * round of four in which the time grows as it should is enough, since what is quadratic shows in each.
+ * Measures a hostile ledger, and in the long run one of half the size. The collector has its own mind: one round of four in which
+ * the time grows as it should is enough, since what is quadratic shows in each.
  */
 function expectLinear(
   { size, full, bytesPerEvent }: Size,
@@ -120,14 +120,15 @@ function expectLinear(
   const whole = IS_SLOW ? full : size;
   const ratios: string[] = [];
   for (let round = 0; round < 4; round += 1) {
-    const half = measure(makeLines(whole / 2));
     const all = measure(makeLines(whole));
-    if (IS_SLOW) console.log(expect.getState().currentTestName, describeGrowth(whole, half, all));
     // Two million: what a state holds from the beginning, and the noise.
     expect(all.bytes).toBeLessThan(whole * bytesPerEvent + 2e6);
-    const ratio = all.milliseconds / half.milliseconds;
     // Only the long run, on a machine of its own, holds times against each other.
-    if (!IS_SLOW || ratio <= 3) return all;
+    if (!IS_SLOW) return all;
+    const half = measure(makeLines(whole / 2));
+    console.log(expect.getState().currentTestName, describeGrowth(whole, half, all));
+    const ratio = all.milliseconds / half.milliseconds;
+    if (ratio <= 3) return all;
     ratios.push(ratio.toFixed(1));
   }
   return expect.fail(`twice as many events took ${ratios.join(', ')} times as long`);
@@ -282,7 +283,7 @@ describe('executions', { timeout: TIMEOUT }, () => {
           yield template.line(n, after(second), after(second + 5)).text;
         }
       };
-    const size = { size: 1_500, full: 100_000, bytesPerEvent: 1_500 };
+    const size = { size: 1_500, full: 60_000, bytesPerEvent: 1_500 };
     const back = expectLinear(
       size,
       lines((n, all) => all - n),
@@ -295,10 +296,6 @@ describe('executions', { timeout: TIMEOUT }, () => {
       size,
       lines((n, all) => (n * 7_919) % all),
     );
-    if (IS_SLOW) {
-      expect(back.milliseconds).toBeLessThan(4 * forth.milliseconds);
-      expect(mixed.milliseconds).toBeLessThan(4 * forth.milliseconds);
-    }
     expect(mixed.findings).toBeGreaterThan(0);
     expect(back.findings).toBe(forth.findings);
   });
@@ -306,7 +303,7 @@ describe('executions', { timeout: TIMEOUT }, () => {
   test('that all happen at once, under the same limits', () => {
     const grant = makeGrant({ rates: { 'calls.per_day': 10n }, concurrency: 3n });
     const { findings, state } = expectLinear(
-      { size: 1_500, full: 100_000, bytesPerEvent: 250 },
+      { size: 1_500, full: 60_000, bytesPerEvent: 250 },
       function* (size) {
         yield canonicalText(grant);
         yield* repeat(makeExecution(grant, {}, { started_at: NOON, ended_at: after(1) }), size);
@@ -328,7 +325,7 @@ describe('executions', { timeout: TIMEOUT }, () => {
     const execution = makeExecution(chain[31], used, { started_at: NOON });
     const slots = { model_id: NUMBER, started_at: 'in place of a start' };
     // 2,048 limits hold what each execution used: much for one line, and no more for the next.
-    expectLinear({ size: 8, full: 400, bytesPerEvent: 800_000 }, function* (size) {
+    expectLinear({ size: 8, full: 200, bytesPerEvent: 800_000 }, function* (size) {
       for (const grant of chain) yield canonicalText(grant);
       const template = new Template(execution, slots, Object.values(slots));
       for (let n = 0; n < size; n += 1) yield template.line(n, after(n)).text;
