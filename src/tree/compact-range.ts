@@ -1,11 +1,12 @@
 /**
  * The RFC 6962 Merkle tree over a ledger's lines, as far as one pass needs it: leaf hashes and the *compact range*
- * [0, size), which is enough to give the root at any size and to go on appending. Proofs are not made here.
+ * [0, size), which is enough to give the root at any size and to go on appending. Proofs are made in `proof.ts`.
  *
  * Hashes are kept as 32-character binary strings, because that is the form in which Node hashes fastest.
  */
 
 import { hash } from 'node:crypto';
+import { asBuffer, tryDecodeBase64 } from '../bytes/encoding.js';
 
 /** The roots of the perfect subtrees that make up a tree of `size` leaves, largest first. Plain data: it can be saved. */
 export interface CompactRange {
@@ -62,4 +63,15 @@ export function rangeRoot(range: CompactRange): string {
 /** The base64url text of a binary-string hash, the form it has in records (SPEC §2). */
 export function hashToBase64url(binary: string): string {
   return Buffer.from(binary, 'latin1').toString('base64url');
+}
+
+/** The base64 text of a binary-string hash, the form it has in notes and proofs (C2SP). */
+export function hashToBase64(binary: string): string {
+  return Buffer.from(binary, 'latin1').toString('base64');
+}
+
+/** The binary-string hash of its canonical base64 text; `undefined` for anything but that of 32 bytes. */
+export function tryHashFromBase64(text: string): string | undefined {
+  const bytes = text.length === 44 ? tryDecodeBase64(text) : undefined;
+  return bytes?.length === HASH_SIZE ? asBuffer(bytes).toString('latin1') : undefined;
 }

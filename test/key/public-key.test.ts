@@ -164,7 +164,11 @@ describe('parsePublicKey: vkey', () => {
   const vkey = formatPublicKeyAs(ed, 'vkey', 'example.com/log');
 
   test('gives its name too', () => {
-    expect(readVkey(vkey)).toEqual({ name: 'example.com/log', key: { alg: 'ed25519', bytes: ed.bytes } });
+    expect(readVkey(vkey)).toEqual({
+      name: 'example.com/log',
+      type: 'ed25519',
+      key: { alg: 'ed25519', bytes: ed.bytes },
+    });
   });
 
   test('refuses the hash of another name, upper case, other types and lengths', () => {
