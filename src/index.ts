@@ -106,6 +106,7 @@ export { nobleVerifier } from './signature/noble-verifier.js';
 export { nodeVerifier } from './signature/node-verifier.js';
 export { createSigner, signEvent, type Signer } from './signature/signer.js';
 export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { draftTrustPolicy, fingerprintsOf, type Fingerprints } from './trust/draft-policy.js';
 export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
@@ -120,7 +121,15 @@ export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitt
 export { formatRecord, type RecordParts } from './ledger/record.js';
 export { openLedgerSource, type LedgerSource, type Segment } from './fs/source.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
-export { Ledger, type Appended, type Entry, type LedgerOptions, type Notice } from './writer/ledger.js';
+export {
+  Ledger,
+  type Appended,
+  type Checkpointed,
+  type Entry,
+  type LedgerOptions,
+  type Notice,
+} from './writer/ledger.js';
+export { type CheckpointSchedule } from './writer/checkpoint.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type SavedTail } from './writer/torn-tail.js';
 
@@ -169,6 +178,8 @@ export {
 export { tellStory, type Story, type StoryEvent, type StoryGrant } from './report/story.js';
 export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow } from './report/accounts-text.js';
+export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
+export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { findRecord } from './verify/find-record.js';
 export { replayTo, type Point } from './verify/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
@@ -184,3 +195,115 @@ export { verifyLine, type LineResult, type SegmentName } from './verify/verify-l
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
 export { verifyLedger, type Verifiable } from './report/verify-ledger.js';
+
+// Tile trees (SPEC §6)
+export { findCheckpoint, type FoundCheckpoint } from './verify/find-checkpoint.js';
+export {
+  formatTilePath,
+  tileLevels,
+  tryParseTilePath,
+  type TileId,
+  type TileLevel,
+} from './tile/tile-path.js';
+export {
+  MAX_TILE_FAULTS,
+  isTileTree,
+  openTileTree,
+  type TileCheck,
+  type TileFault,
+  type TileTree,
+} from './tile/tile-tree.js';
+export { writeTiles, type FileCount, type WriteTilesOptions, type WrittenTiles } from './tile/tile-writer.js';
+
+// Proofs, and where two ledgers part (SPEC §6)
+export {
+  formatConsistencyProof,
+  parseConsistencyProof,
+  readConsistencyProof,
+  type ConsistencyProof,
+} from './proof/consistency-proof.js';
+export {
+  diffLedgers,
+  type DiffRecord,
+  type DiffSide,
+  type LedgerDiff,
+  type LedgerRelation,
+} from './proof/ledger-diff.js';
+export { renderLedgerDiff } from './proof/ledger-diff-text.js';
+export { type OpenLedger } from './proof/leaves.js';
+export {
+  makeConsistencyProof,
+  makeProof,
+  type MadeConsistencyProof,
+  type MadeProof,
+  type ProofOptions,
+} from './proof/make-proof.js';
+export {
+  parseProofKey,
+  type CheckpointSigners,
+  type ProofKey,
+  type ProofProblem,
+  type ProofTrust,
+} from './proof/proof-keys.js';
+export { renderConsistencyResult, renderProofResult } from './proof/proof-result-text.js';
+export { MAX_PROOF_BYTES } from './proof/proof-text.js';
+export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
+export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
+export {
+  verifyProof,
+  type ProofEventSignature,
+  type ProofGap,
+  type ProofResult,
+  type ProofVerdict,
+  type StatedTree,
+} from './proof/verify-proof.js';
+
+// Signed notes, checkpoints and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature)
+export {
+  formatCheckpoint,
+  parseCheckpoint,
+  type Checkpoint,
+  type SignedCheckpoint,
+} from './note/checkpoint.js';
+export { judgeNote, type NoteJudgement, type NoteSigner } from './note/judge-note.js';
+export {
+  cosignNote,
+  formatNoteKey,
+  makeNoteKey,
+  parseNoteKey,
+  signNote,
+  type NoteKey,
+} from './note/note-key.js';
+export { formatNote, parseNote, type NoteSignature, type SignedNote } from './note/signed-note.js';
+
+// Witnesses (C2SP tlog-policy, tlog-witness)
+export {
+  describeQuorum,
+  MAX_WITNESS_POLICY_BYTES,
+  meetsQuorum,
+  parseWitnessPolicy,
+  witnessPolicyKeys,
+  type PolicyGroup,
+  type PolicyLog,
+  type PolicyWitness,
+  type WitnessPolicy,
+  type WitnessPolicyKeys,
+} from './trust/witness-policy.js';
+export {
+  createWitness,
+  isSubmissionPrefix,
+  type Witness,
+  type WitnessEvent,
+  type WitnessOptions,
+  type WitnessRequest,
+  type WitnessResponse,
+} from './witness/witness-service.js';
+export { serveWitness, type ServeOptions, type WitnessServer } from './witness/serve-witness.js';
+export {
+  collectCosignatures,
+  verifyCosignatures,
+  type Collected,
+  type CollectOptions,
+  type JudgedCosignatures,
+  type RightCosignature,
+} from './witness/witness-client.js';

@@ -9,5 +9,5 @@ export interface Context {
   readonly signal: AbortSignal;
 }
 
-/** An exit status of SPEC §8. */
+/** An exit status of SPEC §8. A command that runs until it is stopped ends with `'stopped'` instead, which is a success. */
 export type ExitStatus = 0 | 1 | 2 | 3;

@@ -8,7 +8,10 @@ import { MAX_KEY_BYTES } from '../key/key-form.js';
 import { parsePrivateKey } from '../key/private-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { createSigner, type Signer } from '../signature/signer.js';
+import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.js';
+import { MAX_WITNESS_POLICY_BYTES, parseWitnessPolicy, type WitnessPolicy } from '../trust/witness-policy.js';
+import type { Anchor } from '../verify/anchors.js';
 import type { Context } from './context.js';
 
 /** `-` is standard input. */
@@ -58,4 +61,18 @@ export async function readSigner(path: string): Promise<Signer> {
 
 export async function readTrustPolicy(path: string | undefined): Promise<TrustPolicy | undefined> {
   return path === undefined ? undefined : parseTrustPolicy(await readSmallFile(path, MAX_TRUST_POLICY_BYTES));
+}
+
+/** A C2SP tlog-policy file. */
+export async function readWitnessPolicy(path: string | undefined): Promise<WitnessPolicy | undefined> {
+  return path === undefined
+    ? undefined
+    : parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES));
+}
+
+/** The checkpoints in files, which are named by their paths. */
+export async function readAnchors(paths: readonly string[]): Promise<Anchor[]> {
+  const anchors: Anchor[] = [];
+  for (const path of paths) anchors.push({ name: path, note: await readSmallFile(path, MAX_NOTE_BYTES) });
+  return anchors;
 }

@@ -10,17 +10,25 @@ import { VERSION } from '../version.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
 import { addBudget } from './commands/budget.js';
+import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
+import { addDiff } from './commands/diff.js';
 import { addInit } from './commands/init.js';
-import { addKey, addKeygen } from './commands/keygen.js';
+import { addKey } from './commands/key.js';
+import { addKeygen } from './commands/keygen.js';
+import { addTrust } from './commands/trust.js';
 import { addLog } from './commands/log.js';
+import { addProve } from './commands/prove.js';
 import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
 import { addShow } from './commands/show.js';
+import { addTiles } from './commands/tiles.js';
 import { addCanonicalize, addDigest, addEventId } from './commands/values.js';
 import { addVerify } from './commands/verify.js';
+import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
+import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
 import { Terminal } from './terminal.js';
 
@@ -32,19 +40,26 @@ const COMMANDS = [
   addKeygen,
   addKey,
   addAppend,
+  addCheckpoint,
   addVerify,
+  addTrust,
   addShow,
   addLog,
   addWhy,
   addBudget,
+  addProve,
+  addVerifyProof,
+  addDiff,
   addAuthorize,
   addRecord,
+  addTiles,
   addCanonicalize,
   addDigest,
   addEventId,
   addSchema,
   addExplain,
   addRepair,
+  addWitness,
   addCompletion,
 ];
 
@@ -61,10 +76,10 @@ export async function main(args: readonly string[]): Promise<number> {
   process.once('SIGTERM', () => interrupt.abort());
   // Node ends such a program with 1, which would call the ledger invalid.
   process.once('uncaughtException', (error) => process.exit(failOn(error, terminal)));
-  let status: ExitStatus = 0;
+  let status = 0 as ExitStatus | 'stopped';
 
   const program = makeProgram();
-  const run = async (action: (context: Context) => Promise<ExitStatus>): Promise<void> => {
+  const run = async (action: (context: Context) => Promise<ExitStatus | 'stopped'>): Promise<void> => {
     terminal.quiet = program.opts<{ quiet?: boolean }>().quiet === true;
     status = await action({ terminal, signal: interrupt.signal });
     terminal.finish();
@@ -78,6 +93,7 @@ export async function main(args: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (!interrupt.signal.aborted) return failOn(error, terminal);
   }
+  if (status === 'stopped') return 0;
   if (!interrupt.signal.aborted) return status;
   terminal.say('interrupted');
   return INTERRUPTED;

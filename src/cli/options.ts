@@ -6,6 +6,7 @@ import { MAX_METERS, isUnit, type Meter } from '../value/meter.js';
 import { quantityFromNumberText, type Quantity } from '../value/quantity.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { isToolName } from '../value/tool.js';
+import type { CheckpointSchedule } from '../writer/checkpoint.js';
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {
@@ -29,6 +30,20 @@ export function byteSize(text: string): number {
   const size = Number(digits) * 1024 ** ['', 'KiB', 'MiB', 'GiB'].indexOf(unit ?? '');
   if (Number.isSafeInteger(size) && size > 0) return size;
   throw new InvalidArgumentError('Expected a size such as 65536, 64KiB, 64MiB or 1GiB.');
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** How often checkpoints are made: a number of records, or a time such as 30s, 15m, 1h or 1d. */
+export function checkpointSchedule(text: string): CheckpointSchedule {
+  const [, digits = '', unit = ''] = /^([1-9]\d{0,9})([smhd]?)$/.exec(text) ?? [];
+  if (digits === '') {
+    throw new InvalidArgumentError(
+      'Expected a number of records such as 1000, or a time such as 30s, 15m, 1h or 1d.',
+    );
+  }
+  const scale = UNIT_MS[unit];
+  return scale === undefined ? { records: Number(digits) } : { milliseconds: Number(digits) * scale };
 }
 
 /** A timestamp, or a date that stands for its first instant. */
@@ -84,4 +99,9 @@ function tryQuantity(text: string): Quantity | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Collects the values of an option that may be given again. */
+export function collect(text: string, previous: readonly string[]): string[] {
+  return [...previous, text];
 }

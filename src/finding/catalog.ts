@@ -275,6 +275,97 @@ const pages = {
     cause: 'The wrong ledger, the wrong policy, or a ledger put in place of another.',
     remedy: 'Check which ledger this is.',
   }),
+  CHECKPOINT_ROOT_MISMATCH: invalid({
+    title: 'the checkpoint is not one of this ledger',
+    section: '§3.4, §6',
+    meaning:
+      'The root of the tree over the records before the checkpoint, or the event before it, is not what the checkpoint says.',
+    cause: 'A record before the checkpoint was changed, dropped or put in after the checkpoint was made.',
+    remedy: 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.',
+  }),
+  CHECKPOINT_SIZE_MISMATCH: invalid({
+    title: 'the checkpoint covers another number of records than stand before it',
+    section: '§3.4, §6',
+    meaning: 'tree_size, the size in the note and the place of the record must be the same number.',
+    cause: 'Records before the checkpoint were dropped or put in, or the checkpoint was moved.',
+    remedy: 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.',
+  }),
+  CHECKPOINT_NOTE_MALFORMED: invalid({
+    title: 'the note of the checkpoint is malformed',
+    section: '§6',
+    meaning:
+      'The note is not a C2SP signed note with a checkpoint as its text; or the note of an attestation has another text than that of its checkpoint.',
+    cause: 'The note was changed, or its producer does not follow the format.',
+    remedy: 'Compare the note with the C2SP specifications of signed notes and checkpoints.',
+  }),
+  CHECKPOINT_SIGNATURE_INVALID: invalid({
+    title: 'a signature of the checkpoint is not valid',
+    section: '§5, §6',
+    meaning: 'A signature line names a known key, and that key did not make it over this text.',
+    cause: 'The note was changed, or the signature was copied from another note.',
+    remedy: 'Treat the checkpoint as forged.',
+  }),
+  CHECKPOINT_MISSING: invalid({
+    title: 'a checkpoint is missing',
+    section: '§3.3, §6, §7',
+    meaning:
+      'The ledger or the trust policy promises checkpoints, and where one must be there is none that is right; or an attestation names none.',
+    cause: 'The checkpoint was cut off or dropped, or none was made in time.',
+    remedy: 'Whoever keeps the ledger makes one with `northroot checkpoint LEDGER`.',
+  }),
+  WITNESS_QUORUM: invalid({
+    title: 'not enough witnesses cosigned the checkpoint',
+    section: '§6, §7',
+    meaning: 'The cosignatures that are right do not make up the quorum that the policy demands.',
+    cause: 'Witnesses could not be reached, refused to cosign, or their cosignatures were dropped.',
+    remedy:
+      'Collect them with `northroot checkpoint LEDGER --witness URL`; a witness that refuses may have seen another history.',
+  }),
+  TRUNCATED: invalid({
+    title: 'records are missing from the end',
+    section: '§6',
+    meaning: 'The checkpoint that you hold covers more records than the ledger has.',
+    cause: 'The end of the ledger was cut off, or this is an older copy.',
+    remedy: 'Find the missing records; until then nothing says what they were.',
+  }),
+  FORKED: invalid({
+    title: 'the ledger is not the one that your checkpoint is of',
+    section: '§6',
+    meaning: 'Among the records that the checkpoint covers at least one is another one than it was then.',
+    cause: 'History was rewritten, or two histories are shown to different people.',
+    remedy:
+      'Keep both. With the ledger as it was then, `northroot diff` names the first record that differs.',
+  }),
+  TAIL_UNSEALED: {
+    class: 'invalid',
+    severity: 'info',
+    title: 'records stand after the last checkpoint',
+    section: '§6',
+    meaning: 'No checkpoint covers them, so whoever can write to the ledger could still change or drop them.',
+    cause: 'They were appended since the last checkpoint.',
+    remedy: 'Make a checkpoint: `northroot checkpoint LEDGER`.',
+  },
+  TILE_MISSING: invalid({
+    title: 'a tile or an entry bundle is missing',
+    section: '§6',
+    meaning: 'The tree that the checkpoint states needs this file, and it is not there.',
+    cause: 'The tree was copied in part, or the file was removed.',
+    remedy: 'Copy the tree again, or write it anew with `northroot tiles`.',
+  }),
+  TILE_MISMATCH: invalid({
+    title: 'a tile or an entry bundle is not what it must be',
+    section: '§6',
+    meaning: 'The file has not the form it must have, or not the hashes that the entries have.',
+    cause: 'The file was changed or damaged, or is of another tree.',
+    remedy: 'Compare with the ledger that the tree was written from.',
+  }),
+  TILE_UNEXPECTED: warning({
+    title: 'a file does not belong to the tree',
+    section: '§6',
+    meaning: 'The tree that the checkpoint states has no such tile; the file was not looked into.',
+    cause: 'It is left from an interrupted update, or was put there.',
+    remedy: 'Remove it, or run `northroot tiles` again.',
+  }),
   AUTH_NOT_FOUND: invalid({
     title: 'the authorization is not in the ledger',
     section: '§8 linkage',

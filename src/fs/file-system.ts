@@ -4,7 +4,7 @@
  */
 
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
@@ -44,6 +44,10 @@ export interface FileSystem {
   /** Makes a folder and those above it that are missing; their names are on disk when the call returns. */
   makeFolder(path: string): Promise<void>;
   remove(path: string): Promise<void>;
+  /** Removes a folder that is empty. */
+  removeFolder(path: string): Promise<void>;
+  /** Gives the file `from` the name `to`, in one step; what had that name before is gone. */
+  rename(from: string, to: string): Promise<void>;
   /** fsync(2) of the folder that holds `path`, so that a new name in it survives a crash. */
   syncFolderOf(path: string): Promise<void>;
 }
@@ -136,6 +140,14 @@ export const nodeFileSystem: FileSystem = {
     await attempt('remove', path, () => unlink(path));
   },
 
+  async removeFolder(path) {
+    await attempt('remove', path, () => rmdir(path));
+  },
+
+  async rename(from, to) {
+    await attempt('replace', to, () => rename(from, to));
+  },
+
   async syncFolderOf(path) {
     const folder = dirname(path);
     await attempt('sync', folder, async () => {
@@ -221,10 +233,36 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
   }
 }
 
+/** How {@link replaceFile} goes about it. */
+export interface ReplaceOptions {
+  /** The name that the file has until it is whole, in the same file system. What has it already is removed. */
+  readonly temporary?: string;
+  readonly fileSystem?: FileSystem;
+}
+
 /** Gives `path` these bytes in one step: whoever reads it sees the old ones or the new ones, also after a crash. */
-export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const temporary = `${path}.new-${process.pid}`;
-  await writeNewFile(temporary, bytes, 0o644);
-  await attempt('replace', path, () => rename(temporary, path));
-  await nodeFileSystem.syncFolderOf(path);
+export async function replaceFile(
+  path: string,
+  bytes: Uint8Array,
+  options: ReplaceOptions = {},
+): Promise<void> {
+  await placeFile(path, bytes, options);
+  await (options.fileSystem ?? nodeFileSystem).syncFolderOf(path);
+}
+
+/** As {@link replaceFile}, but the name is on disk for certain only after `syncFolderOf`: for many files in a folder. */
+export async function placeFile(
+  path: string,
+  bytes: Uint8Array,
+  { temporary = `${path}.new-${process.pid}`, fileSystem = nodeFileSystem }: ReplaceOptions = {},
+): Promise<void> {
+  if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
+  const file = await fileSystem.open(temporary, 'new');
+  try {
+    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await fileSystem.rename(temporary, path);
 }

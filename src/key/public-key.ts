@@ -33,7 +33,8 @@ export interface PublicKey {
   readonly keyid: string;
 }
 
-export type PublicKeyForm = 'wire' | 'pem' | 'openssh' | 'vkey' | 'did' | 'jwk';
+/** `vkey` is for checking notes, `cosigner` the vkey of a witness. */
+export type PublicKeyForm = 'wire' | 'pem' | 'openssh' | 'vkey' | 'cosigner' | 'did' | 'jwk';
 
 export type PublicKeyFault = Ed25519KeyFault | P256KeyFault;
 
@@ -96,7 +97,7 @@ export function tryParseWirePublicKey(text: string): PublicKey | undefined {
 /**
  * Writes a key in one of its forms. `pem` ends in a newline, the others are one line without its end.
  *
- * @param name - the key name of a `vkey` (required there), or the comment of `openssh`
+ * @param name - the key name of a `vkey` or `cosigner` (required there), or the comment of `openssh`
  * @throws TypeError for an unknown form or a vkey without a name; RangeError for a name that the form cannot hold
  * @throws NorthrootError `KEY_UNSUPPORTED` where the form does not know the algorithm (a vkey of P-256);
  *   `KEY_MALFORMED` for a P-256 key off the curve as did:key
@@ -112,12 +113,15 @@ export function formatPublicKeyAs(key: RawPublicKey, form: PublicKeyForm, name?:
     case 'vkey':
       if (name === undefined) throw new TypeError('expected a name for the vkey');
       return formatVkey(name, key);
+    case 'cosigner':
+      if (name === undefined) throw new TypeError('expected a name for the vkey');
+      return formatVkey(name, key, 'cosignature');
     case 'did':
       return formatDidKey(key);
     case 'jwk':
       return formatPublicJwk(key);
     default:
-      throw new TypeError('expected a form: wire, pem, openssh, vkey, did or jwk');
+      throw new TypeError('expected a form: wire, pem, openssh, vkey, cosigner, did or jwk');
   }
 }
 

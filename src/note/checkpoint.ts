@@ -6,6 +6,7 @@
  *     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
  */
 
+import { excerptText } from '../json/excerpt.js';
 import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
 import { orThrow, readNote, type NoteFault, type SignedNote } from './signed-note.js';
 
@@ -40,10 +41,10 @@ export function readCheckpointText(text: string): Checkpoint | NoteFault {
   if (origin === '') return { expected: 'an origin', actual: 'an empty line' };
   const size = Number(sizeText);
   if (!/^(?:0|[1-9]\d*)$/.test(sizeText) || !Number.isSafeInteger(size)) {
-    return { expected: 'a tree size, in decimal, of at most 2^53 - 1', actual: sizeText };
+    return { expected: 'a tree size, in decimal, of at most 2^53 - 1', actual: excerptText(sizeText) };
   }
   const root = tryHashFromBase64(rootText);
-  if (root === undefined) return { expected: 'a root of 32 bytes in base64', actual: rootText };
+  if (root === undefined) return { expected: 'a root of 32 bytes in base64', actual: excerptText(rootText) };
   if (extensions.includes('')) return { expected: 'no empty extension line', actual: 'one' };
   return { origin, size, root, extensions };
 }

@@ -40,7 +40,6 @@ export function makeNoteKey(
   type: VkeyType,
   verification: VerificationKey = nodeVerifier.importKey(publicKey),
 ): NoteKey {
-  if (!isKeyName(name)) throw new RangeError('expected a key name: not empty, no white space, no "+"');
   return { name, type, keyId: keyIdOf(name, publicKey, type), publicKey, verification };
 }
 
@@ -63,6 +62,7 @@ export function formatNoteKey({ name, publicKey, type }: NoteKey): string {
 /**
  * Signs the text of a note under a name.
  *
+ * @throws RangeError for what cannot be a key name
  * @throws NorthrootError `KEY_UNSUPPORTED` when the signer's key is not Ed25519
  */
 export function signNote(text: string, name: string, signer: Signer): NoteSignature {
@@ -74,7 +74,8 @@ export function signNote(text: string, name: string, signer: Signer): NoteSignat
  * Cosigns the text of a checkpoint under a name.
  *
  * @param timestamp - Seconds since 1970.
- * @throws RangeError for a timestamp that is none; NorthrootError `KEY_UNSUPPORTED` when the signer's key is not Ed25519
+ * @throws RangeError for a timestamp that is none, and for what cannot be a key name
+ * @throws NorthrootError `KEY_UNSUPPORTED` when the signer's key is not Ed25519
  */
 export function cosignNote(text: string, name: string, signer: Signer, timestamp: number): NoteSignature {
   if (!Number.isSafeInteger(timestamp) || timestamp < 0)
@@ -82,7 +83,8 @@ export function cosignNote(text: string, name: string, signer: Signer, timestamp
   const signature = Buffer.alloc(TIMESTAMP_BYTES + SIGNATURE_BYTES);
   signature.writeBigUInt64BE(BigInt(timestamp));
   signature.set(signer.sign(cosignedMessage(text, timestamp)), TIMESTAMP_BYTES);
-  return { name, keyId: keyIdOf(name, signer.publicKey, 'cosignature'), signature };
+  const keyId = keyIdOf(name, signer.publicKey, 'cosignature');
+  return { name, keyId, signature: new Uint8Array(signature) };
 }
 
 /** Whether `signature` is by `key` in name, key ID and type; whether it is right is another question. */
@@ -115,6 +117,7 @@ function cosignedMessage(text: string, timestamp: number): Uint8Array {
 }
 
 function keyIdOf(name: string, { alg, bytes }: PublicKey, type: VkeyType): string {
+  if (!isKeyName(name)) throw new RangeError('expected a key name: not empty, no white space, no "+"');
   if (alg !== 'ed25519') {
     throw keyError('KEY_UNSUPPORTED', `expected an ed25519 key to sign notes, found ${alg}`);
   }

@@ -1,6 +1,9 @@
 /** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
 
-import type { VerifyState } from '../verify/state.js';
+import { printable } from '../bytes/printable.js';
+import { isSignedByLog } from '../verify/seals.js';
+import type { VerificationResult } from '../verify/run-verification.js';
+import { listRevoked } from './revoked.js';
 
 /** Something that was not checked. */
 export interface NotChecked {
@@ -9,7 +12,8 @@ export interface NotChecked {
 }
 
 /** Everything that this verification leaves open, most important first. */
-export function listNotChecked(state: VerifyState): NotChecked[] {
+export function listNotChecked(result: Pick<VerificationResult, 'state' | 'ending'>): NotChecked[] {
+  const { state, ending } = result;
   const list: NotChecked[] = [];
   const add = (when: boolean, code: string, message: string): void => {
     if (when) list.push({ code, message });
@@ -37,20 +41,65 @@ export function listNotChecked(state: VerifyState): NotChecked[] {
     'SIGNATURES_MISSING',
     `records without a signature, where none is required: ${signatures.missing}`,
   );
+  const held = ending.anchors.filter(({ relation }) => relation === 'extends');
+  const reach = Math.max(-1, ...held.map(({ note }) => note.checkpoint.size));
   add(
-    !bare,
+    !bare && ending.anchors.length === 0,
     'TRUNCATION',
-    'nothing shows that no records were cut off at the end: no checkpoint kept elsewhere was given',
+    'nothing shows that no records were cut off at the end: no checkpoint kept elsewhere was given (--checkpoint)',
   );
   add(
-    state.checkpoints > 0,
+    held.length > 0 && reach < state.records,
+    'TRUNCATION',
+    `your checkpoint covers the first ${reach} records: of those after it nothing shows that none were changed or cut off`,
+  );
+  for (const { name, signatures } of held) {
+    add(
+      !isSignedByLog(signatures.endorsers),
+      'ANCHOR_UNVERIFIED',
+      `${printable(name)} has no signature of the log by a known key: the ledger extends it, but who made it was not checked`,
+    );
+  }
+  add(
+    !bare && state.checkpoints === 0 && held.length === 0,
     'CHECKPOINTS',
-    `checkpoints that are chained and signed as events, but whose tree roots and notes were not checked: ${state.checkpoints}`,
+    'there is no checkpoint: whoever can write the ledger could have rewritten what is not signed, and its order',
   );
   add(
-    state.keyEvents > 0,
-    'KEY_EVENTS',
-    `key events that were not applied, as only the first keys count: ${state.keyEvents}`,
+    state.checkpoints > 0 && state.seals.signed === undefined,
+    'CHECKPOINTS',
+    `checkpoints that no known key signed, or that are wrong: ${state.checkpoints}; they seal nothing`,
+  );
+  add(
+    ending.lastTreeSize !== null && ending.unsealed > 0,
+    'UNSEALED',
+    `records after the last checkpoint, which nothing seals yet: ${ending.unsealed}`,
+  );
+  add(
+    ending.lastTreeSize !== null && !hasWitness(result),
+    'WITNESSES',
+    'no known witness cosigned a checkpoint: nothing shows that everybody is shown the same ledger',
+  );
+  add(
+    state.seals.unknown > 0,
+    'NOTE_SIGNATURES_UNVERIFIED',
+    `signature lines of checkpoints by unknown keys, which could not be checked: ${state.seals.unknown}`,
+  );
+  const own = listRevoked(result).filter(({ restsOn }) => restsOn === 'own_checkpoints');
+  add(
+    own.length > 0,
+    'REVOKED_KEYS',
+    `keys that were revoked, and whose records only checkpoints by the same key cover: ${own.length}`,
   );
   return list;
+}
+
+function hasWitness({ state, ending }: Pick<VerificationResult, 'state' | 'ending'>): boolean {
+  const inLedger = [...state.seals.tallies.values()].some(({ role }) => role === 'witness');
+  return (
+    inLedger ||
+    ending.anchors.some(
+      ({ signatures: { endorsers } }) => endorsers.witnessKeys.size + endorsers.policyWitnesses.size > 0,
+    )
+  );
 }

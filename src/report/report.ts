@@ -2,13 +2,23 @@
 
 import type { Finding } from '../finding/finding.js';
 import { describeFinding } from '../finding/words.js';
-import type { FindingJson, ReportJson } from '../schema/generated/types.js';
+import type {
+  AnchorJson,
+  CheckpointSignerJson,
+  FindingJson,
+  ReportJson,
+  RevokedKeyJson,
+} from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { VERSION } from '../version.js';
 import type { VerificationResult } from '../verify/run-verification.js';
+import type { AnchorOutcome } from '../verify/anchors.js';
+import { listEndorsers } from '../verify/checkpoints.js';
+import type { EndorserTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
 import { listGrants, listOpenAuthorizations } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
+import { listRevoked, type RevokedKey } from './revoked.js';
 
 /** A report as SPEC §9 has it on the wire, with its findings. */
 export type Report = ReportJson & { findings: FindingJson[] };
@@ -17,8 +27,10 @@ const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
 
 /** The report of a verification. */
 export function buildReport(result: VerificationResult): Report {
-  const { state } = result;
-  const verdict = verdictOf(state);
+  const { state, ending } = result;
+  const verdict = verdictOf(result);
+  const revoked = listRevoked(result);
+  const endorsers = [...state.seals.tallies.values()];
   return {
     report_version: '1',
     tool: { name: 'northroot', version: VERSION },
@@ -36,16 +48,26 @@ export function buildReport(result: VerificationResult): Report {
     trust: {
       mode: state.mode,
       signatures: { ...state.signatures },
-      signers: [...state.signers.values()].map((signer) => ({
-        ...signer,
-        principals: [...signer.principals],
+      signers: [...state.signers.values()].map(({ keyid, principals, records }) => ({
+        keyid,
+        principals: [...principals],
+        records,
       })),
+      ...(revoked.length === 0 ? {} : { revoked: revoked.map(toRevokedKeyJson) }),
     },
-    checkpoints: { count: state.checkpoints, last_tree_size: null, unsealed: state.records },
-    not_checked: listNotChecked(state),
+    checkpoints: {
+      count: state.checkpoints,
+      last_tree_size: ending.lastTreeSize,
+      unsealed: ending.unsealed,
+      ...(endorsers.length === 0 ? {} : { signers: endorsers.map(toCheckpointSignerJson) }),
+      ...(ending.anchors.length === 0
+        ? {}
+        : { anchors: ending.anchors.map((anchor) => toAnchorJson(state, anchor)) }),
+    },
+    not_checked: listNotChecked(result),
     counts: {
       by_type: Object.fromEntries([...state.countsByType].sort(([a], [b]) => (a < b ? -1 : 1))),
-      by_verdict: { ...state.countsByVerdict },
+      by_verdict: countVerdicts(result),
     },
     grants: listGrants(state).map((grant) => ({
       event_id: grant.eventId,
@@ -98,8 +120,40 @@ export function toFindingJson(finding: Finding): FindingJson {
   };
 }
 
-function verdictOf(state: VerifyState): Report['verdict'] {
-  if (state.hasInvalid) return 'invalid';
+function toRevokedKeyJson({ keyid, revokedAtSeq, records, restsOn }: RevokedKey): RevokedKeyJson {
+  return {
+    keyid,
+    revoked_at_seq: revokedAtSeq,
+    records,
+    ...(restsOn === undefined ? {} : { rests_on: restsOn }),
+  };
+}
+
+function toCheckpointSignerJson({ keyid, name, role, treeSize }: EndorserTally): CheckpointSignerJson {
+  return { keyid, name, role, tree_size: treeSize };
+}
+
+function toAnchorJson(state: VerifyState, { name, note, relation, signatures }: AnchorOutcome): AnchorJson {
+  return {
+    path: name,
+    tree_size: note.checkpoint.size,
+    relation,
+    signed_by: listEndorsers(state, signatures.endorsers).map(({ keyid }) => keyid),
+  };
+}
+
+function verdictOf({ state, hasInvalid }: VerificationResult): Report['verdict'] {
+  if (hasInvalid) return 'invalid';
   if (state.hasViolation) return 'violation';
   return state.records === 0 ? 'undecided' : 'ok';
+}
+
+/** The end may show that evidence is missing of records that were well when they were read. */
+function countVerdicts({ state, ending }: VerificationResult): Report['counts']['by_verdict'] {
+  const counts = { ...state.countsByVerdict };
+  for (const verdict of ['ok', 'denied', 'violation'] as const) {
+    counts[verdict] -= ending.uncovered[verdict];
+    counts.invalid += ending.uncovered[verdict];
+  }
+  return counts;
 }

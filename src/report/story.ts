@@ -14,7 +14,8 @@ import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import { readRecords, type ReadRecord } from '../verify/read-records.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
-import { finishVerification, verifyLine } from '../verify/verify-line.js';
+import { endVerification } from '../verify/ending.js';
+import { verifyLine } from '../verify/verify-line.js';
 import { findGrant, type Balance } from './accounts.js';
 import { toFindingJson } from './report.js';
 
@@ -160,7 +161,7 @@ async function watch(
       for (const line of splitter.push(chunk)) takeLine(line, segment);
     }
   }
-  take(finishVerification(state));
+  take(endVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
   return { seen, findings, account: findGrant(state, of.eventId)?.balances };
 }

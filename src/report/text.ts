@@ -2,7 +2,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
-import type { FindingJson } from '../schema/generated/types.js';
+import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { renderAccounts } from './accounts-text.js';
 import type { Report } from './report.js';
 
@@ -21,9 +21,22 @@ const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecide
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
 
 const TRUST_WORDS = {
-  policy: 'keys pinned by the trust policy',
-  'self-declared': "the ledger's own keys (self-declared, not pinned)",
-  none: 'no keys known: signatures were not checked',
+  policy: 'pinned: the keys of your trust policy',
+  'self-declared': "self-declared: the ledger's own keys, which nobody vouches for",
+  none: 'none: no keys are known, and signatures were not checked',
+} as const;
+
+const ANCHOR_WORDS = {
+  extends: 'the ledger extends it',
+  truncated: 'the ledger is shorter',
+  forked: 'the ledger has another history',
+  'other-origin': 'it is of another log',
+} as const;
+
+const BASIS_WORDS = {
+  checkpoints_by_others: 'checkpoints that others signed, or that you hold',
+  own_checkpoints: 'checkpoints that revoked keys signed',
+  nothing: 'nothing: no checkpoint covers all of them',
 } as const;
 
 /** The report as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
@@ -39,14 +52,15 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
     ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
     row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
     row('size', count(ledger.bytes, 'byte')),
+    ...renderCheckpoints(report),
     ...trust.signers.map((signer) =>
       row(
         'signer',
         `${signer.keyid} signed ${count(signer.records, 'record')} for ${printable(signer.principals.join(', '))}`,
       ),
     ),
-    '',
-    paint('bold', 'not checked'),
+    ...(trust.revoked ?? []).map(renderRevoked),
+    ...(report.not_checked.length === 0 ? [] : ['', paint('bold', 'not checked')]),
     ...renderNotChecked(report.not_checked, paint),
     ...renderBudgets(report, paint),
   ];
@@ -81,6 +95,31 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+/** How far the ledger is sealed, by whom, and how it stands to the checkpoints that the user holds. */
+function renderCheckpoints({ checkpoints }: Report): string[] {
+  const { count: total, last_tree_size: size, unsealed, signers = [], anchors = [] } = checkpoints;
+  const last =
+    size === null
+      ? 'none of them signed by a known key'
+      : `the last over ${count(size, 'record')}, ${grouped(unsealed)} after it`;
+  return [
+    ...(total === 0 && size === null ? [] : [row('checkpoints', `${grouped(total)}, ${last}`)]),
+    ...signers
+      .filter(({ role }) => role === 'witness')
+      .map(({ name, tree_size }) =>
+        row('witness', `${printable(name)} cosigned ${count(tree_size, 'record')}`),
+      ),
+    ...anchors.map(({ path, tree_size, relation }) =>
+      row('anchor', `${printable(path)}, of ${count(tree_size, 'record')}: ${ANCHOR_WORDS[relation]}`),
+    ),
+  ];
+}
+
+function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }: RevokedKeyJson): string {
+  const rests = basis === undefined ? '' : `; its ${count(records, 'record')} rest on ${BASIS_WORDS[basis]}`;
+  return row('revoked', `${keyid} at seq ${seq}${rests}`);
 }
 
 /** What the grants allowed and what is left; what is still open. */

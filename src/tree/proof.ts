@@ -32,7 +32,8 @@ export interface ConsistencyClaim {
   readonly proof: readonly string[];
 }
 
-const HASH_LENGTH = 32;
+/** Of a character above 0xff only the low bits would be hashed. */
+const HASH = /^[\0-\xff]{32}$/;
 
 /**
  * The subtrees whose roots make up the inclusion proof of a leaf, in the proof's order: PATH(m, D[n]) of RFC 6962 §2.1.1.
@@ -193,7 +194,7 @@ function largestPowerBelow(n: number): number {
 }
 
 function isHash(text: string): boolean {
-  return text.length === HASH_LENGTH;
+  return HASH.test(text);
 }
 
 function isSize(n: number): boolean {

@@ -3,8 +3,11 @@
  * a right signature was entitled to make it. Verifying and appending both ask here.
  */
 
+import type { RelatedRecord } from '../finding/finding.js';
 import type { PublicKey } from '../key/public-key.js';
+import { isKeyName } from '../key/vkey.js';
 import { readWireKey } from '../key/wire-key.js';
+import { makeNoteKey, type NoteKey } from '../note/note-key.js';
 import type { Key } from '../schema/generated/types.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
@@ -18,6 +21,13 @@ export interface RingKey {
   readonly key: Key;
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
+  /** The record that revoked it. */
+  readonly revokedBy: RelatedRecord | undefined;
+}
+
+/** A key of the ring as one that signs notes: checkpoints under the log's name, or cosignatures under its own. */
+export interface RingNoteKey extends NoteKey {
+  readonly keyid: string;
 }
 
 /** Why a key entry was refused; `pointer` is from the entry's root. */
@@ -32,12 +42,20 @@ export interface EntitlementProblem {
   readonly code: 'KEY_NOT_FOR_PRINCIPAL' | 'KEY_NOT_FOR_ROLE' | 'KEY_NOT_VALID_HERE';
   readonly expected: string;
   readonly actual: string;
+  readonly related?: readonly RelatedRecord[];
+}
+
+/** A key entry, and the record that revoked it. */
+export interface SavedKey {
+  readonly key: Key;
+  readonly revokedBy: RelatedRecord | undefined;
 }
 
 /** The keys known at one position of a ledger, by keyid. */
 export class Keyring {
   readonly #keys = new Map<string, RingKey>();
   readonly #verifier: Verifier;
+  #noteKeys: { readonly origin: string; readonly list: readonly RingNoteKey[] } | undefined;
 
   constructor(verifier: Verifier) {
     this.#verifier = verifier;
@@ -51,21 +69,64 @@ export class Keyring {
   add(key: Key): KeyProblem | undefined {
     const read = readWireKey(key);
     if ('pointer' in read) return read;
-    if (this.#keys.has(key.keyid)) {
-      return { pointer: '/keyid', expected: 'each key once', actual: `${key.keyid} again` };
+    const known = this.#keys.get(key.keyid);
+    if (known !== undefined) {
+      const actual = `${key.keyid} again${known.revokedBy === undefined ? '' : ', which was revoked'}`;
+      return { pointer: '/keyid', expected: 'each key once', actual };
     }
     const verification = this.#verifier.importKey(read.publicKey);
-    this.#keys.set(key.keyid, { key, publicKey: read.publicKey, verification });
+    this.#keys.set(key.keyid, { key, publicKey: read.publicKey, verification, revokedBy: undefined });
+    this.#noteKeys = undefined;
     return undefined;
   }
 
-  /** The entries, in the order in which they were added. */
-  list(): Key[] {
-    return [...this.#keys.values()].map(({ key }) => key);
+  /** From here on the key signs nothing more; false when it is not known. One revoked before stays so from there on. */
+  revoke(keyid: string, by: RelatedRecord): boolean {
+    const known = this.#keys.get(keyid);
+    if (known === undefined) return false;
+    if (known.revokedBy === undefined) this.#keys.set(keyid, { ...known, revokedBy: by });
+    return true;
+  }
+
+  /** The entries as plain data, in the order in which they were added. */
+  save(): SavedKey[] {
+    return [...this.#keys.values()].map(({ key, revokedBy }) => ({ key, revokedBy }));
+  }
+
+  /** Adds what {@link Keyring.save} gave. */
+  restore(saved: readonly SavedKey[]): void {
+    for (const { key, revokedBy } of saved) {
+      this.add(key);
+      if (revokedBy !== undefined) this.revoke(key.keyid, revokedBy);
+    }
+  }
+
+  /** The keys that were revoked, in the order in which they were added. */
+  revoked(): RingKey[] {
+    return [...this.#keys.values()].filter(({ revokedBy }) => revokedBy !== undefined);
   }
 
   find(keyid: string): RingKey | undefined {
     return this.#keys.get(keyid);
+  }
+
+  /**
+   * The Ed25519 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role `witness` and a
+   * name as cosigners under that name.
+   */
+  noteKeys(origin: string): readonly RingNoteKey[] {
+    if (this.#noteKeys?.origin === origin) return this.#noteKeys.list;
+    const list: RingNoteKey[] = [];
+    for (const { key, publicKey, verification } of this.#keys.values()) {
+      if (publicKey.alg !== 'ed25519') continue;
+      const { keyid, name, roles } = key;
+      if (isKeyName(origin)) list.push({ ...makeNoteKey(origin, publicKey, 'ed25519', verification), keyid });
+      if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
+        list.push({ ...makeNoteKey(name, publicKey, 'cosignature', verification), keyid });
+      }
+    }
+    this.#noteKeys = { origin, list };
+    return list;
   }
 }
 
@@ -88,20 +149,19 @@ export function rolesFor(eventType: string): readonly Role[] {
 }
 
 /**
- * Why `key` may not sign an event at its position, or `undefined` when it may.
+ * Why a key may not sign an event at its position, or `undefined` when it may.
  *
  * @param instant - The timestamp that the position has for judging validity: the later of the event's own
  *   `occurred_at` and the latest genesis or checkpoint before it, so that back-dating does not revive an expired key.
  */
 export function findEntitlementProblem(
-  key: Key,
+  ringKey: RingKey,
   event: { readonly event_type: string; readonly principal_id: string },
   instant: string,
 ): EntitlementProblem | undefined {
-  const roles = rolesFor(event.event_type);
-  if (!key.roles.some((role) => roles.includes(role))) {
-    return { code: 'KEY_NOT_FOR_ROLE', expected: roles.join(' or '), actual: key.roles.join(', ') };
-  }
+  const { key } = ringKey;
+  const problem = findRoleProblem(ringKey, rolesFor(event.event_type));
+  if (problem !== undefined) return problem;
   if (!key.principals.some((pattern) => matchesPrincipalPattern(pattern, event.principal_id))) {
     return {
       code: 'KEY_NOT_FOR_PRINCIPAL',
@@ -109,11 +169,46 @@ export function findEntitlementProblem(
       actual: event.principal_id,
     };
   }
+  return findValidityProblem(ringKey, instant);
+}
+
+/** Why a key may not sign a checkpoint's note at a position, or `undefined` when it may. */
+export function findCheckpointKeyProblem(ringKey: RingKey, instant: string): EntitlementProblem | undefined {
+  return findRoleProblem(ringKey, ['checkpoint']) ?? findValidityProblem(ringKey, instant);
+}
+
+/** Why a key is not valid at a position, or `undefined` when it is. */
+export function findValidityProblem(ringKey: RingKey, instant: string): EntitlementProblem | undefined {
+  const { key } = ringKey;
+  const code = 'KEY_NOT_VALID_HERE';
+  const revocation = findRevocationProblem(ringKey, Infinity);
+  if (revocation !== undefined) return revocation;
   if (key.valid_from !== undefined && compareTimestamps(instant, key.valid_from) < 0) {
-    return { code: 'KEY_NOT_VALID_HERE', expected: `not before ${key.valid_from}`, actual: instant };
+    return { code, expected: `not before ${key.valid_from}`, actual: instant };
   }
   if (key.valid_until !== undefined && compareTimestamps(instant, key.valid_until) >= 0) {
-    return { code: 'KEY_NOT_VALID_HERE', expected: `before ${key.valid_until}`, actual: instant };
+    return { code, expected: `before ${key.valid_until}`, actual: instant };
   }
   return undefined;
+}
+
+/** Why a key may not speak of the first `size` records: one of them revoked it. */
+export function findRevocationProblem(
+  { key, revokedBy }: RingKey,
+  size: number,
+): EntitlementProblem | undefined {
+  if (revokedBy === undefined || revokedBy.seq >= size) return undefined;
+  const expected = `a signature before the key was revoked at seq ${revokedBy.seq}`;
+  return {
+    code: 'KEY_NOT_VALID_HERE',
+    expected,
+    actual: `one by ${key.keyid} after it`,
+    related: [revokedBy],
+  };
+}
+
+/** Why a key may not sign what asks for one of these roles. */
+export function findRoleProblem({ key }: RingKey, roles: readonly Role[]): EntitlementProblem | undefined {
+  if (key.roles.some((role) => roles.includes(role))) return undefined;
+  return { code: 'KEY_NOT_FOR_ROLE', expected: roles.join(' or '), actual: key.roles.join(', ') };
 }

@@ -7,6 +7,7 @@ import { NorthrootError } from '../error.js';
 import { ingestJson } from '../json/ingest.js';
 import { checkTrustPolicy } from '../schema/check.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
+import { isKeyName } from '../key/vkey.js';
 import { readWireKey } from '../key/wire-key.js';
 
 /** The largest policy file, in bytes. */
@@ -36,7 +37,41 @@ export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
     if (seen.has(key.keyid)) throw refuse(`/keys/${index}/keyid`, 'each key once', `${key.keyid} again`);
     seen.add(key.keyid);
   }
+  assertCanBeMet(policy);
   return policy;
+}
+
+/** A policy that nothing can meet is a mistake, and better told of at once. */
+function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
+  const witnesses = keys.filter(({ roles }) => roles.includes('witness'));
+  for (const [index, { roles, name, public_key: text }] of keys.entries()) {
+    if (!roles.includes('witness')) continue;
+    const pointer = `/keys/${index}`;
+    if (name === undefined || !isKeyName(name)) {
+      throw refuse(
+        `${pointer}/name`,
+        'the name that the witness cosigns under, without spaces and +',
+        `${name}`,
+      );
+    }
+    if (!text.startsWith('ed25519:'))
+      throw refuse(`${pointer}/public_key`, 'an ed25519 key for a witness', text);
+  }
+  const { witness_threshold: threshold = 0, checkpoint_quorum: quorum = 0 } = require;
+  if (threshold > witnesses.length) {
+    const expected = `at most ${witnesses.length}, the keys with the role witness`;
+    throw refuse('/require/witness_threshold', expected, `${threshold}`);
+  }
+  // Admins may add further keys.
+  const canGrow = keys.some(({ roles }) => roles.includes('admin'));
+  const signers = keys.filter(({ roles }) => roles.includes('checkpoint')).length;
+  if (quorum > signers && !canGrow) {
+    throw refuse(
+      '/require/checkpoint_quorum',
+      `at most ${signers}, the keys with the role checkpoint`,
+      `${quorum}`,
+    );
+  }
 }
 
 function refuse(pointer: string, expected: string, actual: string): NorthrootError {

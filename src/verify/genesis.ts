@@ -3,7 +3,7 @@
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import type { LineFindings } from './line-findings.js';
-import type { VerifyState } from './state.js';
+import { demandsCheckpoints, type VerifyState } from './state.js';
 
 /**
  * Call for the first bare event only: a policy for certain ledgers is not met by events that are of none. Taking the
@@ -22,6 +22,8 @@ export function adoptGenesis(state: VerifyState, line: ExaminedLine, findings: L
   state.origin = genesis.origin;
   const { policy } = state;
   state.signaturesRequired = (policy?.require?.event_signatures ?? genesis.signing.events) === 'required';
+  const checkpoints = policy?.require?.checkpoints ?? genesis.signing.checkpoints;
+  state.checkpointsRequired = checkpoints === 'required' || demandsCheckpoints(policy, state.witnessPolicy);
   if (policy?.origins !== undefined && !policy.origins.some((origin) => origin === genesis.origin)) {
     findings.add('ORIGIN_MISMATCH', {
       pointer: '/event/origin',

@@ -21,6 +21,8 @@ export class LineFindings {
   violation = false;
   /** Whether the event is an attempt that a deny blocked. */
   denied = false;
+  /** Keyids that signed the record, were right, and entitled to. */
+  signers: readonly string[] = [];
   /** Shared by the findings of the line; rules add to it what they learn. */
   readonly context: FindingContext = {};
   readonly #state: VerifyState;
@@ -72,32 +74,58 @@ export class LineFindings {
 
   /** A finding at this line, not added to it. */
   make(code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
-    const page = CODE_PAGES[code];
-    const severity = detail.severity ?? page.severity;
-    return {
+    const { offset, length } = this.#line;
+    const id = this.#examined?.eventId;
+    return makeFinding(
       code,
-      severity,
-      class: severity === 'error' ? page.class : 'none',
-      at: this.#place(detail),
-      seq: this.#examined?.seq,
-      eventId: this.#examined?.eventId === undefined ? undefined : `sha-256:${this.#examined.eventId}`,
-      ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
-      ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
-      ...(detail.related === undefined ? {} : { related: detail.related }),
-      context: this.context,
-    };
+      detail,
+      {
+        file: this.#file,
+        line: this.#line.number,
+        byteOffset: offset + (detail.offset ?? 0),
+        byteLength: detail.offset === undefined ? length : Math.min(1, length - detail.offset),
+        seq: this.#examined?.seq,
+        eventId: id === undefined ? undefined : `sha-256:${id}`,
+      },
+      this.context,
+    );
   }
+}
 
-  #place(detail: Omit<RuleFinding, 'code'>): Place {
-    const offset = detail.offset;
-    return {
-      file: this.#file,
-      line: this.#line.number,
-      byteOffset: this.#line.offset + (offset ?? 0),
-      byteLength: offset === undefined ? this.#line.length : Math.min(1, this.#line.length - offset),
+/** Where a finding is: a line and, where there is one, the record in it. */
+export interface FindingPlace extends Omit<Place, 'pointer'> {
+  readonly seq?: number | undefined;
+  readonly eventId?: string | undefined;
+}
+
+/** A finding at a place. */
+export function makeFinding(
+  code: FindingCode,
+  detail: Omit<RuleFinding, 'code'>,
+  { seq, eventId, ...place }: FindingPlace,
+  context: FindingContext = {},
+): Finding {
+  const page = CODE_PAGES[code];
+  const severity = detail.severity ?? page.severity;
+  const { file, line, byteOffset, byteLength } = place;
+  return {
+    code,
+    severity,
+    class: severity === 'error' ? page.class : 'none',
+    at: {
+      file,
+      line,
+      byteOffset,
+      byteLength,
       ...(detail.pointer === undefined ? {} : { pointer: detail.pointer }),
-    };
-  }
+    },
+    seq,
+    eventId: eventId === '' ? undefined : eventId,
+    ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
+    ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
+    ...(detail.related === undefined ? {} : { related: detail.related }),
+    context,
+  };
 }
 
 /** The beginning of a long text; not cut between the halves of a surrogate pair. */

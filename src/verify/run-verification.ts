@@ -11,9 +11,13 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../tree/compact-range.js';
+import type { WitnessPolicy } from '../trust/witness-policy.js';
+import { isTimestamp } from '../value/timestamp.js';
+import { AnchorWatch, type Anchor } from './anchors.js';
+import { endVerification, type Ending } from './ending.js';
 import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
-import { finishVerification, verifyLine } from './verify-line.js';
+import { verifyLine } from './verify-line.js';
 
 /** How many findings a report lists unless told otherwise (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
@@ -22,6 +26,12 @@ export const DEFAULT_MAX_FINDINGS = 1_000;
 export interface VerifyOptions {
   /** The keys, origins and requirements that the user pins; without it the ledger's own keys count, and the report says so. */
   readonly trust?: TrustPolicy;
+  /** The logs, witnesses and quorum that checkpoints are held against. */
+  readonly witnessPolicy?: WitnessPolicy;
+  /** Checkpoints that the user holds: the ledger must extend each. */
+  readonly checkpoints?: readonly Anchor[];
+  /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
+  readonly now?: string;
   /** The signature backend; node:crypto unless given. */
   readonly verifier?: Verifier;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
@@ -34,7 +44,7 @@ export interface VerifyOptions {
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
   /**
    * Goes on from a state that was saved, and changes it; the lines before it are only hashed, to see that they are the same.
-   * It was saved under the same `trust`, or the report is not that of one pass.
+   * It was saved under the same `trust` and `witnessPolicy`, or the report is not that of one pass.
    */
   readonly from?: SavedVerification;
   /** Aborting makes verification end with the signal's reason. */
@@ -50,6 +60,12 @@ export interface VerificationResult {
   readonly findings: readonly Finding[];
   /** How many there are, listed or not. */
   readonly total: number;
+  /** What is known only at the end; its findings are among the others. */
+  readonly ending: Ending;
+  /** Whether any evidence is broken or missing: the state's own word, and the ending's. */
+  readonly hasInvalid: boolean;
+  /** How many of the findings are warnings. */
+  readonly warnings: number;
   /**
    * The findings that do not depend on the ledger's ending here, as they were found: what goes on with the state. Of each rank
    * the first 1,000 at least; they are all that there are when they are as many as `state.findings`.
@@ -64,7 +80,7 @@ const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
  * Verifies a whole source.
  *
  * @throws NorthrootError when the source cannot be read to its end; `STATE_MISMATCH` when it is not the ledger that
- *   `options.from` comes from. RangeError for a bad option.
+ *   `options.from` comes from; `NOTE_MALFORMED` when one of `options.checkpoints` is none. RangeError for a bad option.
  */
 export async function runVerification(
   source: LedgerSource,
@@ -75,7 +91,11 @@ export async function runVerification(
     throw new RangeError('maxFindings must be an integer of at least 0');
   }
   const { from } = options;
-  const state = from?.state ?? startVerification(options.trust, options.verifier ?? nodeVerifier);
+  const { now = new Date().toISOString() } = options;
+  if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
+  const anchors = new AnchorWatch(options.checkpoints ?? []);
+  const { verifier = nodeVerifier } = options;
+  const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
   const { show = () => true, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
   const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
@@ -94,14 +114,17 @@ export async function runVerification(
   const skipped = emptyRange();
   const root = rangeRoot(state.tree);
 
+  anchors.observe(skipped);
   const take = (line: RawLine, segment: Segment): void => {
     if (toSkip > 0) {
       toSkip -= 1;
       if (line.length > 0 && line.terminated) appendLeaf(skipped, line.longLeafHash ?? leafHash(line.bytes));
+      anchors.observe(skipped);
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return;
     }
     const { findings } = verifyLine(state, line, segment);
+    anchors.observe(state.tree);
     if (findings.length === 0) return;
     kept.add(findings);
     add(findings);
@@ -117,13 +140,16 @@ export async function runVerification(
     if (torn !== undefined) take(torn, segment);
   }
   if (toSkip > 0) throw mismatch();
-  const settled = finishVerification(state);
-  add(settled);
+  const ending = endVerification(state, { anchors, now });
+  add(ending.findings);
   return {
     state,
+    ending,
+    hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
+    warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
     paths: source.paths,
     findings: shown.list().slice(0, maxFindings),
-    total: state.findings + settled.length,
+    total: state.findings + ending.findings.length,
     kept: kept.inOrder(),
   };
 }

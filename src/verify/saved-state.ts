@@ -14,6 +14,7 @@ import type { Finding } from '../finding/finding.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
+import type { SavedKey } from '../trust/keyring.js';
 import { EventIndex, type EventIndexData } from './event-index.js';
 import { VERSION } from '../version.js';
 import { startVerification, type VerifyState } from './state.js';
@@ -22,9 +23,9 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 
-interface Saved extends Omit<VerifyState, 'policy' | 'keyring' | 'events'> {
+interface Saved extends Omit<VerifyState, 'policy' | 'keyring' | 'witnessKeys' | 'events'> {
   readonly policy: TrustPolicy | undefined;
-  readonly keys: Parameters<VerifyState['keyring']['add']>[0][];
+  readonly keys: readonly SavedKey[];
   readonly events: EventIndexData;
   readonly kept: readonly Finding[];
 }
@@ -38,10 +39,11 @@ export interface SavedVerification {
 
 /** A verification as bytes: the state after any line, and the findings up to it. */
 export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
-  const { keyring, events, ...plain } = state;
+  const { keyring, events, witnessKeys, ...plain } = state;
+  void witnessKeys;
   const saved: Saved = {
     ...plain,
-    keys: keyring.list(),
+    keys: keyring.save(),
     events: events.save(),
     kept: findings,
   };
@@ -75,9 +77,9 @@ export function restoreVerification(bytes: Uint8Array, verifier: Verifier = node
 }
 
 function revive({ keys, events, kept, ...plain }: Saved, verifier: Verifier): SavedVerification {
-  const { keyring } = startVerification(undefined, verifier);
-  for (const key of keys) keyring.add(key);
-  return { state: { ...plain, keyring, events: new EventIndex(events) }, findings: kept };
+  const { keyring, witnessKeys } = startVerification(undefined, verifier, plain.witnessPolicy);
+  keyring.restore(keys);
+  return { state: { ...plain, keyring, witnessKeys, events: new EventIndex(events) }, findings: kept };
 }
 
 function invalid(cause: unknown): NorthrootError {

@@ -68,7 +68,7 @@ export function checkSignatures(
       continue;
     }
     const problem = line.wellFormed
-      ? findEntitlementProblem(known.key, eventOf(line), instantOf(state, line))
+      ? findEntitlementProblem(known, eventOf(line), instantOf(state, line))
       : undefined;
     if (problem !== undefined) {
       state.signatures.invalid += 1;
@@ -79,6 +79,7 @@ export function checkSignatures(
     signers.add(entry.keyid);
   }
   for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
+  findings.signers = [...signers];
   for (const { code, ...detail } of doubts) {
     const harmless = signers.size > 0 || (code === 'KEY_UNKNOWN' && !required);
     findings.add(code, harmless ? { ...detail, severity: 'warning' } : detail);
@@ -95,19 +96,20 @@ function eventOf(line: ExaminedLine): { event_type: string; principal_id: string
 }
 
 /** See {@link findEntitlementProblem}: the event's own time, or the ledger's clock where that is later. */
-function instantOf(state: VerifyState, line: ExaminedLine): string {
+export function instantOf(state: VerifyState, line: ExaminedLine): string {
   const own = eventOf(line).occurred_at;
   return state.clock !== undefined && compareTimestamps(state.clock, own) > 0 ? state.clock : own;
 }
 
 function expectedKey(state: VerifyState): string {
   if (state.mode === 'policy') return 'a key of the trust policy';
-  return state.mode === 'self-declared' ? 'a key that genesis declares' : 'a known key; none is known';
+  return state.mode === 'self-declared' ? 'a key that the ledger declares' : 'a known key; none is known';
 }
 
 function countSigner(state: VerifyState, known: RingKey): void {
   const { keyid, principals } = known.key;
-  const tally = state.signers.get(keyid) ?? { keyid, principals, records: 0 };
+  const tally = state.signers.get(keyid) ?? { keyid, principals, records: 0, last: 0 };
   tally.records += 1;
+  tally.last = state.records;
   state.signers.set(keyid, tally);
 }

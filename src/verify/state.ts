@@ -9,8 +9,10 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import type { Verifier } from '../signature/verifier.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { Keyring } from '../trust/keyring.js';
+import { witnessPolicyKeys, type WitnessPolicy, type WitnessPolicyKeys } from '../trust/witness-policy.js';
 import { EventIndex } from './event-index.js';
 import { emptyLinks, type Links } from './links.js';
+import { emptySeals, type Seals } from './seals.js';
 
 /** How far the keys are to be believed (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
@@ -23,6 +25,8 @@ export interface SignerTally {
   readonly keyid: string;
   readonly principals: readonly string[];
   records: number;
+  /** The place, counted from 0, of the last record that it signed. */
+  last: number;
 }
 
 /** The chain's expectations of the next line. */
@@ -38,6 +42,8 @@ export interface ChainState {
 /** The state of one verification. Made by {@link startVerification}, changed by `verifyLine` only. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+  readonly witnessKeys: WitnessPolicyKeys;
   readonly keyring: Keyring;
   mode: TrustMode;
   layout: Layout | undefined;
@@ -49,6 +55,8 @@ export interface VerifyState {
   origin: string | undefined;
   /** Whether every record must be signed; settled by genesis or by the policy. */
   signaturesRequired: boolean;
+  /** Whether there must be checkpoints; settled by genesis or by the policies. */
+  checkpointsRequired: boolean;
   /** The latest `occurred_at` of a genesis or checkpoint record: the ledger keeper's clock, by which keys are judged. */
   clock: string | undefined;
   readonly chain: ChainState;
@@ -57,7 +65,9 @@ export interface VerifyState {
   readonly links: Links;
   tipEventId: string | undefined;
   checkpoints: number;
-  keyEvents: number;
+  readonly seals: Seals;
+  /** Where the last line ended. */
+  end: { file: string; line: number; byteOffset: number };
   readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
   readonly signers: Map<string, SignerTally>;
   readonly countsByType: Map<string, number>;
@@ -72,7 +82,11 @@ export interface VerifyState {
 }
 
 /** The state before the first line. */
-export function startVerification(policy: TrustPolicy | undefined, verifier: Verifier): VerifyState {
+export function startVerification(
+  policy: TrustPolicy | undefined,
+  verifier: Verifier,
+  witnessPolicy?: WitnessPolicy,
+): VerifyState {
   const keyring = new Keyring(verifier);
   for (const key of policy?.keys ?? []) {
     const problem = keyring.add(key);
@@ -82,6 +96,9 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
   const tree = emptyRange();
   return {
     policy,
+    witnessPolicy,
+    witnessKeys:
+      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, verifier),
     keyring,
     mode: policy === undefined ? 'none' : 'policy',
     layout: undefined,
@@ -90,6 +107,7 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
     bytes: 0,
     origin: undefined,
     signaturesRequired: policy?.require?.event_signatures === 'required',
+    checkpointsRequired: demandsCheckpoints(policy, witnessPolicy),
     clock: undefined,
     chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
     tree,
@@ -97,7 +115,8 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
     links: emptyLinks(),
     tipEventId: undefined,
     checkpoints: 0,
-    keyEvents: 0,
+    seals: emptySeals(),
+    end: { file: '', line: 1, byteOffset: 0 },
     signatures: { valid: 0, invalid: 0, unverified: 0, missing: 0 },
     signers: new Map(),
     countsByType: new Map(),
@@ -108,4 +127,20 @@ export function startVerification(policy: TrustPolicy | undefined, verifier: Ver
     hasViolation: false,
     foldRoots: new Map(),
   };
+}
+
+/** Whether the user's policies demand a checkpoint, whatever genesis says. */
+export function demandsCheckpoints(
+  policy: TrustPolicy | undefined,
+  witnessPolicy: WitnessPolicy | undefined,
+): boolean {
+  const { checkpoints, checkpoint_quorum: quorum, witness_threshold: threshold } = policy?.require ?? {};
+  const { checkpoint_max_age_seconds: age } = policy?.require ?? {};
+  return (
+    checkpoints === 'required' ||
+    quorum !== undefined ||
+    threshold !== undefined ||
+    age !== undefined ||
+    (witnessPolicy !== undefined && (witnessPolicy.logs.length > 0 || witnessPolicy.quorum !== undefined))
+  );
 }

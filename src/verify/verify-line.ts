@@ -9,10 +9,13 @@ import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { checkAuthorizations, eventKindOf, resolvePending, settlePending } from './authorizations.js';
+import { checkAuthorizations, eventKindOf, resolvePending } from './authorizations.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
+import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
+import { applyKeyEvent } from './key-events.js';
 import { LineFindings } from './line-findings.js';
+import type { RecordPlace } from './seals.js';
 import { checkSignatures } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
@@ -60,10 +63,14 @@ export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentNa
       expected: `at most ${MAX_LINE_BYTES} bytes`,
       actual: `${line.length} bytes`,
     });
-    takePlace(state, line.longLeafHash as string, undefined, findings);
+    takePlace(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
   } else {
     examined = verifyRecord(state, line, segment, findings);
   }
+  const { end } = state;
+  end.file = segment.file;
+  end.line = line.number + (line.terminated ? 1 : 0);
+  end.byteOffset = line.offset + line.length + (line.terminated ? 1 : 0);
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
@@ -78,6 +85,7 @@ function verifyRecord(
 ): ExaminedLine {
   const examined = examineLine(line.bytes, state.layout);
   findings.setRecord(examined);
+  const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);
   if (examined.layout !== undefined) {
     state.layout ??= examined.layout;
@@ -91,11 +99,26 @@ function verifyRecord(
     reportUnknownType(examined, findings);
     const isNew = checkEventIds(state, examined, findings);
     checkSignatures(state, examined, line.bytes, findings);
-    if (isNew) linkEvent(state, examined, { file: segment.file, line: line.number }, findings);
+    if (isNew) {
+      checkCheckpoint(state, examined, place, findings);
+      applyKeyEvent(state, examined, place, findings);
+      linkEvent(state, examined, { file: segment.file, line: line.number }, findings);
+    }
     countEvent(state, examined);
   }
-  takePlace(state, leafHash(line.bytes), examined, findings);
+  takePlace(state, leafHash(line.bytes), examined, place, findings);
   return examined;
+}
+
+function placeOf(
+  state: VerifyState,
+  line: RawLine,
+  { file }: SegmentName,
+  examined?: ExaminedLine,
+): RecordPlace {
+  const seq = examined?.seq ?? state.records;
+  const eventId = examined?.eventId === undefined ? '' : `sha-256:${examined.eventId}`;
+  return { file, line: line.number, byteOffset: line.offset, byteLength: line.length, seq, eventId };
 }
 
 /** Judges what the event links to, enters it into the index, and tells those that waited for it. */
@@ -113,27 +136,21 @@ function linkEvent(
   findings.listed.push(...resolvePending(state, id, kind, place));
 }
 
-/**
- * What is known only at the end: executions whose authorization never came. Changes nothing, so that a state can be saved
- * and gone on from.
- *
- * @returns Their findings, in the order of the executions.
- */
-export function finishVerification(state: VerifyState): readonly Finding[] {
-  return settlePending(state);
-}
-
 /** The line's place in chain and tree is taken whether it could be read or not. */
 function takePlace(
   state: VerifyState,
   leaf: string,
   examined: ExaminedLine | undefined,
+  place: RecordPlace,
   findings: LineFindings,
 ): void {
+  checkCheckpointDue(state, examined, findings);
+  const verdict = verdictOf(examined, findings);
+  noteSigners(state, examined?.event, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
   state.records += 1;
-  state.countsByVerdict[verdictOf(examined, findings)] += 1;
+  state.countsByVerdict[verdict] += 1;
 }
 
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
@@ -165,7 +182,6 @@ function countEvent(state: VerifyState, examined: ExaminedLine): void {
   const counted = state.countsByType.has(type) || hasRoom ? type : '*';
   state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
   if (type === 'checkpoint') state.checkpoints += 1;
-  if (type === 'key') state.keyEvents += 1;
   if ((type === 'genesis' || type === 'checkpoint') && examined.wellFormed) advanceClock(state, examined);
 }
 

@@ -18,10 +18,17 @@ import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
-import type { GenesisEvent } from '../schema/generated/types.js';
+import type { CheckpointEvent, GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
-import { emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
 import type { EventIndex } from '../verify/event-index.js';
+import { advanceTip, emptyTip, type ChainTip } from './chain-tip.js';
+import {
+  assertFits,
+  assertSchedule,
+  makeCheckpoint,
+  timeToCheckpoint,
+  type CheckpointSchedule,
+} from './checkpoint.js';
 import { makeGenesis, type GenesisOptions } from './genesis.js';
 import {
   closeLedgerFiles,
@@ -61,6 +68,12 @@ export interface LedgerOptions {
   readonly principalId?: string;
   /** In a folder, a segment of at least so many bytes is followed by a new one. Default 64 MiB. */
   readonly segmentBytes?: number;
+  /** Whether {@link Ledger.checkpoint} will be asked for: opening then hashes every line. */
+  readonly checkpoints?: boolean;
+  /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
+  readonly checkpointEvery?: CheckpointSchedule;
+  /** Told of each checkpoint that was made, once it is on disk. */
+  readonly onCheckpoint?: (checkpoint: Checkpointed) => void;
   readonly onNotice?: (notice: Notice) => void;
   /** For tests: every operation on files goes through it. */
   readonly fileSystem?: FileSystem;
@@ -85,6 +98,13 @@ export interface Appended {
   readonly status: 'appended' | 'exists';
 }
 
+/** A checkpoint that was made. */
+export interface Checkpointed extends Appended {
+  /** The signed note, as it stands in the record: to be published, or kept elsewhere. */
+  readonly note: string;
+  readonly treeSize: number;
+}
+
 interface Pending {
   /** The event's id, and that of the one before it where it names one: base64url. */
   readonly id: string;
@@ -92,7 +112,19 @@ interface Pending {
   readonly eventText: string;
   readonly meta: Entry['meta'];
   readonly signatures: readonly SignatureEntry[];
+  /** Of a checkpoint: it must fit the place that it gets. */
+  readonly checkpoint?: CheckpointEvent | undefined;
+  /** When it was given: the time of a checkpoint that becomes due by it. */
+  readonly givenAt: string;
   readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A checkpoint that is asked for, made when its place is known. */
+interface PendingCheckpoint {
+  readonly givenAt: string;
+  readonly principalId: string | undefined;
+  readonly resolve: (checkpoint: Checkpointed) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -100,6 +132,8 @@ const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
 const DEFAULT_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** One write and one sync take at most so much. */
 const MAX_GROUP_RECORDS = 1_000;
+/** The longest that Node's timers can wait; what is due later is looked at again then. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const MAX_GROUP_BYTES = 8 * 1024 * 1024;
 
 /** A ledger open for appending. */
@@ -111,11 +145,11 @@ export class Ledger {
   readonly #events: EventIndex;
   #genesis: GenesisEvent | undefined;
   #guard: SignatureGuard | undefined;
-  #nextSeq = 0;
-  #prev = hashToBase64url(rangeRoot(emptyRange()));
+  #tip: ChainTip;
+  #timer: NodeJS.Timeout | undefined;
   /** The size that the file appended to has, unless someone else writes to it. */
   #end: number;
-  #queue: Pending[] = [];
+  #queue: (Pending | PendingCheckpoint)[] = [];
   #commits: Promise<void> | undefined;
   #failure: NorthrootError | undefined;
   /** Set when an event was refused and none may be given after it. */
@@ -131,6 +165,7 @@ export class Ledger {
     this.#fileSystem = options.fileSystem ?? nodeFileSystem;
     this.#events = survey.events;
     this.#end = survey.end;
+    this.#tip = emptyTip(keepsTree(options));
   }
 
   /**
@@ -146,6 +181,7 @@ export class Ledger {
     const { segmentBytes = DEFAULT_SEGMENT_BYTES, lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS } = options;
     if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
     if (!(lockTimeoutMs >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
+    if (options.checkpointEvery !== undefined) assertSchedule(options.checkpointEvery);
     const create = options.create !== undefined;
     // Made before anything is touched: a bad option leaves no empty file behind.
     const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
@@ -156,12 +192,14 @@ export class Ledger {
       signal: options.signal,
     });
     try {
-      const survey = await surveyLedger(fileSystem, files);
+      const survey = await surveyLedger(fileSystem, files, { keepsTree: keepsTree(options) });
       const ledger = new Ledger(files, options, survey);
       const saved = await settleTornTail(fileSystem, files, survey);
       if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });
       if (survey.lines > 0) await ledger.#continue(survey);
       else await ledger.#begin(genesis);
+      if (options.checkpointEvery !== undefined) ledger.#assertCheckpointer();
+      ledger.#schedule();
       return ledger;
     } catch (error) {
       await abandon(fileSystem, files);
@@ -174,6 +212,16 @@ export class Ledger {
     return this.#opened(this.#genesis).origin;
   }
 
+  /** The keys that count for the next record: those of genesis and of key events, without those that were revoked. */
+  get keys(): Key[] {
+    return this.#opened(this.#guard).keys();
+  }
+
+  /** Who made the ledger, as its genesis says. */
+  get principalId(): string {
+    return this.#opened(this.#genesis).principal_id;
+  }
+
   /** The id of the ledger's genesis event, `sha-256:…`. */
   get genesisId(): string {
     return `sha-256:${this.#opened(this.#genesis).event_id.b64}`;
@@ -181,7 +229,7 @@ export class Ledger {
 
   /** How many records the ledger has on disk: the next one's `seq`. */
   get size(): number {
-    return this.#nextSeq;
+    return this.#tip.seq;
   }
 
   /**
@@ -197,7 +245,9 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
       try {
-        this.#queue.push({ ...this.#prepare(entry), resolve, reject });
+        const { event, ...prepared } = this.#prepare(entry);
+        this.#queue.push({ ...prepared, resolve, reject });
+        this.#takeUp(event);
       } catch (error) {
         this.#stopAfterRefusal();
         throw error;
@@ -216,14 +266,56 @@ export class Ledger {
     this.#prepare(entry);
   }
 
-  #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
+  /**
+   * Appends a checkpoint of all records before it, signed by the ledger's signer. The ledger was opened with `checkpoints`.
+   *
+   * @param principalId - Who makes it; the maker of the ledger unless given.
+   * @throws NorthrootError `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
+   *   its key may not; TypeError when the ledger was opened without `checkpoints`.
+   */
+  checkpoint(principalId?: string): Promise<Checkpointed> {
+    return new Promise((resolve, reject) => {
+      this.#assertUsable();
+      if (this.#tip.tree === undefined) throw new TypeError('the ledger was opened without checkpoints');
+      this.#assertCheckpointer();
+      this.#queue.push({ givenAt: nowOf(this.#options), principalId, resolve, reject });
+      this.#commits ??= this.#commitAll();
+    });
+  }
+
+  #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> & { readonly event: AnyEvent } {
     const { event, eventText } = this.#completeEvent(entry.event);
     const { meta, given } = this.#readCompanions(entry, event);
     const id = event.event_id.b64;
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
     // What the ledger has already is not written again, so nothing is asked of it.
     const signatures = this.#events.find(id) === undefined ? this.#admit(event, eventText, given) : [];
-    return { id, previousId, eventText, meta, signatures };
+    const checkpoint = event.event_type === 'checkpoint' ? (event as unknown as CheckpointEvent) : undefined;
+    const givenAt = nowOf(this.#options);
+    return { id, previousId, eventText, meta, signatures, checkpoint, givenAt, event };
+  }
+
+  /** What a new event changes for those after it: which keys count, and the clock by which they are judged. */
+  #takeUp(event: AnyEvent): void {
+    if (this.#events.find(event.event_id.b64) !== undefined) return;
+    const guard = this.#opened(this.#guard);
+    if (event.event_type === 'checkpoint') guard.advanceClock(event.occurred_at);
+    if (event.event_type === 'key') {
+      const seq = this.#tip.seq + this.#queue.length - 1;
+      const place = { file: this.path, line: seq + 1, seq, eventId: `sha-256:${event.event_id.b64}` };
+      guard.applyKeyEvent(event as unknown as KeyEvent, place);
+    }
+  }
+
+  #assertCheckpointer(): Signer {
+    const { signer } = this.#options;
+    if (signer === undefined) {
+      throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
+        hint: 'give the key with --key',
+      });
+    }
+    this.#opened(this.#guard).assertCheckpointKey(signer.publicKey, nowOf(this.#options));
+    return signer;
   }
 
   /**
@@ -237,7 +329,10 @@ export class Ledger {
   }
 
   async #giveUp(): Promise<void> {
+    clearTimeout(this.#timer);
     await this.#commits;
+    // What was committed may have set it again.
+    clearTimeout(this.#timer);
     await closeLedgerFiles(this.#files);
   }
 
@@ -258,7 +353,7 @@ export class Ledger {
   #readCompanions(entry: Entry, event: AnyEvent): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
     const { meta, signatures = [] } = entry;
     if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
-    const prev = { alg: 'sha-256', b64: this.#prev };
+    const prev = { alg: 'sha-256', b64: this.#tip.prev };
     const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
     if (issue !== undefined) throw new EventError([issue]);
     return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
@@ -274,7 +369,7 @@ export class Ledger {
       );
     }
     const signatures = this.#sign(event, eventText, given);
-    if (event.event_type === 'checkpoint') this.#opened(this.#guard).advanceClock(event.occurred_at);
+    if (event.event_type === 'key') this.#opened(this.#guard).assertNews(event as unknown as KeyEvent);
     return signatures;
   }
 
@@ -294,10 +389,36 @@ export class Ledger {
       await this.#commit(group);
     }
     this.#commits = undefined;
+    this.#schedule();
+  }
+
+  /** Sets the timer for the next checkpoint that is due by time alone. */
+  #schedule(): void {
+    const { checkpointEvery } = this.#options;
+    clearTimeout(this.#timer);
+    if (checkpointEvery === undefined || this.#closing !== undefined || this.#failure !== undefined) return;
+    const wait = timeToCheckpoint(this.#tip, checkpointEvery, this.#since(), nowOf(this.#options));
+    if (wait === Infinity) return;
+    const make = (): void => {
+      if (wait > MAX_TIMER_MS) this.#schedule();
+      // Where it cannot be made, the next append says why.
+      else this.checkpoint().catch((error: unknown) => this.#stop(error));
+    };
+    this.#timer = setTimeout(make, Math.min(wait, MAX_TIMER_MS));
+    // A timer alone keeps no process alive: at the end of its input the ledger is closed.
+    this.#timer.unref();
+  }
+
+  #since(): string {
+    return this.#opened(this.#genesis).occurred_at;
+  }
+
+  #stop(error: unknown): void {
+    if (error instanceof NorthrootError) this.#stopped ??= error;
   }
 
   /** Chains, writes and syncs a group; gives what does not fit back to the queue. */
-  async #commit(group: Pending[]): Promise<void> {
+  async #commit(group: (Pending | PendingCheckpoint)[]): Promise<void> {
     if (this.#failure !== undefined) {
       for (const pending of group) pending.reject(this.#failure);
       return;
@@ -305,8 +426,26 @@ export class Ledger {
     const lines: Buffer[] = [];
     const outcomes: (() => void)[] = [];
     let bytes = 0;
-    let seq = this.#nextSeq;
-    let prev = this.#prev;
+    let tip = this.#tip;
+    const made: Checkpointed[] = [];
+    /** Adds a line to the group, at its tip. */
+    const put = (line: Buffer, id: string, checkpointAt?: string): number => {
+      const { seq } = tip;
+      this.#events.add(id, { file: this.path, line: 0, seq });
+      lines.push(line);
+      bytes += line.length;
+      tip = advanceTip(tip, line.subarray(0, -1), { id, checkpointAt });
+      return seq;
+    };
+    const putCheckpoint = (givenAt: string, principalId?: string): Checkpointed => {
+      const { event, line } = this.#makeCheckpointLine(tip, givenAt, principalId);
+      const seq = put(line, event.event_id.b64, event.occurred_at);
+      const { note, tree_size: treeSize } = event;
+      const eventId = `sha-256:${event.event_id.b64}`;
+      const checkpoint = { seq, eventId, status: 'appended', note, treeSize } as const;
+      made.push(checkpoint);
+      return checkpoint;
+    };
     for (const [index, pending] of group.entries()) {
       if (bytes >= MAX_GROUP_BYTES) {
         this.#queue.unshift(...group.splice(index));
@@ -317,29 +456,35 @@ export class Ledger {
         outcomes.push(() => pending.reject(cut));
         continue;
       }
-      const { id } = pending;
-      const existing = this.#events.find(id);
-      if (existing !== undefined) {
-        const { seq: position } = existing;
-        outcomes.push(() => pending.resolve({ seq: position, eventId: `sha-256:${id}`, status: 'exists' }));
-        continue;
-      }
-      let line: Buffer;
       try {
-        line = this.#makeLine(pending, prev, seq);
+        if (!('id' in pending)) {
+          const checkpoint = putCheckpoint(pending.givenAt, pending.principalId);
+          outcomes.push(() => pending.resolve(checkpoint));
+          continue;
+        }
+        const { id, checkpoint } = pending;
+        const existing = this.#events.find(id);
+        if (existing !== undefined) {
+          const { seq } = existing;
+          outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'exists' }));
+          continue;
+        }
+        if (checkpoint !== undefined) assertFits(tip, checkpoint);
+        const seq = put(this.#makeLine(pending, tip), id, checkpoint?.occurred_at);
+        outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'appended' }));
       } catch (error) {
         this.#stopAfterRefusal();
         this.#cut = this.#stopped;
         outcomes.push(() => pending.reject(error));
         continue;
       }
-      const position = seq;
-      outcomes.push(() => pending.resolve({ seq: position, eventId: `sha-256:${id}`, status: 'appended' }));
-      this.#events.add(id, { file: this.path, line: 0, seq });
-      lines.push(line);
-      bytes += line.length;
-      prev = hashToBase64url(leafHash(line.subarray(0, -1)));
-      seq += 1;
+      if (this.#isCheckpointDue(tip, pending.givenAt)) {
+        try {
+          putCheckpoint(pending.givenAt);
+        } catch (error) {
+          this.#stop(error);
+        }
+      }
     }
     try {
       if (lines.length > 0) await this.#write(Buffer.concat(lines));
@@ -348,14 +493,44 @@ export class Ledger {
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
-    this.#nextSeq = seq;
-    this.#prev = prev;
+    this.#tip = tip;
     for (const outcome of outcomes) outcome();
+    for (const checkpoint of made) this.#options.onCheckpoint?.(checkpoint);
+  }
+
+  #isCheckpointDue(tip: ChainTip, now: string): boolean {
+    const { checkpointEvery } = this.#options;
+    if (checkpointEvery === undefined || this.#stopped !== undefined) return false;
+    return timeToCheckpoint(tip, checkpointEvery, this.#since(), now) === 0;
+  }
+
+  /** The checkpoint of what stands before the tip, as a line. */
+  #makeCheckpointLine(
+    tip: ChainTip,
+    occurredAt: string,
+    principalId: string | undefined,
+  ): { readonly event: CheckpointEvent; readonly line: Buffer } {
+    const genesis = this.#opened(this.#genesis);
+    const event = makeCheckpoint(tip, {
+      origin: genesis.origin,
+      principalId: principalId ?? genesis.principal_id,
+      occurredAt,
+      signer: this.#assertCheckpointer(),
+    });
+    const eventText = canonicalText(event);
+    const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
+    const parts = { previousId: undefined, eventText, meta: undefined, signatures };
+    const line = this.#makeLine(parts, tip);
+    this.#opened(this.#guard).advanceClock(event.occurred_at);
+    return { event, line };
   }
 
   /** The line of a record in its place, when it may stand there. */
-  #makeLine(pending: Omit<Pending, 'id' | 'resolve' | 'reject'>, prev: string, seq: number): Buffer {
-    const { previousId, ...parts } = pending;
+  #makeLine(
+    pending: Pick<Pending, 'previousId' | 'eventText' | 'meta' | 'signatures'>,
+    { prev, seq }: ChainTip,
+  ): Buffer {
+    const { previousId, eventText, meta, signatures } = pending;
     if (previousId !== undefined && this.#events.find(previousId) === undefined) {
       const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
       throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
@@ -363,7 +538,7 @@ export class Ledger {
         hint: 'append the event that it names first',
       });
     }
-    const line = formatRecord({ ...parts, prev, seq });
+    const line = formatRecord({ eventText, meta, signatures, prev, seq });
     if (line.length - 1 > MAX_LINE_BYTES) {
       const message = `the record has ${line.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
       throw new NorthrootError('LINE_TOO_LONG', message, {
@@ -414,7 +589,7 @@ export class Ledger {
       files.last = undefined;
       await last.close();
     }
-    const next = await this.#fileSystem.open(joinPath(files.path, segmentName(this.#nextSeq)), 'new');
+    const next = await this.#fileSystem.open(joinPath(files.path, segmentName(this.#tip.seq)), 'new');
     files.last = next;
     this.#end = 0;
     await this.#fileSystem.syncFolderOf(next.path);
@@ -426,7 +601,7 @@ export class Ledger {
     const genesis = readGenesis(this.path, survey.firstLine as Uint8Array);
     const { lastLine } = survey;
     const last = lastLine.length === 0 ? undefined : examineLine(lastLine, 'records');
-    if (last?.seq === undefined || last.issues.length > 0) {
+    if (last?.seq === undefined || last.eventId === undefined || last.issues.length > 0) {
       throw new NorthrootError(
         'LEDGER_TAIL_INVALID',
         `the last record of ${printable(this.path)} is not valid`,
@@ -439,9 +614,11 @@ export class Ledger {
     if (survey.unreadable > 0) {
       this.#options.onNotice?.({ code: 'LEDGER_DAMAGED', path: this.path, lines: survey.unreadable });
     }
-    this.#nextSeq = last.seq + 1;
-    this.#prev = hashToBase64url(leafHash(lastLine));
+    const { prev } = advanceTip(emptyTip(false), lastLine, { id: last.eventId });
+    const { tree, checkpoint } = survey;
+    this.#tip = { seq: last.seq + 1, prev, eventId: last.eventId, tree, checkpoint };
     this.#adopt(genesis);
+    for (const { bytes, number } of survey.keyLines) this.#adoptKeyEvent(bytes, number);
     if (survey.clock !== undefined) this.#opened(this.#guard).advanceClock(survey.clock);
     // From here on we answer for what is there; a writer that was killed may have left it in memory only.
     await this.#files.last?.datasync();
@@ -459,18 +636,33 @@ export class Ledger {
     const eventText = canonicalText(genesis);
     const signatures = this.#sign(genesis as unknown as AnyEvent, eventText, []);
     const parts = { previousId: undefined, eventText, meta: undefined, signatures };
-    const line = this.#makeLine(parts, this.#prev, 0);
+    const line = this.#makeLine(parts, this.#tip);
     await this.#write(line);
     await this.#fileSystem.syncFolderOf(this.path);
-    this.#events.add(genesis.event_id.b64, { file: this.path, line: 1, seq: 0 });
-    this.#nextSeq = 1;
-    this.#prev = hashToBase64url(leafHash(line.subarray(0, -1)));
+    const id = genesis.event_id.b64;
+    this.#events.add(id, { file: this.path, line: 1, seq: 0 });
+    this.#tip = advanceTip(this.#tip, line.subarray(0, -1), { id });
     this.#options.onNotice?.({ code: 'LEDGER_CREATED', path: this.path, origin: genesis.origin });
   }
 
   #adopt(genesis: GenesisEvent): void {
     this.#genesis = genesis;
     this.#guard = new SignatureGuard(genesis);
+  }
+
+  /** A key event in the ledger that no admin signed changes nothing, here as when it is verified. */
+  #adoptKeyEvent(bytes: Uint8Array, number: number): void {
+    const { event, eventId, seq, signatures = [], span, wellFormed } = examineLine(bytes, 'records');
+    if (!wellFormed || event === undefined || span === undefined) return;
+    const guard = this.#opened(this.#guard);
+    const whole = event as unknown as AnyEvent;
+    try {
+      guard.check(whole, bytes.subarray(span.start, span.end), signatures, undefined);
+    } catch {
+      return;
+    }
+    const place = { file: this.path, line: number + 1, seq: seq ?? number, eventId: `sha-256:${eventId}` };
+    guard.applyKeyEvent(whole as unknown as KeyEvent, place);
   }
 
   #fail(cause: unknown): NorthrootError {
@@ -499,6 +691,10 @@ export class Ledger {
     if (value === undefined) throw new TypeError('the ledger is not open');
     return value;
   }
+}
+
+function keepsTree({ checkpoints = false, checkpointEvery }: LedgerOptions): boolean {
+  return checkpoints || checkpointEvery !== undefined;
 }
 
 function nowOf(options: LedgerOptions): string {

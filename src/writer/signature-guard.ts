@@ -8,10 +8,12 @@ import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
-import type { GenesisEvent } from '../schema/generated/types.js';
+import type { RelatedRecord } from '../finding/finding.js';
+import { readWireKey } from '../key/wire-key.js';
+import type { GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
-import { Keyring, findEntitlementProblem } from '../trust/keyring.js';
+import { Keyring, findCheckpointKeyProblem, findEntitlementProblem } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 
 export class SignatureGuard {
@@ -52,7 +54,7 @@ export class SignatureGuard {
     let doubt: NorthrootError | undefined;
     for (const keyid of keyids) {
       const known = this.#keyring.find(keyid);
-      const problem = known && findEntitlementProblem(known.key, event, instant);
+      const problem = known && findEntitlementProblem(known, event, instant);
       if (known !== undefined && problem === undefined) return;
       if (problem !== undefined) {
         doubt ??= refuse(problem.code, `key ${keyid}: expected ${problem.expected}, found ${problem.actual}`);
@@ -67,6 +69,64 @@ export class SignatureGuard {
       );
     }
     if (doubt !== undefined) throw doubt;
+  }
+
+  /**
+   * Applies a key event that was checked: from here on its key counts, or does so no more. A key that is known already stays
+   * as it is.
+   */
+  applyKeyEvent({ action, key }: KeyEvent, place: RelatedRecord): void {
+    if (action === 'revoke') this.#keyring.revoke(key.keyid, place);
+    else this.#keyring.add(key);
+  }
+
+  /** The keys that are not revoked. */
+  keys(): Key[] {
+    const saved = this.#keyring.save();
+    return saved.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);
+  }
+
+  /** @throws NorthrootError `SCHEMA` when a key event adds a key that is known, or contradicts itself. */
+  assertNews({ action, key }: KeyEvent): void {
+    if (action !== 'add') return;
+    const read = readWireKey(key);
+    if ('pointer' in read)
+      throw refuse('SCHEMA', `/key${read.pointer}: expected ${read.expected}, found ${read.actual}`);
+    if (this.#keyring.find(key.keyid) !== undefined) {
+      throw refuse(
+        'SCHEMA',
+        `/key/keyid: expected a key that the ledger does not have yet, found ${key.keyid}`,
+      );
+    }
+  }
+
+  /**
+   * Whether a note signed with this key would seal anything.
+   *
+   * @throws NorthrootError `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, `KEY_NOT_VALID_HERE`
+   */
+  assertCheckpointKey(publicKey: PublicKey, instant: string): void {
+    if (publicKey.alg !== 'ed25519') {
+      throw new NorthrootError(
+        'KEY_UNSUPPORTED',
+        `checkpoints are signed with ed25519 keys, this is ${publicKey.alg}`,
+        {
+          hint: 'make one with northroot keygen, and let the ledger know it with northroot key add',
+        },
+      );
+    }
+    const known = this.#keyring.find(publicKey.keyid);
+    // Whoever verifies a ledger that declares no keys has to pin the key.
+    if (known === undefined && this.#keyring.size === 0) return;
+    if (known === undefined)
+      throw refuse('KEY_UNKNOWN', `key ${publicKey.keyid} is not one that the ledger declares`);
+    const at = compareTimestamps(this.#clock, instant) > 0 ? this.#clock : instant;
+    const problem = findCheckpointKeyProblem(known, at);
+    if (problem === undefined) return;
+    throw refuse(
+      problem.code,
+      `key ${publicKey.keyid}: expected ${problem.expected}, found ${problem.actual}`,
+    );
   }
 
   /** Moves the clock by which keys are judged on to that of a checkpoint; it never goes back. */
@@ -86,7 +146,8 @@ export class SignatureGuard {
 
 const HINTS: Readonly<Record<string, string>> = {
   SIGNATURE_MISSING: 'give the key with --key',
-  KEY_UNKNOWN: 'sign with a key that genesis declares',
+  KEY_UNKNOWN: 'sign with a key that the ledger declares',
+  KEY_NOT_VALID_HERE: 'sign with another key: --key',
 };
 
 function refuse(code: string, message: string): NorthrootError {

@@ -10,7 +10,9 @@ import { examineLine } from '../ledger/examine-line.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
 import { compareTimestamps } from '../value/timestamp.js';
+import { appendLeaf, emptyRange, leafHash, type CompactRange } from '../tree/compact-range.js';
 import { EventIndex } from '../verify/event-index.js';
+import type { ChainTip } from './chain-tip.js';
 import type { LedgerFiles } from './ledger-files.js';
 
 /** What {@link surveyLedger} found. */
@@ -25,6 +27,12 @@ export interface Survey {
   readonly unreadable: number;
   /** The latest `occurred_at` of a checkpoint: the clock by which keys are judged, where it is later than genesis. */
   readonly clock: string | undefined;
+  /** The last checkpoint. */
+  readonly checkpoint: ChainTip['checkpoint'];
+  /** The lines of key events, with the number of each. */
+  readonly keyLines: readonly { readonly bytes: Uint8Array; readonly number: number }[];
+  /** The tree over all lines, if it was asked for. */
+  readonly tree: CompactRange | undefined;
   /** The size of the last file, in bytes, without its torn tail. */
   readonly end: number;
   /** The tail of the last file, where it does not end in `\n`: the offset where it begins, and its first bytes. */
@@ -37,7 +45,11 @@ const ID_START = '{"alg":"sha-256","b64":"'.length;
 const ID_LENGTH = 43;
 
 /** Reads the files of a ledger, in order, once. */
-export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): Promise<Survey> {
+export async function surveyLedger(
+  fileSystem: FileSystem,
+  files: LedgerFiles,
+  { keepsTree }: { readonly keepsTree: boolean },
+): Promise<Survey> {
   const events = new EventIndex();
   const marks = new MemberMarks();
   const lastLine = Buffer.alloc(MAX_LINE_BYTES);
@@ -46,6 +58,9 @@ export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): 
   let lines = 0;
   let unreadable = 0;
   let clock: string | undefined;
+  let checkpoint: Survey['checkpoint'];
+  const keyLines: { bytes: Uint8Array; number: number }[] = [];
+  const tree = keepsTree ? emptyRange() : undefined;
   let end = 0;
   let torn: Survey['torn'];
 
@@ -59,8 +74,15 @@ export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): 
     if (id === undefined) unreadable += 1;
     else {
       if (events.find(id) === undefined) events.add(id, { file, line: line.number, seq: lines });
-      if (isCheckpoint(bytes, marks)) clock = later(clock, occurredAt(bytes));
+      const type = readEventType(bytes, marks);
+      if (type === 'key') keyLines.push({ bytes: Uint8Array.from(bytes), number: lines });
+      const at = type === 'checkpoint' ? occurredAt(bytes) : undefined;
+      if (at !== undefined) {
+        clock = later(clock, at);
+        checkpoint = { seq: lines, occurredAt: at };
+      }
     }
+    if (tree !== undefined) appendLeaf(tree, line.longLeafHash ?? leafHash(bytes));
     lines += 1;
   };
 
@@ -95,6 +117,9 @@ export async function surveyLedger(fileSystem: FileSystem, files: LedgerFiles): 
     lines,
     unreadable,
     clock,
+    checkpoint,
+    keyLines,
+    tree,
     end: torn?.offset ?? end,
     torn,
   };
@@ -108,12 +133,15 @@ function readEventId(line: Uint8Array, marks: MemberMarks): string | undefined {
   return asBuffer(line).toString('latin1', id.start + ID_START, id.end - 2);
 }
 
-const CHECKPOINT = Buffer.from('"checkpoint"');
+const TYPES = ['checkpoint', 'key'] as const;
+const TYPE_TEXTS = TYPES.map((type) => ({ type, text: Buffer.from(JSON.stringify(type)) }));
 
-/** Whether the line whose members are in `marks` holds a checkpoint. */
-function isCheckpoint(line: Uint8Array, marks: MemberMarks): boolean {
-  const type = findMember(line, marks, 'event_type', 2);
-  return type !== undefined && CHECKPOINT.equals(line.subarray(type.start, type.end));
+/** Which of the types that matter the event has in the line whose members are in `marks`. */
+function readEventType(line: Uint8Array, marks: MemberMarks): (typeof TYPES)[number] | undefined {
+  const member = findMember(line, marks, 'event_type', 2);
+  if (member === undefined) return undefined;
+  const value = line.subarray(member.start, member.end);
+  return TYPE_TEXTS.find(({ text }) => text.equals(value))?.type;
 }
 
 function occurredAt(line: Uint8Array): string | undefined {

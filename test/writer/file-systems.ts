@@ -23,7 +23,8 @@ export const OPERATIONS = [
   'close',
   'isInPlace',
 ] as const;
-export type Operation = (typeof OPERATIONS)[number];
+/** Those of a ledger's writer, and those that only the writer of a tile tree makes. */
+export type Operation = (typeof OPERATIONS)[number] | 'removeFolder' | 'rename';
 
 /** Hands every operation to `around`, which may run it or not. */
 abstract class HookedFileSystem implements FileSystem {
@@ -38,6 +39,10 @@ abstract class HookedFileSystem implements FileSystem {
   makeFolder: FileSystem['makeFolder'] = (path) =>
     this.around('makeFolder', path, () => nodeFileSystem.makeFolder(path));
   remove: FileSystem['remove'] = (path) => this.around('remove', path, () => nodeFileSystem.remove(path));
+  removeFolder: FileSystem['removeFolder'] = (path) =>
+    this.around('removeFolder', path, () => nodeFileSystem.removeFolder(path));
+  rename: FileSystem['rename'] = (from, to) =>
+    this.around('rename', to, () => nodeFileSystem.rename(from, to));
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>
     this.around('syncFolderOf', path, () => nodeFileSystem.syncFolderOf(path));
 

@@ -1,10 +1,14 @@
 import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { buildEvent } from '../../src/event/build.js';
 import { EventError } from '../../src/event/validate.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
 import type { JsonValue } from '../../src/json/value.js';
 import { signEvent } from '../../src/signature/signer.js';
+import type { CheckpointEvent } from '../../src/schema/generated/types.js';
+import { advanceTip, emptyTip } from '../../src/writer/chain-tip.js';
+import { makeCheckpoint } from '../../src/writer/checkpoint.js';
 import { makeGenesis, ownKeyEntry } from '../../src/writer/genesis.js';
 import type { Entry, Ledger, LedgerOptions } from '../../src/writer/ledger.js';
 import {
@@ -201,13 +205,9 @@ describe('what would not verify', () => {
       event,
       signatures: [signEvent(canonicalBytes(event), by)],
     });
-    const checkpoint = buildEvent(
-      { event_type: 'checkpoint', tree_size: 1, root: ids, chain_tip_event_id: ids, note: 'a note' },
-      { ...defaults, occurredAt: '2026-01-01T14:00:00Z' },
-    );
     const ledger = await openUnsigned(path);
     await ledger.append(signedBy(otherSigner, whole));
-    await ledger.append(signedBy(signer, checkpoint));
+    await ledger.append(signedBy(signer, checkpointOf(path, '2026-01-01T14:00:00Z')));
     const late = signedBy(otherSigner, buildEvent(draft(2), defaults));
     expect(await appendInVain(ledger, late)).toBe('KEY_NOT_VALID_HERE');
     expect(await appendInVain(await openUnsigned(path), late)).toBe('KEY_NOT_VALID_HERE');
@@ -229,6 +229,58 @@ describe('what would not verify', () => {
     expect(await refuse(entry)).toMatchObject({ code: 'SIGNATURE_INVALID' });
   });
 });
+
+describe('a checkpoint that somebody made', () => {
+  const appendChanged = async (change: (checkpoint: CheckpointEvent) => object): Promise<string> => {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const ledger = await openLedger(path, { create: { origin: 'example.com/keys' } });
+    await ledger.append({ event: whole });
+    const { event_id: id, payload_digest: digest, ...checkpoint } = checkpointOf(path, NOON);
+    expect([id, digest]).toHaveLength(2);
+    return appendInVain(ledger, { event: change(checkpoint as CheckpointEvent) });
+  };
+
+  test.each<[string, (checkpoint: CheckpointEvent) => object, string]>([
+    ['of another size', (event) => ({ ...event, tree_size: 1 }), 'CHECKPOINT_SIZE_MISMATCH'],
+    ['after another event', (event) => ({ ...event, chain_tip_event_id: ids }), 'CHECKPOINT_ROOT_MISMATCH'],
+    ['whose note is none', (event) => ({ ...event, note: 'a note' }), 'CHECKPOINT_NOTE_MALFORMED'],
+    [
+      'whose note states another tree',
+      (event) => ({ ...event, note: event.note.replace('\n2\n', '\n3\n') }),
+      'CHECKPOINT_NOTE_MALFORMED',
+    ],
+  ])('is refused: one %s', async (_name, change, code) => {
+    expect(await appendChanged(change)).toBe(code);
+  });
+
+  test('is refused: one of another tree, where the tree is known', async () => {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const create = { origin: 'example.com/keys' };
+    const ledger = await openLedger(path, { create, checkpoints: true });
+    await ledger.append({ event: whole });
+    const { event_id: id, payload_digest: digest, ...checkpoint } = checkpointOf(path, NOON);
+    expect([id, digest]).toHaveLength(2);
+    expect(await appendInVain(ledger, { event: { ...checkpoint, root: ids } })).toBe(
+      'CHECKPOINT_ROOT_MISMATCH',
+    );
+  });
+});
+
+/** The checkpoint of what a ledger holds now. */
+function checkpointOf(path: string, occurredAt: string): CheckpointEvent {
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  let tip = emptyTip(true);
+  for (const line of lines) {
+    const { event } = JSON.parse(line) as { event: { event_id: { b64: string } } };
+    tip = advanceTip(tip, Buffer.from(line), { id: event.event_id.b64 });
+  }
+  return makeCheckpoint(tip, {
+    origin: 'example.com/keys',
+    principalId: 'service:ledger',
+    occurredAt,
+    signer,
+  });
+}
 
 describe('a ledger that stops at a refusal', () => {
   test.each<[string, Entry, string]>([

@@ -7,19 +7,20 @@ import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { EventError } from '../../event/validate.js';
-import { nodeFileSystem } from '../../fs/file-system.js';
+import { nodeFileSystem, replaceFile } from '../../fs/file-system.js';
 import { ingestJson } from '../../json/ingest.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-splitter.js';
 import { isKnownEventType } from '../../schema/check.js';
 import type { Signer } from '../../signature/signer.js';
-import { Ledger, type Entry } from '../../writer/ledger.js';
+import type { CheckpointSchedule } from '../../writer/checkpoint.js';
+import { Ledger, type Checkpointed, type Entry } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { byteSize, principalId, seconds } from '../options.js';
-import { asUsageError, findNamedSigner, openWithOwnKey } from './ledger-key.js';
+import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
+import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -30,6 +31,8 @@ interface AppendOptions {
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
   readonly segmentBytes?: number;
+  readonly checkpointEvery?: CheckpointSchedule;
+  readonly note?: string;
 }
 
 export function addAppend(
@@ -55,6 +58,12 @@ export function addAppend(
       'in a folder, begin a new segment at this size (default: 64MiB)',
       byteSize,
     )
+    .option(
+      '--checkpoint-every <n>',
+      'seal the ledger after so many records, or so long after the last checkpoint: 1000, or 30s, 15m, 1h, 1d',
+      checkpointSchedule,
+    )
+    .option('--note <file>', 'where to write the note of each checkpoint (default: LEDGER.checkpoint)')
     .action((ledger: string, files: string[], options: AppendOptions) =>
       run((context) => append(context, ledger, files.length === 0 ? [STDIN] : files, options)),
     );
@@ -71,7 +80,15 @@ async function append(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   await assertReadable(inputs);
-  const ledger = await openLedger(context, path, options);
+  // The last note wins, and none is written after the process said that it is done.
+  let published = Promise.resolve();
+  const publish = ({ note, seq, treeSize }: Checkpointed): void => {
+    terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
+    published = published.then(() => replaceFile(options.note ?? notePathOf(path), Buffer.from(note)));
+    // Told of when it is waited for.
+    published.catch(() => undefined);
+  };
+  const ledger = await openLedger(context, path, options, publish);
   const waiting: Promise<void>[] = [];
   let refusal: { readonly error: unknown; readonly order: number; readonly place: string } | undefined;
   let order = 0;
@@ -107,6 +124,7 @@ async function append(
     await Promise.all(waiting);
     await written;
     await ledger.close();
+    await published;
   }
   if (refusal === undefined) return 0;
   const { error, place } = refusal;
@@ -134,8 +152,9 @@ async function openLedger(
   { terminal, signal }: Context,
   path: string,
   options: AppendOptions,
+  onCheckpoint: (checkpoint: Checkpointed) => void,
 ): Promise<Ledger> {
-  const { unsigned = false, key, origin, principal, lockTimeout, segmentBytes } = options;
+  const { unsigned = false, key, origin, principal, lockTimeout, segmentBytes, checkpointEvery } = options;
   if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
@@ -150,6 +169,7 @@ async function openLedger(
         ...(signer === undefined ? {} : { signer }),
         ...(principal === undefined ? {} : { principalId: principal }),
         ...(segmentBytes === undefined ? {} : { segmentBytes }),
+        ...(checkpointEvery === undefined ? {} : { checkpointEvery, onCheckpoint }),
       });
     } catch (error) {
       throw asUsageError(error);

@@ -19,6 +19,11 @@ export function keyPathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.key`;
 }
 
+/** Where the note of a ledger's last checkpoint is published: beside it, out of a folder of segments. */
+export function notePathOf(ledger: string): string {
+  return `${ledger.replace(/\/+$/, '')}.checkpoint`;
+}
+
 /** The signer that `--key` or NORTHROOT_KEY names; undefined when there is neither. */
 export async function findNamedSigner(key: string | undefined): Promise<Signer | undefined> {
   const named = key ?? (process.env['NORTHROOT_KEY'] || undefined);

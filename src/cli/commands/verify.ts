@@ -8,17 +8,21 @@ import { matchesFilter, type FindingFilter } from '../../report/finding-filter.j
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { renderReport } from '../../report/text.js';
 import type { TrustPolicy } from '../../schema/generated/types.js';
+import type { WitnessPolicy } from '../../trust/witness-policy.js';
 import { isPrincipalPattern } from '../../value/principal.js';
 import { findRecord } from '../../verify/find-record.js';
 import { DEFAULT_MAX_FINDINGS, runVerification } from '../../verify/run-verification.js';
 import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
+import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { instant, wholeNumber } from '../options.js';
+import { collect, instant, wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
   readonly trust?: string;
+  readonly witnessPolicy?: string;
+  readonly checkpoint: readonly string[];
+  readonly now?: string;
   readonly format: 'text' | 'json' | 'ndjson';
   readonly maxFindings: number;
   readonly failOn: 'invalid' | 'violation' | 'warning';
@@ -44,6 +48,18 @@ export function addVerify(
     )
     .argument('<path>', 'the ledger')
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
+    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
+    .option(
+      '--checkpoint <file>',
+      'a checkpoint that you hold (a signed note): the ledger must extend it; may be given again',
+      collect,
+      [],
+    )
+    .option(
+      '--now <time>',
+      'the time by which the age of checkpoints is judged (default: the present)',
+      instant,
+    )
     .addOption(
       new Option('--format <format>', 'of the report').choices(['text', 'json', 'ndjson']).default('text'),
     )
@@ -73,9 +89,15 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const { terminal, signal } = context;
   const { format, maxFindings } = options;
   const trust = await readTrustPolicy(options.trust);
+  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy);
+  const checkpoints = await readAnchors(options.checkpoint);
   const filter = await toFilter(context, path, options);
   const isFiltered = Object.keys(filter).length > 0;
-  const from = await readSavedVerification(options.state, trust, isFiltered ? Infinity : maxFindings);
+  const from = await readSavedVerification(
+    options.state,
+    { trust, witnessPolicy },
+    isFiltered ? Infinity : maxFindings,
+  );
   const source = await openLedgerInput(path, context);
   let streamed = 0;
   let batch = '';
@@ -84,6 +106,9 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     signal,
     show: (finding) => matchesFilter(finding, filter),
     ...(trust === undefined ? {} : { trust }),
+    ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
+    ...(options.now === undefined ? {} : { now: options.now }),
+    checkpoints,
     ...(from === undefined ? {} : { from }),
     onProgress: (done, size) => terminal.progress(done, size),
     onFinding: (finding) => {
@@ -108,7 +133,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     const saved = saveVerification({ state: result.state, findings: result.kept });
     await replaceFile(options.state, saved);
   }
-  return exitStatusOf(report, result.state.warnings > 0, options.failOn);
+  return exitStatusOf(report, result.warnings > 0, options.failOn);
 }
 
 /** The verdict's own exit status, unless the user drew the line elsewhere. */
@@ -145,13 +170,18 @@ async function toFilter(
   };
 }
 
+interface Policies {
+  readonly trust: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+}
+
 /**
- * The verification to go on from, if it leads to the same report as one pass: under the same trust policy, by the same
+ * The verification to go on from, if it leads to the same report as one pass: under the same policies, by the same
  * version, with all the findings that are to be shown.
  */
 async function readSavedVerification(
   path: string | undefined,
-  trust: TrustPolicy | undefined,
+  policies: Policies,
   shown: number,
 ): Promise<SavedVerification | undefined> {
   if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
@@ -159,7 +189,9 @@ async function readSavedVerification(
   for await (const chunk of readFileChunks(path)) chunks.push(chunk);
   const saved = tryRestore(Buffer.concat(chunks));
   if (saved === undefined) return undefined;
-  const isSame = JSON.stringify(saved.state.policy) === JSON.stringify(trust);
+  const { policy, witnessPolicy } = saved.state;
+  const isSame =
+    JSON.stringify([policy, witnessPolicy]) === JSON.stringify([policies.trust, policies.witnessPolicy]);
   const isWhole = saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
   return isSame && isWhole ? saved : undefined;
 }

@@ -418,11 +418,14 @@ export interface ReportJson {
       missing: SafeInteger;
     };
     signers: Signer[];
+    revoked?: RevokedKeyJson[];
   };
   checkpoints: {
     count: SafeInteger;
     last_tree_size: SeqOrNull;
     unsealed: SafeInteger;
+    signers?: CheckpointSignerJson[];
+    anchors?: AnchorJson[];
   };
   not_checked: NotChecked[];
   counts: {
@@ -448,6 +451,36 @@ export interface Signer {
   keyid: KeyId;
   principals: PrincipalPattern[];
   records: SafeInteger;
+}
+/**
+ * A key that was revoked in the ledger, and what the records that it signed rest on.
+ */
+export interface RevokedKeyJson {
+  keyid: KeyId;
+  revoked_at_seq: SafeInteger;
+  records: SafeInteger;
+  /**
+   * What covers the last of its records. Absent when it signed none.
+   */
+  rests_on?: 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
+}
+/**
+ * The largest tree that a known key signed as the log, or cosigned as a witness.
+ */
+export interface CheckpointSignerJson {
+  keyid: KeyId;
+  name: string;
+  role: 'log' | 'witness';
+  tree_size: SafeInteger;
+}
+/**
+ * A checkpoint that the user holds, and how the ledger stands to it.
+ */
+export interface AnchorJson {
+  path: string;
+  tree_size: SafeInteger;
+  relation: 'extends' | 'truncated' | 'forked' | 'other-origin';
+  signed_by: KeyId[];
 }
 /**
  * Something that the verification could not or was not asked to check.
@@ -497,5 +530,26 @@ export interface TrustPolicy {
   keys: Key[];
   require?: {
     event_signatures?: 'required' | 'optional';
+    /**
+     * Whether there must be a checkpoint that meets the policy.
+     */
+    checkpoints?: 'required' | 'optional';
+    /**
+     * how many keys must sign a checkpoint: a whole number from 1 to 16
+     */
+    checkpoint_quorum?: number;
+    /**
+     * the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1
+     */
+    checkpoint_max_records?: number;
+    /**
+     * the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1
+     */
+    checkpoint_max_age_seconds?: number;
+    /**
+     * how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64
+     */
+    witness_threshold?: number;
+    max_unsealed_records?: SafeInteger;
   };
 }

@@ -7217,7 +7217,7 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate75;
-const schema178 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
+const schema178 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records. Absent when it signed none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log, or cosigned as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
 const schema188 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
@@ -7304,23 +7304,294 @@ validate76.errors = vErrors;
 return errors === 0;
 }
 
-const schema195 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
+const schema192 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records. Absent when it signed none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
 
 function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.keyid === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema192, data, "keyid");
+errors++;
+}
+if(data.revoked_at_seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema192, data, "revoked_at_seq");
+errors++;
+}
+if(data.records === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema192, data, "records");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema192, data, key0);
+errors++;
+}
+}
+if(data.keyid !== undefined){
+let data0 = data.keyid;
+if(typeof data0 === "string"){
+if(!pattern4.test(data0)){
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema160, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema160, data0);
+errors++;
+}
+}
+if(data.revoked_at_seq !== undefined){
+let data1 = data.revoked_at_seq;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.records !== undefined){
+let data2 = data.records;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data2);
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data2);
+errors++;
+}
+if(data2 < 0 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data2);
+errors++;
+}
+}
+}
+if(data.rests_on !== undefined){
+let data3 = data.rests_on;
+if(typeof data3 !== "string"){
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema192.properties.rests_on, data3);
+errors++;
+}
+if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema192.properties.rests_on, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema192, data);
+errors++;
+}
+validate78.errors = vErrors;
+return errors === 0;
+}
+
+const schema199 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log, or cosigned as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+
+function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.keyid === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "keyid");
+errors++;
+}
+if(data.name === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "name");
+errors++;
+}
+if(data.role === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "role");
+errors++;
+}
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "tree_size");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "tree_size"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema199, data, key0);
+errors++;
+}
+}
+if(data.keyid !== undefined){
+let data0 = data.keyid;
+if(typeof data0 === "string"){
+if(!pattern4.test(data0)){
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema160, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema160, data0);
+errors++;
+}
+}
+if(data.name !== undefined){
+let data1 = data.name;
+if(typeof data1 !== "string"){
+vErrors = addError(vErrors, instancePath+"/name", "type", schema199.properties.name, data1);
+errors++;
+}
+}
+if(data.role !== undefined){
+let data2 = data.role;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/role", "type", schema199.properties.role, data2);
+errors++;
+}
+if(!((data2 === "log") || (data2 === "witness"))){
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema199.properties.role, data2);
+errors++;
+}
+}
+if(data.tree_size !== undefined){
+let data3 = data.tree_size;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data3);
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data3);
+errors++;
+}
+if(data3 < 0 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data3);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema199, data);
+errors++;
+}
+validate80.errors = vErrors;
+return errors === 0;
+}
+
+const schema202 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+
+function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.path === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "path");
+errors++;
+}
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "tree_size");
+errors++;
+}
+if(data.relation === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "relation");
+errors++;
+}
+if(data.signed_by === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "signed_by");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema202, data, key0);
+errors++;
+}
+}
+if(data.path !== undefined){
+let data0 = data.path;
+if(typeof data0 !== "string"){
+vErrors = addError(vErrors, instancePath+"/path", "type", schema202.properties.path, data0);
+errors++;
+}
+}
+if(data.tree_size !== undefined){
+let data1 = data.tree_size;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.relation !== undefined){
+let data2 = data.relation;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema202.properties.relation, data2);
+errors++;
+}
+if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema202.properties.relation, data2);
+errors++;
+}
+}
+if(data.signed_by !== undefined){
+let data3 = data.signed_by;
+if(Array.isArray(data3)){
+const len0 = data3.length;
+for(let i0=0; i0<len0; i0++){
+let data4 = data3[i0];
+if(typeof data4 === "string"){
+if(!pattern4.test(data4)){
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema160, data4);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema160, data4);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema202.properties.signed_by, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema202, data);
+errors++;
+}
+validate82.errors = vErrors;
+return errors === 0;
+}
+
+const schema205 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
+
+function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema195, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema205, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema195, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema205, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema195, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema205, data, key0);
 errors++;
 }
 }
@@ -7340,28 +7611,28 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema195.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema205.properties.message, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema195, data);
+vErrors = addError(vErrors, instancePath, "type", schema205, data);
 errors++;
 }
-validate78.errors = vErrors;
+validate84.errors = vErrors;
 return errors === 0;
 }
 
-const schema202 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
-const schema203 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema208 = {"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema210 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema211 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern151 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern154 = new RegExp("^[1-9][0-9]*$", "u");
+const schema212 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
+const schema213 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema218 = {"title":"MeterUse","description":"One unit's cap: used, set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema220 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema221 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern154 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern157 = new RegExp("^[1-9][0-9]*$", "u");
 
-function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -7370,36 +7641,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema210.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema220.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema210.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema220.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern151.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema211, data1);
+if(!pattern154.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema221, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema211, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema221, data1);
 errors++;
 }
 }
@@ -7408,40 +7679,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema210.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema220.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema210.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema220.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern151.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema211, data3);
+if(!pattern154.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema221, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema211, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema221, data3);
 errors++;
 }
 }
@@ -7467,104 +7738,104 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema220.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema210.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema220.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema210.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema220.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern151.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema211, data6);
+if(!pattern154.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema221, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema211, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema221, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern154.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema210.oneOf[2].properties.d, data7);
+if(!pattern157.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema220.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema210.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema220.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema210, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema220, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema210, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema220, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema210, data);
+vErrors = addError(vErrors, instancePath, "type", schema220, data);
 errors++;
 }
-validate82.errors = vErrors;
+validate88.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema208, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema208, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema208, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema208, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema208, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema208, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema218, data, key0);
 errors++;
 }
 }
@@ -7582,66 +7853,66 @@ errors++;
 }
 }
 if(data.cap !== undefined){
-if(!(validate82(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
-vErrors = joinErrors(vErrors, validate82.errors);
+if(!(validate88(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
+vErrors = joinErrors(vErrors, validate88.errors);
 errors = vErrors.length;
 }
 }
 if(data.used !== undefined){
-if(!(validate82(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
-vErrors = joinErrors(vErrors, validate82.errors);
+if(!(validate88(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
+vErrors = joinErrors(vErrors, validate88.errors);
 errors = vErrors.length;
 }
 }
 if(data.reserved !== undefined){
-if(!(validate82(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
-vErrors = joinErrors(vErrors, validate82.errors);
+if(!(validate88(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
+vErrors = joinErrors(vErrors, validate88.errors);
 errors = vErrors.length;
 }
 }
 if(data.left !== undefined){
-if(!(validate82(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
-vErrors = joinErrors(vErrors, validate82.errors);
+if(!(validate88(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
+vErrors = joinErrors(vErrors, validate88.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema208, data);
+vErrors = addError(vErrors, instancePath, "type", schema218, data);
 errors++;
 }
-validate81.errors = vErrors;
+validate87.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "principal_id");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "meters");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "executions")) || (key0 === "meters"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema202, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema212, data, key0);
 errors++;
 }
 }
@@ -7649,12 +7920,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern112.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema203, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema213, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema203, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema213, data0);
 errors++;
 }
 }
@@ -7723,47 +7994,47 @@ let data5 = data.meters;
 if(Array.isArray(data5)){
 const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate81(data5[i0], {instancePath:instancePath+"/meters/" + i0,parentData:data5,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate81.errors);
+if(!(validate87(data5[i0], {instancePath:instancePath+"/meters/" + i0,parentData:data5,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate87.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema202.properties.meters, data5);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema212.properties.meters, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema202, data);
+vErrors = addError(vErrors, instancePath, "type", schema212, data);
 errors++;
 }
-validate80.errors = vErrors;
+validate86.errors = vErrors;
 return errors === 0;
 }
 
-const schema215 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema225 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema225, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema225, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema225, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema215, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema225, data, key0);
 errors++;
 }
 }
@@ -7771,12 +8042,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern112.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema203, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema213, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema203, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema213, data0);
 errors++;
 }
 }
@@ -7812,10 +8083,10 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema215, data);
+vErrors = addError(vErrors, instancePath, "type", schema225, data);
 errors++;
 }
-validate89.errors = vErrors;
+validate95.errors = vErrors;
 return errors === 0;
 }
 
@@ -8109,7 +8380,7 @@ vErrors = addError(vErrors, instancePath+"/trust", "required", schema178.propert
 errors++;
 }
 for(const key3 in data15){
-if(!(((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers"))){
+if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
 vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema178.properties.trust, data15, key3);
 errors++;
 }
@@ -8240,6 +8511,22 @@ vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema178.pro
 errors++;
 }
 }
+if(data15.revoked !== undefined){
+let data24 = data15.revoked;
+if(Array.isArray(data24)){
+const len2 = data24.length;
+for(let i2=0; i2<len2; i2++){
+if(!(validate78(data24[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data24,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate78.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema178.properties.trust.properties.revoked, data24);
+errors++;
+}
+}
 }
 else {
 vErrors = addError(vErrors, instancePath+"/trust", "type", schema178.properties.trust, data15);
@@ -8247,308 +8534,340 @@ errors++;
 }
 }
 if(data.checkpoints !== undefined){
-let data24 = data.checkpoints;
-if(data24 && typeof data24 == "object" && !Array.isArray(data24)){
-if(data24.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema178.properties.checkpoints, data24, "count");
+let data26 = data.checkpoints;
+if(data26 && typeof data26 == "object" && !Array.isArray(data26)){
+if(data26.count === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema178.properties.checkpoints, data26, "count");
 errors++;
 }
-if(data24.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema178.properties.checkpoints, data24, "last_tree_size");
+if(data26.last_tree_size === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema178.properties.checkpoints, data26, "last_tree_size");
 errors++;
 }
-if(data24.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema178.properties.checkpoints, data24, "unsealed");
+if(data26.unsealed === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema178.properties.checkpoints, data26, "unsealed");
 errors++;
 }
-for(const key5 in data24){
-if(!(((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema178.properties.checkpoints, data24, key5);
-errors++;
-}
-}
-if(data24.count !== undefined){
-let data25 = data24.count;
-if(!(((typeof data25 == "number") && (!(data25 % 1) && !isNaN(data25))) && (isFinite(data25)))){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "type", schema57, data25);
-errors++;
-}
-if((typeof data25 == "number") && (isFinite(data25))){
-if(data25 > 9007199254740991 || isNaN(data25)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "maximum", schema57, data25);
-errors++;
-}
-if(data25 < 0 || isNaN(data25)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "minimum", schema57, data25);
+for(const key5 in data26){
+if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema178.properties.checkpoints, data26, key5);
 errors++;
 }
 }
-}
-if(data24.last_tree_size !== undefined){
-let data26 = data24.last_tree_size;
-if((!(((typeof data26 == "number") && (!(data26 % 1) && !isNaN(data26))) && (isFinite(data26)))) && (data26 !== null)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema144, data26);
-errors++;
-}
-if((typeof data26 == "number") && (isFinite(data26))){
-if(data26 > 9007199254740991 || isNaN(data26)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema144, data26);
-errors++;
-}
-if(data26 < 0 || isNaN(data26)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema144, data26);
-errors++;
-}
-}
-}
-if(data24.unsealed !== undefined){
-let data27 = data24.unsealed;
+if(data26.count !== undefined){
+let data27 = data26.count;
 if(!(((typeof data27 == "number") && (!(data27 % 1) && !isNaN(data27))) && (isFinite(data27)))){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "type", schema57, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "type", schema57, data27);
 errors++;
 }
 if((typeof data27 == "number") && (isFinite(data27))){
 if(data27 > 9007199254740991 || isNaN(data27)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "maximum", schema57, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "maximum", schema57, data27);
 errors++;
 }
 if(data27 < 0 || isNaN(data27)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "minimum", schema57, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "minimum", schema57, data27);
 errors++;
 }
 }
 }
-}
-else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema178.properties.checkpoints, data24);
+if(data26.last_tree_size !== undefined){
+let data28 = data26.last_tree_size;
+if((!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))) && (data28 !== null)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema144, data28);
 errors++;
 }
-}
-if(data.not_checked !== undefined){
-let data28 = data.not_checked;
-if(Array.isArray(data28)){
-const len2 = data28.length;
-for(let i2=0; i2<len2; i2++){
-if(!(validate78(data28[i2], {instancePath:instancePath+"/not_checked/" + i2,parentData:data28,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate78.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema178.properties.not_checked, data28);
+if((typeof data28 == "number") && (isFinite(data28))){
+if(data28 > 9007199254740991 || isNaN(data28)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema144, data28);
 errors++;
 }
-}
-if(data.counts !== undefined){
-let data30 = data.counts;
-if(data30 && typeof data30 == "object" && !Array.isArray(data30)){
-if(data30.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema178.properties.counts, data30, "by_type");
-errors++;
-}
-if(data30.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema178.properties.counts, data30, "by_verdict");
-errors++;
-}
-for(const key6 in data30){
-if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema178.properties.counts, data30, key6);
-errors++;
-}
-}
-if(data30.by_type !== undefined){
-let data31 = data30.by_type;
-if(data31 && typeof data31 == "object" && !Array.isArray(data31)){
-for(const key7 in data31){
-let data32 = data31[key7];
-if(!(((typeof data32 == "number") && (!(data32 % 1) && !isNaN(data32))) && (isFinite(data32)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data32);
-errors++;
-}
-if((typeof data32 == "number") && (isFinite(data32))){
-if(data32 > 9007199254740991 || isNaN(data32)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data32);
-errors++;
-}
-if(data32 < 0 || isNaN(data32)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data32);
+if(data28 < 0 || isNaN(data28)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema144, data28);
 errors++;
 }
 }
 }
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema178.properties.counts.properties.by_type, data31);
+if(data26.unsealed !== undefined){
+let data29 = data26.unsealed;
+if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "type", schema57, data29);
 errors++;
 }
-}
-if(data30.by_verdict !== undefined){
-let data33 = data30.by_verdict;
-if(data33 && typeof data33 == "object" && !Array.isArray(data33)){
-if(data33.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data33, "ok");
+if((typeof data29 == "number") && (isFinite(data29))){
+if(data29 > 9007199254740991 || isNaN(data29)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "maximum", schema57, data29);
 errors++;
 }
-if(data33.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data33, "denied");
-errors++;
-}
-if(data33.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data33, "violation");
-errors++;
-}
-if(data33.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data33, "invalid");
-errors++;
-}
-for(const key8 in data33){
-if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema178.properties.counts.properties.by_verdict, data33, key8);
-errors++;
-}
-}
-if(data33.ok !== undefined){
-let data34 = data33.ok;
-if(!(((typeof data34 == "number") && (!(data34 % 1) && !isNaN(data34))) && (isFinite(data34)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data34);
-errors++;
-}
-if((typeof data34 == "number") && (isFinite(data34))){
-if(data34 > 9007199254740991 || isNaN(data34)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data34);
-errors++;
-}
-if(data34 < 0 || isNaN(data34)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data34);
+if(data29 < 0 || isNaN(data29)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "minimum", schema57, data29);
 errors++;
 }
 }
 }
-if(data33.denied !== undefined){
-let data35 = data33.denied;
-if(!(((typeof data35 == "number") && (!(data35 % 1) && !isNaN(data35))) && (isFinite(data35)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data35);
-errors++;
-}
-if((typeof data35 == "number") && (isFinite(data35))){
-if(data35 > 9007199254740991 || isNaN(data35)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data35);
-errors++;
-}
-if(data35 < 0 || isNaN(data35)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data35);
-errors++;
-}
-}
-}
-if(data33.violation !== undefined){
-let data36 = data33.violation;
-if(!(((typeof data36 == "number") && (!(data36 % 1) && !isNaN(data36))) && (isFinite(data36)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data36);
-errors++;
-}
-if((typeof data36 == "number") && (isFinite(data36))){
-if(data36 > 9007199254740991 || isNaN(data36)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data36);
-errors++;
-}
-if(data36 < 0 || isNaN(data36)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data36);
-errors++;
-}
-}
-}
-if(data33.invalid !== undefined){
-let data37 = data33.invalid;
-if(!(((typeof data37 == "number") && (!(data37 % 1) && !isNaN(data37))) && (isFinite(data37)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data37);
-errors++;
-}
-if((typeof data37 == "number") && (isFinite(data37))){
-if(data37 > 9007199254740991 || isNaN(data37)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data37);
-errors++;
-}
-if(data37 < 0 || isNaN(data37)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data37);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema178.properties.counts.properties.by_verdict, data33);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema178.properties.counts, data30);
-errors++;
-}
-}
-if(data.grants !== undefined){
-let data38 = data.grants;
-if(Array.isArray(data38)){
-const len3 = data38.length;
+if(data26.signers !== undefined){
+let data30 = data26.signers;
+if(Array.isArray(data30)){
+const len3 = data30.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate80(data38[i3], {instancePath:instancePath+"/grants/" + i3,parentData:data38,parentDataProperty:i3,rootData}))){
+if(!(validate80(data30[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data30,parentDataProperty:i3,rootData}))){
 vErrors = joinErrors(vErrors, validate80.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema178.properties.grants, data38);
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema178.properties.checkpoints.properties.signers, data30);
 errors++;
 }
 }
-if(data.open_authorizations !== undefined){
-let data40 = data.open_authorizations;
-if(Array.isArray(data40)){
-const len4 = data40.length;
+if(data26.anchors !== undefined){
+let data32 = data26.anchors;
+if(Array.isArray(data32)){
+const len4 = data32.length;
 for(let i4=0; i4<len4; i4++){
-if(!(validate89(data40[i4], {instancePath:instancePath+"/open_authorizations/" + i4,parentData:data40,parentDataProperty:i4,rootData}))){
-vErrors = joinErrors(vErrors, validate89.errors);
+if(!(validate82(data32[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data32,parentDataProperty:i4,rootData}))){
+vErrors = joinErrors(vErrors, validate82.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema178.properties.open_authorizations, data40);
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema178.properties.checkpoints.properties.anchors, data32);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema178.properties.checkpoints, data26);
+errors++;
+}
+}
+if(data.not_checked !== undefined){
+let data34 = data.not_checked;
+if(Array.isArray(data34)){
+const len5 = data34.length;
+for(let i5=0; i5<len5; i5++){
+if(!(validate84(data34[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data34,parentDataProperty:i5,rootData}))){
+vErrors = joinErrors(vErrors, validate84.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema178.properties.not_checked, data34);
+errors++;
+}
+}
+if(data.counts !== undefined){
+let data36 = data.counts;
+if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
+if(data36.by_type === undefined){
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema178.properties.counts, data36, "by_type");
+errors++;
+}
+if(data36.by_verdict === undefined){
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema178.properties.counts, data36, "by_verdict");
+errors++;
+}
+for(const key6 in data36){
+if(!((key6 === "by_type") || (key6 === "by_verdict"))){
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema178.properties.counts, data36, key6);
+errors++;
+}
+}
+if(data36.by_type !== undefined){
+let data37 = data36.by_type;
+if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
+for(const key7 in data37){
+let data38 = data37[key7];
+if(!(((typeof data38 == "number") && (!(data38 % 1) && !isNaN(data38))) && (isFinite(data38)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data38);
+errors++;
+}
+if((typeof data38 == "number") && (isFinite(data38))){
+if(data38 > 9007199254740991 || isNaN(data38)){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data38);
+errors++;
+}
+if(data38 < 0 || isNaN(data38)){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data38);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema178.properties.counts.properties.by_type, data37);
+errors++;
+}
+}
+if(data36.by_verdict !== undefined){
+let data39 = data36.by_verdict;
+if(data39 && typeof data39 == "object" && !Array.isArray(data39)){
+if(data39.ok === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data39, "ok");
+errors++;
+}
+if(data39.denied === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data39, "denied");
+errors++;
+}
+if(data39.violation === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data39, "violation");
+errors++;
+}
+if(data39.invalid === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema178.properties.counts.properties.by_verdict, data39, "invalid");
+errors++;
+}
+for(const key8 in data39){
+if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema178.properties.counts.properties.by_verdict, data39, key8);
+errors++;
+}
+}
+if(data39.ok !== undefined){
+let data40 = data39.ok;
+if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data40);
+errors++;
+}
+if((typeof data40 == "number") && (isFinite(data40))){
+if(data40 > 9007199254740991 || isNaN(data40)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data40);
+errors++;
+}
+if(data40 < 0 || isNaN(data40)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data40);
+errors++;
+}
+}
+}
+if(data39.denied !== undefined){
+let data41 = data39.denied;
+if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data41);
+errors++;
+}
+if((typeof data41 == "number") && (isFinite(data41))){
+if(data41 > 9007199254740991 || isNaN(data41)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data41);
+errors++;
+}
+if(data41 < 0 || isNaN(data41)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data41);
+errors++;
+}
+}
+}
+if(data39.violation !== undefined){
+let data42 = data39.violation;
+if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data42);
+errors++;
+}
+if((typeof data42 == "number") && (isFinite(data42))){
+if(data42 > 9007199254740991 || isNaN(data42)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data42);
+errors++;
+}
+if(data42 < 0 || isNaN(data42)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data42);
+errors++;
+}
+}
+}
+if(data39.invalid !== undefined){
+let data43 = data39.invalid;
+if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data43);
+errors++;
+}
+if((typeof data43 == "number") && (isFinite(data43))){
+if(data43 > 9007199254740991 || isNaN(data43)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data43);
+errors++;
+}
+if(data43 < 0 || isNaN(data43)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data43);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema178.properties.counts.properties.by_verdict, data39);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema178.properties.counts, data36);
+errors++;
+}
+}
+if(data.grants !== undefined){
+let data44 = data.grants;
+if(Array.isArray(data44)){
+const len6 = data44.length;
+for(let i6=0; i6<len6; i6++){
+if(!(validate86(data44[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data44,parentDataProperty:i6,rootData}))){
+vErrors = joinErrors(vErrors, validate86.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema178.properties.grants, data44);
+errors++;
+}
+}
+if(data.open_authorizations !== undefined){
+let data46 = data.open_authorizations;
+if(Array.isArray(data46)){
+const len7 = data46.length;
+for(let i7=0; i7<len7; i7++){
+if(!(validate95(data46[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data46,parentDataProperty:i7,rootData}))){
+vErrors = joinErrors(vErrors, validate95.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema178.properties.open_authorizations, data46);
 errors++;
 }
 }
 if(data.findings !== undefined){
-let data42 = data.findings;
-if(Array.isArray(data42)){
-const len5 = data42.length;
-for(let i5=0; i5<len5; i5++){
-if(!(validate64(data42[i5], {instancePath:instancePath+"/findings/" + i5,parentData:data42,parentDataProperty:i5,rootData}))){
+let data48 = data.findings;
+if(Array.isArray(data48)){
+const len8 = data48.length;
+for(let i8=0; i8<len8; i8++){
+if(!(validate64(data48[i8], {instancePath:instancePath+"/findings/" + i8,parentData:data48,parentDataProperty:i8,rootData}))){
 vErrors = joinErrors(vErrors, validate64.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema178.properties.findings, data42);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema178.properties.findings, data48);
 errors++;
 }
 }
 if(data.findings_total !== undefined){
-let data44 = data.findings_total;
-if(!(((typeof data44 == "number") && (!(data44 % 1) && !isNaN(data44))) && (isFinite(data44)))){
-vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data44);
+let data50 = data.findings_total;
+if(!(((typeof data50 == "number") && (!(data50 % 1) && !isNaN(data50))) && (isFinite(data50)))){
+vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data50);
 errors++;
 }
-if((typeof data44 == "number") && (isFinite(data44))){
-if(data44 > 9007199254740991 || isNaN(data44)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data44);
+if((typeof data50 == "number") && (isFinite(data50))){
+if(data50 > 9007199254740991 || isNaN(data50)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data50);
 errors++;
 }
-if(data44 < 0 || isNaN(data44)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data44);
+if(data50 < 0 || isNaN(data50)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data50);
 errors++;
 }
 }
@@ -8562,36 +8881,36 @@ validate75.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate92;
-const schema220 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]}}}}};
+export const validateTrustPolicy: Validator = validate98;
+const schema230 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema230, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema230, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema220, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema230, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema220.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema230.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema220.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema230.properties.trust_version, data0);
 errors++;
 }
 }
@@ -8599,7 +8918,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema220.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema230.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -8648,7 +8967,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema220.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema230.properties.origins, data1);
 errors++;
 }
 }
@@ -8664,7 +8983,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema220.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema230.properties.keys, data3);
 errors++;
 }
 }
@@ -8672,40 +8991,136 @@ if(data.require !== undefined){
 let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
-if(!(key1 === "event_signatures")){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema220.properties.require, data5, key1);
+if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema230.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema220.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema230.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema220.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema230.properties.require.properties.event_signatures, data6);
+errors++;
+}
+}
+if(data5.checkpoints !== undefined){
+let data7 = data5.checkpoints;
+if(typeof data7 !== "string"){
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema230.properties.require.properties.checkpoints, data7);
+errors++;
+}
+if(!((data7 === "required") || (data7 === "optional"))){
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema230.properties.require.properties.checkpoints, data7);
+errors++;
+}
+}
+if(data5.checkpoint_quorum !== undefined){
+let data8 = data5.checkpoint_quorum;
+if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema230.properties.require.properties.checkpoint_quorum, data8);
+errors++;
+}
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 > 16 || isNaN(data8)){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema230.properties.require.properties.checkpoint_quorum, data8);
+errors++;
+}
+if(data8 < 1 || isNaN(data8)){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema230.properties.require.properties.checkpoint_quorum, data8);
+errors++;
+}
+}
+}
+if(data5.checkpoint_max_records !== undefined){
+let data9 = data5.checkpoint_max_records;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema230.properties.require.properties.checkpoint_max_records, data9);
+errors++;
+}
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 9007199254740991 || isNaN(data9)){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema230.properties.require.properties.checkpoint_max_records, data9);
+errors++;
+}
+if(data9 < 1 || isNaN(data9)){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema230.properties.require.properties.checkpoint_max_records, data9);
+errors++;
+}
+}
+}
+if(data5.checkpoint_max_age_seconds !== undefined){
+let data10 = data5.checkpoint_max_age_seconds;
+if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema230.properties.require.properties.checkpoint_max_age_seconds, data10);
+errors++;
+}
+if((typeof data10 == "number") && (isFinite(data10))){
+if(data10 > 9007199254740991 || isNaN(data10)){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema230.properties.require.properties.checkpoint_max_age_seconds, data10);
+errors++;
+}
+if(data10 < 1 || isNaN(data10)){
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema230.properties.require.properties.checkpoint_max_age_seconds, data10);
+errors++;
+}
+}
+}
+if(data5.witness_threshold !== undefined){
+let data11 = data5.witness_threshold;
+if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema230.properties.require.properties.witness_threshold, data11);
+errors++;
+}
+if((typeof data11 == "number") && (isFinite(data11))){
+if(data11 > 64 || isNaN(data11)){
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema230.properties.require.properties.witness_threshold, data11);
+errors++;
+}
+if(data11 < 1 || isNaN(data11)){
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema230.properties.require.properties.witness_threshold, data11);
+errors++;
+}
+}
+}
+if(data5.max_unsealed_records !== undefined){
+let data12 = data5.max_unsealed_records;
+if(!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))){
+vErrors = addError(vErrors, instancePath+"/require/max_unsealed_records", "type", schema57, data12);
+errors++;
+}
+if((typeof data12 == "number") && (isFinite(data12))){
+if(data12 > 9007199254740991 || isNaN(data12)){
+vErrors = addError(vErrors, instancePath+"/require/max_unsealed_records", "maximum", schema57, data12);
+errors++;
+}
+if(data12 < 0 || isNaN(data12)){
+vErrors = addError(vErrors, instancePath+"/require/max_unsealed_records", "minimum", schema57, data12);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/require", "type", schema230.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema220.properties.require, data5);
+vErrors = addError(vErrors, instancePath, "type", schema230, data);
 errors++;
 }
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema220, data);
-errors++;
-}
-validate92.errors = vErrors;
+validate98.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate94;
+export const validateQuantity: Validator = validate100;
 
-function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -8915,6 +9330,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema73, data);
 errors++;
 }
-validate94.errors = vErrors;
+validate100.errors = vErrors;
 return errors === 0;
 }

@@ -1,0 +1,192 @@
+/** `northroot checkpoint`: seals a ledger, publishes the note, and has witnesses cosign it. */
+
+import type { Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { replaceFile } from '../../fs/file-system.js';
+import { openLedgerSource } from '../../fs/source.js';
+import { parseNoteKey, type NoteKey } from '../../note/note-key.js';
+import { isSignedBy } from '../../note/note-key.js';
+import {
+  describeQuorum,
+  meetsQuorum,
+  witnessPolicyKeys,
+  type WitnessPolicy,
+} from '../../trust/witness-policy.js';
+import { runVerification } from '../../verify/run-verification.js';
+import { attestCheckpoint, type Attested } from '../../witness/attest.js';
+import type { Collected } from '../../witness/witness-client.js';
+import { Ledger, type Checkpointed } from '../../writer/ledger.js';
+import type { Context, ExitStatus } from '../context.js';
+import { readWitnessPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
+import { collect, principalId, seconds } from '../options.js';
+import { findNamedSigner, findOwnSigner, notePathOf } from './ledger-key.js';
+import { describeNotice } from './notices.js';
+
+interface CheckpointCommandOptions {
+  readonly key?: string;
+  readonly note?: string;
+  readonly principal?: string;
+  readonly witness: readonly string[];
+  readonly witnessKey: readonly string[];
+  readonly witnessPolicy?: string;
+  readonly witnessTimeout: number;
+  readonly lockTimeout: number;
+}
+
+export function addCheckpoint(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('checkpoint')
+    .summary('seal a ledger with a signed checkpoint')
+    .description(
+      'Verifies the ledger, appends a checkpoint that covers all its records, signed with an Ed25519 key that has the role checkpoint, and writes the signed note to LEDGER.checkpoint too: keep a copy elsewhere, and verify --checkpoint finds whatever is changed or cut off later. With --witness it asks witnesses to cosign, and appends their cosignatures as an attestation; that is the only part that uses the network. Refuses to seal broken evidence.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option('--note <file>', 'where to write the note (default: LEDGER.checkpoint)')
+    .option('--principal <id>', 'who makes the checkpoint (default: who made the ledger)', principalId)
+    .option('--witness <url>', 'ask the witness with this URL to cosign; may be given again', collect, [])
+    .option('--witness-key <vkey>', 'a key that witnesses cosign with; may be given again', collect, [])
+    .option(
+      '--witness-policy <file>',
+      'a C2SP tlog-policy file: its witnesses are asked and known, and its quorum must be met',
+    )
+    .option('--witness-timeout <seconds>', 'how long to wait for each witness', seconds, 10)
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .action((path: string, options: CheckpointCommandOptions) =>
+      run((context) => checkpoint(context, path, options)),
+    );
+}
+
+async function checkpoint(
+  { terminal, signal }: Context,
+  path: string,
+  options: CheckpointCommandOptions,
+): Promise<ExitStatus> {
+  const policy = await readWitnessPolicy(options.witnessPolicy);
+  const keys = [
+    ...options.witnessKey.map(readWitnessKey),
+    ...(policy === undefined ? [] : witnessPolicyKeys(policy).witnesses),
+  ];
+  const urls = [
+    ...new Set([...options.witness, ...(policy?.witnesses ?? []).flatMap(({ url }) => url ?? [])]),
+  ];
+  if (urls.length === 0 && keys.length > 0) {
+    throw new NorthrootError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
+  }
+  const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
+  const { principal } = options;
+  const ledger = await Ledger.open(path, {
+    checkpoints: true,
+    lockTimeoutMs: options.lockTimeout * 1000,
+    onNotice: (notice) => terminal.say(describeNotice(notice)),
+    signal,
+    ...(signer === undefined ? {} : { signer }),
+  });
+  try {
+    await assertSound(path, signal);
+    const made = await ledger.checkpoint(principal);
+    const notePath = options.note ?? notePathOf(path);
+    await replaceFile(notePath, Buffer.from(made.note));
+    const attested =
+      urls.length === 0
+        ? undefined
+        : await attestCheckpoint(ledger, made, {
+            urls,
+            keys,
+            open: () => openLedgerSource(path),
+            timeoutMs: options.witnessTimeout * 1000,
+            principalId: principal ?? ledger.principalId,
+            signal,
+            onProgress: (answer) => terminal.say(describeAnswer(answer)),
+          });
+    if (attested?.attestation !== undefined) await replaceFile(notePath, Buffer.from(attested.note));
+    await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
+    if (attested !== undefined) assertCosigned(attested, policy, keys);
+  } finally {
+    await ledger.close();
+  }
+  return 0;
+}
+
+/** What is sealed must be what verify finds whole: a checkpoint over broken evidence would make it look looked at. */
+async function assertSound(path: string, signal: AbortSignal): Promise<void> {
+  const { state } = await runVerification(await openLedgerSource(path), { signal, maxFindings: 0 });
+  if (!state.hasInvalid) return;
+  throw new NorthrootError('LEDGER_INVALID', `${printable(path)} does not verify, and was not sealed`, {
+    exitStatus: 1,
+    hint: `northroot verify ${printable(path)} says what is wrong with it`,
+  });
+}
+
+function readWitnessKey(vkey: string): NoteKey {
+  const key = parseNoteKey(vkey);
+  if (key.type === 'cosignature') return key;
+  throw new NorthrootError('USAGE', `--witness-key ${printable(vkey)} is not the key of a witness`, {
+    hint: 'witnesses have vkeys of type 0x04; northroot witness prints its own',
+  });
+}
+
+function toResult(made: Checkpointed, notePath: string, attested: Attested | undefined): object {
+  const { seq, eventId, treeSize } = made;
+  return {
+    seq,
+    event_id: eventId,
+    tree_size: treeSize,
+    note: notePath,
+    ...(attested === undefined
+      ? {}
+      : {
+          attestation: attested.attestation && {
+            seq: attested.attestation.seq,
+            event_id: attested.attestation.eventId,
+          },
+          cosignatures: attested.cosignatures.map((line) => ({
+            name: line.name,
+            key_id: line.keyId,
+            verified: attested.verified.includes(line),
+          })),
+        }),
+  };
+}
+
+function describeAnswer({ url, lines, error }: Collected): string {
+  const where = printable(url);
+  if (error !== undefined) return `${where}: ${error.code}: ${printable(error.message, 500)}`;
+  return `${where}: cosigned by ${lines.map(({ name }) => printable(name)).join(', ')}`;
+}
+
+/** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
+function assertCosigned(
+  { verified, cosignatures, refused }: Attested,
+  policy: WitnessPolicy | undefined,
+  keys: readonly NoteKey[],
+): void {
+  const hint = 'the checkpoint stands; the next one asks the witnesses again';
+  const isMet =
+    policy === undefined ||
+    meetsQuorum(policy, (name) => {
+      const index = policy.witnesses.findIndex((witness) => witness.name === name);
+      const key = witnessPolicyKeys(policy).witnesses[index];
+      return key !== undefined && verified.some((line) => isSignedBy(line, key));
+    });
+  if (policy !== undefined && !isMet) {
+    const [expected, actual] = [
+      describeQuorum(policy),
+      verified.map(({ name }) => printable(name)).join(', ') || 'none',
+    ];
+    throw new NorthrootError('WITNESS_QUORUM', `expected cosignatures by ${expected}, found ${actual}`, {
+      hint,
+    });
+  }
+  if (cosignatures.length > 0) return;
+  const what =
+    refused.length > 0 && keys.length > 0
+      ? 'no cosignature was one by the keys given'
+      : 'no witness cosigned';
+  throw new NorthrootError('WITNESS_QUORUM', what, { hint });
+}

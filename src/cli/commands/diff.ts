@@ -1,0 +1,40 @@
+/** `northroot diff`: where two ledgers part. */
+
+import { Option, type Command } from 'commander';
+import { NorthrootError } from '../../error.js';
+import { diffLedgers } from '../../proof/ledger-diff.js';
+import { renderLedgerDiff } from '../../proof/ledger-diff-text.js';
+import type { Context, ExitStatus } from '../context.js';
+import { STDIN, openLedgerInput } from '../input.js';
+import { jsonText } from '../json-text.js';
+
+export function addDiff(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('diff')
+    .summary('show where two ledgers part')
+    .description(
+      'Compares two ledgers byte for byte, and shows the first record in which they differ. Exit status: 0 when they are the same or one extends the other, 1 when they forked. Neither is verified.',
+    )
+    .argument('<a>', 'a file or folder; - for standard input')
+    .argument('<b>', 'the other one')
+    .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
+    .action((a: string, b: string, options: { format: 'text' | 'json' }) =>
+      run(async (context) => {
+        const { terminal, signal } = context;
+        if (a === STDIN && b === STDIN) {
+          throw new NorthrootError('USAGE', 'only one of the ledgers can be on standard input');
+        }
+        const result = await diffLedgers(
+          await openLedgerInput(a, context),
+          await openLedgerInput(b, context),
+          signal,
+        );
+        const isJson = options.format === 'json';
+        await terminal.write(isJson ? `${jsonText(result, 2)}\n` : renderLedgerDiff(result, terminal.paint));
+        return result.exit_status;
+      }),
+    );
+}

@@ -1,0 +1,228 @@
+/**
+ * `northroot key show` tells of a key in any form that other tools read; `key add` and `key revoke` record that a ledger's keys
+ * change from here on.
+ */
+
+import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { readSmallFile } from '../../fs/file-system.js';
+import { MAX_KEY_BYTES } from '../../key/key-form.js';
+import { parsePrivateKey } from '../../key/private-key.js';
+import {
+  formatPublicKey,
+  formatPublicKeyAs,
+  parsePublicKey,
+  type PublicKey,
+  type PublicKeyForm,
+} from '../../key/public-key.js';
+import type { Key } from '../../schema/generated/types.js';
+import type { Role } from '../../trust/keyring.js';
+import { isPrincipalPattern } from '../../value/principal.js';
+import { Ledger } from '../../writer/ledger.js';
+import type { Context, ExitStatus } from '../context.js';
+import { jsonText } from '../json-text.js';
+import { collect, instant, principalId, seconds } from '../options.js';
+import { findNamedSigner, findOwnSigner } from './ledger-key.js';
+import { describeNotice } from './notices.js';
+
+type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
+
+const ROLES: readonly Role[] = ['event', 'checkpoint', 'witness', 'admin'];
+
+interface ChangeOptions {
+  readonly key?: string;
+  readonly principal?: string;
+  readonly reason?: string;
+  readonly lockTimeout: number;
+}
+
+interface AddOptions extends ChangeOptions {
+  readonly role: readonly string[];
+  readonly for: readonly string[];
+  readonly name?: string;
+  readonly validFrom?: string;
+  readonly validUntil?: string;
+}
+
+export function addKey(program: Command, run: Run): void {
+  const key = program
+    .command('key')
+    .summary("show a key, or change a ledger's keys")
+    .description(
+      "Shows a key's public half, as trust policies and other tools want it; or records that a key comes to a ledger, or goes.",
+    );
+  addShow(key, run);
+  withChangeOptions(key.command('add'))
+    .summary('let a ledger know a further key')
+    .description(
+      'Appends a key event: from its position on the key may sign, in its roles and for its principals. Signed with a key that has the role admin.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument(
+      '<public-key>',
+      'a file with the new key, public or private half, in any form that key show reads',
+    )
+    .option(
+      '--role <role>',
+      'event, checkpoint, witness or admin; may be given again (default: event)',
+      collect,
+      [],
+    )
+    .option(
+      '--for <pattern>',
+      'the principals that it signs for; may be given again (default: *)',
+      collect,
+      [],
+    )
+    .option('--name <name>', 'its name; a witness needs the one that it cosigns under')
+    .option('--valid-from <time>', 'not valid before', instant)
+    .option('--valid-until <time>', 'not valid from then on', instant)
+    .action((ledger: string, file: string, options: AddOptions) =>
+      run(async (context) => {
+        const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
+        return change(context, ledger, options, () => ({ action: 'add', key: newEntry(publicKey, options) }));
+      }),
+    );
+  withChangeOptions(key.command('revoke'))
+    .summary('take a key from a ledger')
+    .description(
+      'Appends a key event: from its position on the key signs nothing more. What it signed before stays valid where a checkpoint covers it: make one with northroot checkpoint, before or after. Signed with a key that has the role admin.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('<keyid>', 'the keyid, or the beginning of it')
+    .action((ledger: string, keyid: string, options: ChangeOptions) =>
+      run((context) =>
+        change(context, ledger, options, (keys) => ({ action: 'revoke', key: findEntry(keys, keyid) })),
+      ),
+    );
+}
+
+function withChangeOptions(command: Command): Command {
+  return command
+    .option('--key <file>', 'private key of an admin (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
+    .option('--reason <text>', 'why')
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10);
+}
+
+/** Appends a key event, and says what it was. */
+async function change(
+  { terminal, signal }: Context,
+  path: string,
+  { key, principal, reason, lockTimeout }: ChangeOptions,
+  make: (keys: readonly Key[]) => { readonly action: 'add' | 'revoke'; readonly key: Key },
+): Promise<ExitStatus> {
+  const signer = (await findNamedSigner(key)) ?? (await findOwnSigner(path));
+  const ledger = await Ledger.open(path, {
+    lockTimeoutMs: lockTimeout * 1000,
+    onNotice: (notice) => terminal.say(describeNotice(notice)),
+    signal,
+    ...(signer === undefined ? {} : { signer }),
+  });
+  try {
+    const event = {
+      event_type: 'key',
+      principal_id: principal ?? ledger.principalId,
+      ...make(ledger.keys),
+      ...(reason === undefined ? {} : { reason }),
+    };
+    const { seq, eventId, status } = await ledger.append({ event });
+    const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
+    await terminal.write(`${jsonText(result)}\n`);
+  } finally {
+    await ledger.close();
+  }
+  return 0;
+}
+
+function newEntry(publicKey: PublicKey, options: AddOptions): Key {
+  const { role, for: patterns, name, validFrom, validUntil } = options;
+  const roles = role.map((each) => {
+    const found = ROLES.find((known) => known === each);
+    if (found === undefined) throw usage(`--role ${printable(each)}: expected one of ${ROLES.join(', ')}`);
+    return found;
+  });
+  for (const pattern of patterns) {
+    if (!isPrincipalPattern(pattern)) {
+      throw usage(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
+    }
+  }
+  if (roles.includes('witness') && name === undefined) {
+    throw usage('a witness needs the --name that it cosigns under');
+  }
+  return {
+    keyid: publicKey.keyid,
+    public_key: formatPublicKey(publicKey),
+    roles: roles.length === 0 ? ['event'] : [...new Set(roles)],
+    principals: patterns.length === 0 ? ['*'] : [...new Set(patterns)],
+    ...(name === undefined ? {} : { name }),
+    ...(validFrom === undefined ? {} : { valid_from: validFrom }),
+    ...(validUntil === undefined ? {} : { valid_until: validUntil }),
+  };
+}
+
+function findEntry(keys: readonly Key[], keyid: string): Key {
+  const found = keys.filter((key) => key.keyid.startsWith(keyid));
+  const [key, other] = found;
+  if (key === undefined || keyid === '') {
+    throw usage(
+      `the ledger has no key ${printable(keyid)} that is not revoked`,
+      `it has ${keys.map((each) => each.keyid).join(', ')}`,
+    );
+  }
+  if (other !== undefined) throw usage(`${printable(keyid)} begins more than one keyid`, 'give more of it');
+  return key;
+}
+
+function usage(message: string, hint?: string): NorthrootError {
+  return new NorthrootError('USAGE', message, hint === undefined ? {} : { hint });
+}
+
+function addShow(key: Command, run: Run): void {
+  key
+    .command('show')
+    .summary('show the public half of a key')
+    .description(
+      'Shows the public half of a key in another form. Reads private and public keys as PKCS#8 or SPKI PEM, OpenSSH, C2SP vkey, did:key, JWK, or ed25519:… text.',
+    )
+    .argument('<file>', 'the key file')
+    .addOption(
+      new Option('--form <form>', 'the form to show')
+        .choices(['entry', 'wire', 'pem', 'openssh', 'vkey', 'cosigner', 'did', 'jwk'])
+        .default('entry', 'entry: as genesis and trust policies list it'),
+    )
+    .option('--name <name>', "the key's name, for vkey, cosigner and openssh")
+    .action((file: string, options: { form: PublicKeyForm | 'entry'; name?: string }) =>
+      run(async ({ terminal }) => {
+        const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
+        const { form, name } = options;
+        if ((form === 'vkey' || form === 'cosigner') && name === undefined) {
+          throw usage(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");
+        }
+        const entry = {
+          keyid: publicKey.keyid,
+          public_key: formatPublicKey(publicKey),
+          roles: ['event'],
+          principals: ['*'],
+        };
+        const text = form === 'entry' ? JSON.stringify(entry) : formatPublicKeyAs(publicKey, form, name);
+        await terminal.write(withNewline(text));
+        return 0;
+      }),
+    );
+}
+
+/** A file may hold either half. */
+function readPublicHalf(bytes: Uint8Array): PublicKey {
+  try {
+    return parsePublicKey(bytes);
+  } catch (error) {
+    if (!(error instanceof NorthrootError && error.code === 'KEY_IS_PRIVATE')) throw error;
+    return parsePrivateKey(bytes).publicKey;
+  }
+}
+
+function withNewline(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
+}

@@ -1,0 +1,82 @@
+/** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
+
+import type { Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { readSmallFile, writeNewFile } from '../../fs/file-system.js';
+import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
+import { makeConsistencyProof, makeProof } from '../../proof/make-proof.js';
+import type { Context, ExitStatus } from '../context.js';
+import { STDIN, openLedgerInput } from '../input.js';
+
+interface ProveOptions {
+  readonly checkpoint?: string;
+  readonly consistency?: string;
+  readonly out?: string;
+}
+
+export function addProve(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('prove')
+    .summary('prove that a record stands in a ledger')
+    .description(
+      'Writes a proof (c2sp.org/tlog-proof@v1) that a record stands in a ledger, with the record in it: whoever has that file and the key of the ledger needs nothing else. With --consistency writes a proof that the ledger only grew since an older checkpoint. Signatures are not judged here: northroot verify-proof does.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .argument('[event]', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
+    .option('--checkpoint <note>', "prove under the checkpoint in this file, not under the ledger's last one")
+    .option('--consistency <note>', 'prove that the ledger extends the older checkpoint in this file')
+    .option('--out <file>', 'the file to make; standard output without it')
+    .action((ledger: string, event: string | undefined, options: ProveOptions) =>
+      run((context) => prove(context, ledger, event, options)),
+    );
+}
+
+async function prove(
+  context: Context,
+  ledger: string,
+  event: string | undefined,
+  options: ProveOptions,
+): Promise<ExitStatus> {
+  if (ledger === STDIN) {
+    throw new NorthrootError('USAGE', 'prove reads the ledger more than once: name a file or folder');
+  }
+  if ((event === undefined) === (options.consistency === undefined)) {
+    throw new NorthrootError('USAGE', 'expected an event to prove, or --consistency and no event');
+  }
+  const open = () => openLedgerInput(ledger, context);
+  const checkpoint = await readNoteFile(options.checkpoint);
+  const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
+  const oldNote = await readNoteFile(options.consistency);
+  if (oldNote !== undefined) {
+    const {
+      bytes,
+      oldCheckpoint: old,
+      checkpoint: now,
+    } = await makeConsistencyProof(open, oldNote, settings);
+    const done = `the checkpoint of ${now.size} records of ${printable(now.origin)} extends that of ${old.size}`;
+    return writeProof(context, bytes, done, options.out);
+  }
+  const { bytes, index, checkpoint: tree } = await makeProof(open, event as string, settings);
+  const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
+  return writeProof(context, bytes, done, options.out);
+}
+
+async function writeProof(
+  { terminal }: Context,
+  bytes: Uint8Array,
+  done: string,
+  out: string | undefined,
+): Promise<ExitStatus> {
+  if (out === undefined) await terminal.write(bytes);
+  else await writeNewFile(out, bytes, 0o644);
+  terminal.say(out === undefined ? done : `made ${printable(out)}: ${done}`);
+  return 0;
+}
+
+async function readNoteFile(path: string | undefined): Promise<Uint8Array | undefined> {
+  return path === undefined ? undefined : readSmallFile(path, MAX_NOTE_BYTES);
+}

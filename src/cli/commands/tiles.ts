@@ -1,0 +1,84 @@
+/** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or brings one up to date. */
+
+import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { readSmallFile } from '../../fs/file-system.js';
+import { openLedgerSource } from '../../fs/source.js';
+import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
+import { writeTiles, type FileCount } from '../../tile/tile-writer.js';
+import { hashToBase64url } from '../../tree/compact-range.js';
+import type { Context, ExitStatus } from '../context.js';
+import { STDIN } from '../input.js';
+import { jsonText } from '../json-text.js';
+
+interface TilesOptions {
+  readonly out: string;
+  readonly checkpoint?: string;
+  readonly format: 'text' | 'json';
+}
+
+export function addTiles(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('tiles')
+    .summary('publish a ledger as a tile tree')
+    .description(
+      'Writes the tree of a checkpoint as C2SP tlog-tiles, which any server of files can publish: the checkpoint, the hash tiles and the entries. Of a tree that is there only what is missing is written. Who signed the checkpoint is not judged: northroot verify does that.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .requiredOption('--out <folder>', 'the tree; made when it is missing')
+    .option(
+      '--checkpoint <file>',
+      "the checkpoint to publish, a signed note; without it the ledger's last one",
+    )
+    .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
+    .action((ledger: string, options: TilesOptions) => run((context) => tiles(context, ledger, options)));
+}
+
+async function tiles(context: Context, ledger: string, options: TilesOptions): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  if (ledger === STDIN) {
+    throw new NorthrootError('USAGE', 'tiles needs a file: the ledger is read more than once');
+  }
+  const note =
+    options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
+  const written = await writeTiles(() => openLedgerSource(ledger), options.out, {
+    ...(note === undefined ? {} : { note }),
+    signal,
+    onProgress: (bytes, size) => terminal.progress(bytes, size),
+  });
+  const { checkpoint, previousSize, tiles: hashTiles, bundles, removed } = written;
+  const root = `sha-256:${hashToBase64url(checkpoint.root)}`;
+  if (options.format === 'json') {
+    const result = {
+      out: options.out,
+      origin: checkpoint.origin,
+      tree_size: checkpoint.size,
+      root,
+      previous_tree_size: previousSize ?? null,
+      tiles: hashTiles,
+      bundles,
+      removed,
+    };
+    await terminal.write(`${jsonText(result, 2)}\n`);
+    return 0;
+  }
+  const before = previousSize === undefined ? '' : `, ${checkpoint.size - previousSize} more than before`;
+  const lines = [
+    `${printable(options.out)}: the tree of ${printable(checkpoint.origin)}`,
+    `size     ${checkpoint.size}${before}`,
+    `root     ${root}`,
+    `tiles    ${describe(hashTiles)}`,
+    `bundles  ${describe(bundles)}`,
+    ...(removed === 0 ? [] : [`removed  ${removed} partial, whose full ones are there`]),
+  ];
+  await terminal.write(`${lines.join('\n')}\n`);
+  return 0;
+}
+
+function describe({ written, kept }: FileCount): string {
+  return `${written} written, ${kept} there already`;
+}

@@ -1,0 +1,80 @@
+/** `northroot verify-proof`: verifies a proof with nothing but a key. */
+
+import { Option, type Command } from 'commander';
+import { readSmallFile } from '../../fs/file-system.js';
+import { MAX_KEY_BYTES } from '../../key/key-form.js';
+import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
+import { parseProofKey, type ProofKey, type ProofTrust } from '../../proof/proof-keys.js';
+import { renderConsistencyResult, renderProofResult } from '../../proof/proof-result-text.js';
+import { verifyConsistencyProof } from '../../proof/verify-consistency.js';
+import { verifyProof } from '../../proof/verify-proof.js';
+import type { Context, ExitStatus } from '../context.js';
+import { readInput, readTrustPolicy } from '../input.js';
+import { jsonText } from '../json-text.js';
+
+interface VerifyProofOptions {
+  readonly key?: readonly string[];
+  readonly trust?: string;
+  readonly consistency?: string;
+  readonly format: 'text' | 'json';
+}
+
+/** A vkey, rather than the name of a file that holds a key. */
+const VKEY = /^[^+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$/;
+
+export function addVerifyProof(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('verify-proof')
+    .summary('verify a proof with nothing but a key')
+    .description(
+      'Verifies a proof that northroot prove made, offline and without the ledger: the signature of the checkpoint, the way from the record to its root, the record itself and its signatures. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed the checkpoint nothing is proven.',
+    )
+    .argument('<file>', 'the proof; - for standard input')
+    .addOption(
+      new Option(
+        '--key <key>',
+        "the ledger's public key: a file in any form that keys have, or a vkey; may be given again, for witnesses and signers of events",
+      )
+        .argParser((value: string, previous: readonly string[] = []) => [...previous, value])
+        .conflicts('trust'),
+    )
+    .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
+    .option('--consistency <note>', 'the proof is that the ledger extends the older checkpoint in this file')
+    .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
+    .action((file: string, options: VerifyProofOptions) =>
+      run((context) => runVerifyProof(context, file, options)),
+    );
+}
+
+async function runVerifyProof(
+  context: Context,
+  file: string,
+  options: VerifyProofOptions,
+): Promise<ExitStatus> {
+  const { terminal } = context;
+  const trust = await readTrust(options);
+  const bytes = await readInput(file, context);
+  if (options.consistency === undefined) {
+    const result = verifyProof(bytes, trust);
+    const text = renderProofResult(result, file, terminal.paint);
+    await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
+    return result.exit_status;
+  }
+  const oldNote = await readSmallFile(options.consistency, MAX_NOTE_BYTES);
+  const result = verifyConsistencyProof(bytes, oldNote, trust);
+  const text = renderConsistencyResult(result, file, terminal.paint);
+  await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
+  return result.exit_status;
+}
+
+async function readTrust({ key = [], trust }: VerifyProofOptions): Promise<ProofTrust> {
+  const policy = await readTrustPolicy(trust);
+  const keys: ProofKey[] = [];
+  for (const each of key) {
+    keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));
+  }
+  return { keys, ...(policy === undefined ? {} : { policy }) };
+}

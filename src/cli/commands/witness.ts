@@ -1,0 +1,152 @@
+/** `northroot witness`: serves a witness of other ledgers' checkpoints until it is stopped. */
+
+import { InvalidArgumentError, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { readSmallFile } from '../../fs/file-system.js';
+import { isKeyName } from '../../key/vkey.js';
+import { formatNoteKey, parseNoteKey, type NoteKey } from '../../note/note-key.js';
+import {
+  MAX_WITNESS_POLICY_BYTES,
+  parseWitnessPolicy,
+  witnessPolicyKeys,
+} from '../../trust/witness-policy.js';
+import { serveWitness } from '../../witness/serve-witness.js';
+import { createWitness, isSubmissionPrefix, type WitnessEvent } from '../../witness/witness-service.js';
+import type { Context, ExitStatus } from '../context.js';
+import { readSigner } from '../input.js';
+import type { Terminal } from '../terminal.js';
+
+interface WitnessCommandOptions {
+  readonly key: string;
+  readonly name: string;
+  readonly state: string;
+  readonly log: readonly NoteKey[];
+  readonly policy?: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly prefix: string;
+}
+
+export function addWitness(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>,
+): void {
+  program
+    .command('witness')
+    .summary("serve a witness that cosigns logs' checkpoints")
+    .description(
+      'Serves a witness (C2SP tlog-witness): over HTTP it cosigns checkpoints of the logs that it knows, each only when it is shown to extend the one before. Prints its URL on standard output and runs until it is stopped by Ctrl-C or SIGTERM.',
+    )
+    .requiredOption('--key <file>', "the witness's own Ed25519 key, used for nothing else")
+    .requiredOption('--name <name>', 'the name under which it cosigns, such as witness.example/w1', keyName)
+    .requiredOption(
+      '--state <folder>',
+      'where it keeps what it has cosigned; made when missing, never to be removed',
+    )
+    .option('--log <vkey>', 'a log that it knows, by its vkey; repeat for more', logKeys, [])
+    .option('--policy <file>', 'a C2SP tlog-policy file: its logs are known too')
+    .option('--listen <host:port>', 'where it listens; port 0 takes any that is free', listenAddress, {
+      host: '127.0.0.1',
+      port: 8787,
+    })
+    .option('--prefix <path>', 'the path before /add-checkpoint, such as /w1', prefixPath, '')
+    .action((options: WitnessCommandOptions) => run((context) => witness(context, options)));
+}
+
+async function witness(
+  { terminal, signal }: Context,
+  options: WitnessCommandOptions,
+): Promise<ExitStatus | 'stopped'> {
+  const logs = [...options.log, ...(await readPolicyLogs(options.policy))];
+  if (logs.length === 0) {
+    throw new NorthrootError('USAGE', 'a witness needs a log that it knows', {
+      hint: 'give --log with the vkey of a log, or --policy with a file that has log lines',
+    });
+  }
+  const witness = await createWitness({
+    name: options.name,
+    signer: await readSigner(options.key),
+    logs,
+    stateFolder: options.state,
+    prefix: options.prefix,
+    onEvent: (event) => tell(terminal, event),
+  });
+  try {
+    const server = await serveWitness(witness, options.listen);
+    terminal.say(`listening on ${server.url}`);
+    terminal.say(`vkey of this witness: ${printable(formatNoteKey(witness.key), 1_000)}`);
+    for (const origin of new Set(logs.map(({ name }) => name))) {
+      const last = witness.lastCheckpoint(origin);
+      const state = last === undefined ? 'never cosigned here' : `cosigned at ${last.size} records`;
+      terminal.say(`knows ${printable(origin)}: ${state}`);
+    }
+    await terminal.write(`${server.url}\n`);
+    await aborted(signal);
+    await server.close();
+  } finally {
+    await witness.close();
+  }
+  terminal.say('stopped');
+  return 'stopped';
+}
+
+async function readPolicyLogs(path: string | undefined): Promise<readonly NoteKey[]> {
+  if (path === undefined) return [];
+  return witnessPolicyKeys(parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES))).logs;
+}
+
+function tell(terminal: Terminal, event: WitnessEvent): void {
+  if (event.kind === 'failed') {
+    const { error } = event;
+    terminal.fail(
+      error instanceof NorthrootError
+        ? error
+        : new NorthrootError('INTERNAL_ERROR', `a checkpoint could not be cosigned: ${String(error)}`),
+    );
+    return;
+  }
+  const { origin, size } = event.checkpoint;
+  const place = `${printable(origin)} at ${size} records`;
+  terminal.say(
+    event.kind === 'cosigned'
+      ? `cosigned ${place}`
+      : `refused ${place}: signed by the log, but not shown to extend what was cosigned before`,
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function keyName(text: string): string {
+  if (isKeyName(text)) return text;
+  throw new InvalidArgumentError('Expected a name without white space and "+", such as witness.example/w1.');
+}
+
+function logKeys(text: string, previous: readonly NoteKey[]): readonly NoteKey[] {
+  let key: NoteKey;
+  try {
+    key = parseNoteKey(text);
+  } catch (error) {
+    if (!(error instanceof NorthrootError)) throw error;
+    throw new InvalidArgumentError(`Expected the vkey of a log: ${error.message}.`);
+  }
+  if (key.type === 'ed25519') return [...previous, key];
+  throw new InvalidArgumentError("Expected the vkey of a log (type 0x01), found a witness's (type 0x04).");
+}
+
+function listenAddress(text: string): { host: string; port: number } {
+  const [, address, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = address ?? name;
+  const port = Number(digits);
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new InvalidArgumentError('Expected HOST:PORT, such as 127.0.0.1:8787 or [::1]:0.');
+}
+
+function prefixPath(text: string): string {
+  if (isSubmissionPrefix(text)) return text;
+  throw new InvalidArgumentError('Expected a path such as /w1, of letters, digits and . _ ~ -.');
+}

@@ -1,0 +1,270 @@
+/**
+ * Where two ledgers part (SPEC §8: FORKED). Both are read once, in lockstep, line by line, and compared byte for byte in
+ * memory that does not grow with them. Neither is verified: two ledgers can be the same and both be broken.
+ */
+
+import { equalBytes } from '../bytes/compare.js';
+import type { LedgerSource, Segment } from '../fs/source.js';
+import { canonicalText } from '../json/canonicalize.js';
+import type { JsonObject, JsonValue } from '../json/value.js';
+import { examineLine } from '../ledger/examine-line.js';
+import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { hashLine, isLeaf } from './leaves.js';
+
+/** How two ledgers lie to each other. A torn last line is no record: it does not count. */
+export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';
+
+/** One of the two ledgers. */
+export interface DiffSide {
+  readonly paths: readonly string[];
+  /** How many lines it has. */
+  readonly records: number;
+  /** How many bytes stand in a last line without its `\n`. */
+  readonly torn_bytes: number;
+}
+
+/** What stands in one ledger where the two part. */
+export interface DiffRecord {
+  readonly file: string;
+  /** 1 for the first line of the file. */
+  readonly line: number;
+  /** In the file. */
+  readonly byte_offset: number;
+  readonly byte_length: number;
+  /** As the record says; `null`, like what follows, where it cannot be read. */
+  readonly seq: number | null;
+  /** `sha-256:…` */
+  readonly event_id: string | null;
+  readonly event_type: string | null;
+  readonly occurred_at: string | null;
+  readonly principal_id: string | null;
+  /** What is wrong with the line by itself, if anything. */
+  readonly code: string | null;
+}
+
+/** What was found. */
+export interface LedgerDiff {
+  readonly relation: LedgerRelation;
+  /** 0, or 1 when the ledgers forked. */
+  readonly exit_status: 0 | 1;
+  /** Neither ledger was. */
+  readonly verified: false;
+  readonly a: DiffSide;
+  readonly b: DiffSide;
+  /** How many lines the two have in common from the beginning, and the root of the tree over them. */
+  readonly common: { readonly records: number; readonly root: string };
+  /** The first lines that differ, and the JSON pointers of the members that do, where both are JSON. */
+  readonly fork: {
+    readonly a: DiffRecord;
+    readonly b: DiffRecord;
+    readonly differs: readonly string[];
+  } | null;
+}
+
+/**
+ * Compares two ledgers.
+ *
+ * @param signal - Aborting ends the comparison with its reason.
+ * @throws NorthrootError when a source cannot be read to its end.
+ */
+export async function diffLedgers(
+  a: LedgerSource,
+  b: LedgerSource,
+  signal?: AbortSignal,
+): Promise<LedgerDiff> {
+  const readerA = new LineReader(a, signal);
+  const readerB = new LineReader(b, signal);
+  try {
+    return await compareLines(readerA, readerB);
+  } finally {
+    await readerA.close();
+    await readerB.close();
+  }
+}
+
+async function compareLines(a: LineReader, b: LineReader): Promise<LedgerDiff> {
+  const tree = emptyRange();
+  let common = 0;
+  let fork: LedgerDiff['fork'] = null;
+  for (;;) {
+    // Nothing is waited for as long as both have lines at hand.
+    const lineA = a.tryNext() ?? (await a.next());
+    const lineB = b.tryNext() ?? (await b.next());
+    if (lineA === undefined || lineB === undefined) break;
+    if (!isSameLine(lineA, lineB)) {
+      fork = describeFork(a.describe(lineA), b.describe(lineB));
+      break;
+    }
+    common += 1;
+    if (isLeaf(lineA)) appendLeaf(tree, hashLine(lineA));
+  }
+  await a.skipRest();
+  await b.skipRest();
+  const relation =
+    fork !== null
+      ? 'forked'
+      : a.lines > b.lines
+        ? 'a_extends_b'
+        : a.lines < b.lines
+          ? 'b_extends_a'
+          : 'identical';
+  return {
+    relation,
+    exit_status: fork === null ? 0 : 1,
+    verified: false,
+    a: a.side,
+    b: b.side,
+    common: { records: common, root: `sha-256:${hashToBase64url(rangeRoot(tree))}` },
+    fork,
+  };
+}
+
+/** The whole lines of a ledger, one after the other, as they are asked for. */
+class LineReader {
+  readonly #paths: readonly string[];
+  readonly #signal: AbortSignal | undefined;
+  readonly #segments: AsyncIterator<Segment>;
+  #segment: Segment | undefined;
+  #chunks: AsyncIterator<Uint8Array> | undefined;
+  #splitter = new LineSplitter();
+  #ready: Iterator<RawLine, void, void> | undefined;
+  #torn = 0;
+  /** How many lines were given. */
+  lines = 0;
+
+  constructor({ paths, segments }: LedgerSource, signal: AbortSignal | undefined) {
+    this.#paths = paths;
+    this.#signal = signal;
+    this.#segments = segments[Symbol.asyncIterator]();
+  }
+
+  get side(): DiffSide {
+    return { paths: this.#paths, records: this.lines, torn_bytes: this.#torn };
+  }
+
+  /** The next line, if it is at hand. It is good until the next is asked for. */
+  tryNext(): RawLine | undefined {
+    const next = this.#ready?.next();
+    if (next === undefined || next.done === true) return undefined;
+    this.lines += 1;
+    return next.value;
+  }
+
+  /** The next line; `undefined` at the end. It is good until the next is asked for. */
+  async next(): Promise<RawLine | undefined> {
+    for (;;) {
+      const line = this.tryNext();
+      if (line !== undefined) return line;
+      this.#signal?.throwIfAborted();
+      if (this.#chunks === undefined) {
+        const segment = await this.#segments.next();
+        if (segment.done === true) return undefined;
+        this.#segment = segment.value;
+        this.#chunks = segment.value.chunks[Symbol.asyncIterator]();
+        this.#splitter = new LineSplitter();
+      }
+      const chunk = await this.#chunks.next();
+      if (chunk.done === true) {
+        this.#torn += this.#splitter.finish()?.length ?? 0;
+        this.#chunks = undefined;
+        this.#ready = undefined;
+      } else {
+        this.#ready = this.#splitter.push(chunk.value);
+      }
+    }
+  }
+
+  /** Reads to the end, for the count. */
+  async skipRest(): Promise<void> {
+    while ((this.tryNext() ?? (await this.next())) !== undefined);
+  }
+
+  /** What the line just given says of itself. */
+  describe(line: RawLine): DescribedLine {
+    const { length, offset, number } = line;
+    const place = {
+      file: this.#segment?.file ?? '',
+      line: number,
+      byte_offset: offset,
+      byte_length: length,
+    };
+    if (length === 0 || length > MAX_LINE_BYTES) {
+      return {
+        record: { ...place, ...UNREAD, code: length === 0 ? 'LINE_BLANK' : 'LINE_TOO_LONG' },
+        value: undefined,
+      };
+    }
+    const { issues, seq, event, eventId, layout } = examineLine(line.bytes, undefined);
+    const record = {
+      ...place,
+      seq: seq ?? null,
+      event_id: eventId === undefined ? null : `sha-256:${eventId}`,
+      event_type: textOf(event?.['event_type']),
+      occurred_at: textOf(event?.['occurred_at']),
+      principal_id: textOf(event?.['principal_id']),
+      code: issues[0]?.code ?? null,
+    };
+    if (event === undefined) return { record, value: undefined };
+    const value = JSON.parse(Buffer.from(line.bytes).toString('utf8')) as JsonObject;
+    return { record, value: layout === 'bare' ? { event: value } : value };
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks?.return?.();
+    await this.#segments.return?.();
+  }
+}
+
+interface DescribedLine {
+  readonly record: DiffRecord;
+  /** The record, where it can be read; of a bare event, one that has only the event. */
+  readonly value: JsonObject | undefined;
+}
+
+const UNREAD = {
+  seq: null,
+  event_id: null,
+  event_type: null,
+  occurred_at: null,
+  principal_id: null,
+} as const;
+
+function isSameLine(a: RawLine, b: RawLine): boolean {
+  return a.length === b.length && a.longLeafHash === b.longLeafHash && equalBytes(a.bytes, b.bytes);
+}
+
+function describeFork(a: DescribedLine, b: DescribedLine): LedgerDiff['fork'] {
+  const differs = a.value !== undefined && b.value !== undefined ? differingMembers(a.value, b.value) : [];
+  return { a: a.record, b: b.record, differs };
+}
+
+/** The pointers of the members of a record, and of the event in it, that differ: in the order of their names. */
+function differingMembers(a: JsonObject, b: JsonObject): string[] {
+  return differingKeys(a, b).flatMap((key) => {
+    const [eventA, eventB] = [a[key], b[key]];
+    if (key !== 'event' || !isObject(eventA) || !isObject(eventB)) return [`/${toPointerPart(key)}`];
+    return differingKeys(eventA, eventB).map((member) => `/event/${toPointerPart(member)}`);
+  });
+}
+
+function differingKeys(a: JsonObject, b: JsonObject): string[] {
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].filter((key) => memberText(a, key) !== memberText(b, key)).sort();
+}
+
+function memberText(object: JsonObject, key: string): string | undefined {
+  return Object.hasOwn(object, key) ? canonicalText(object[key]) : undefined;
+}
+
+function toPointerPart(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}

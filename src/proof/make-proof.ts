@@ -1,0 +1,227 @@
+/**
+ * Makes proofs from a ledger (SPEC §6): that a record stands in it, and that it extends what it was at an older checkpoint.
+ *
+ * The ledger is read more than once, in memory that does not grow with it: first to find the record and the checkpoint, then
+ * to hash the subtrees that the proof is made of. On that last pass the root is computed anew, so that no proof is made that
+ * would not verify. Signatures are not judged: that is for whoever verifies.
+ */
+
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import { examineLine } from '../ledger/examine-line.js';
+import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
+import { appendLeaf, emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
+import {
+  RangeHasher,
+  consistencyRanges,
+  inclusionRanges,
+  verifyConsistency,
+  verifyInclusion,
+  type LeafRange,
+} from '../tree/proof.js';
+import { findCheckpoint } from '../verify/find-checkpoint.js';
+import { findRecord } from '../verify/find-record.js';
+import { formatConsistencyProof } from './consistency-proof.js';
+import { hashLine, readLeaves, type OpenLedger } from './leaves.js';
+import { formatTlogProof } from './tlog-proof.js';
+
+/** Under which checkpoint a proof is made. */
+export interface ProofOptions {
+  /** The note of the checkpoint; by default the last checkpoint among the ledger's records. */
+  readonly checkpoint?: Uint8Array;
+  /** Aborting ends the work with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** A proof that a record stands in the ledger. */
+export interface MadeProof {
+  /** The tlog-proof file, with the record's line as its extra data. */
+  readonly bytes: Uint8Array;
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly index: number;
+  readonly checkpoint: Checkpoint;
+}
+
+/** A proof that a checkpoint extends another. */
+export interface MadeConsistencyProof {
+  /** The file, in the form of tlog-witness' add-checkpoint. */
+  readonly bytes: Uint8Array;
+  readonly oldCheckpoint: Checkpoint;
+  readonly checkpoint: Checkpoint;
+}
+
+/**
+ * Proves that a record stands in the ledger, as a tlog-proof file.
+ *
+ * @param wanted - The record's seq, its event id, or a prefix of it.
+ * @throws NorthrootError as `findRecord`; `NOT_A_LEDGER` for bare events; `CHECKPOINT_MISSING` when no checkpoint covers
+ *   the record; `NOTE_MALFORMED` for a given note that is none; with exit status 1 `SEQ_GAP` (the record says another number
+ *   than its place), `TRUNCATED` and `FORKED` (the ledger is not, or no longer, that of the given note),
+ *   `CHECKPOINT_ROOT_MISMATCH` (its own checkpoint is not of it), `CHECKPOINT_SIZE_MISMATCH`, and the code of what is
+ *   wrong with the record.
+ */
+export async function makeProof(
+  open: OpenLedger,
+  wanted: string,
+  { checkpoint: given, signal }: ProofOptions = {},
+): Promise<MadeProof> {
+  const stated = given === undefined ? undefined : readGiven(given);
+  const record = await findRecord(await open(), wanted, signal);
+  const { layout, issues } = examineLine(record.bytes, undefined);
+  if (layout !== 'records') {
+    throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove', {
+      hint: 'append them to a ledger: northroot append',
+    });
+  }
+  const [issue] = issues;
+  if (issue !== undefined) {
+    const { code, pointer = '', expected = '', actual = '' } = issue;
+    const where = `at ${printable(record.file)}:${record.line}${printable(pointer)}`;
+    throw new NorthrootError(code, `the record ${where} is broken: expected ${expected}, found ${actual}`, {
+      exitStatus: 1,
+      hint: 'northroot verify says all that is wrong with the ledger',
+    });
+  }
+  const index = record.seq;
+  const base = stated ?? (await findOwn(open, signal));
+  if (base === undefined) throw missing('the ledger has no checkpoint');
+  const { size, root } = base.checkpoint;
+  if (size <= index) throw missing(`the checkpoint covers ${size} records, not the one at seq ${index}`);
+  const hashes = await hashRanges(open, inclusionRanges(index, size), [base], signal);
+  if (!verifyInclusion({ index, size, leafHash: leafHash(record.bytes), root, proof: hashes })) {
+    throw new NorthrootError('SEQ_GAP', `the record says seq ${index}, and another stands in that place`, {
+      exitStatus: 1,
+      hint: 'northroot verify says where records are missing or were put in',
+    });
+  }
+  const bytes = formatTlogProof({ extra: record.bytes, index, hashes, note: base.note });
+  return { bytes, eventId: record.eventId, index, checkpoint: base.checkpoint };
+}
+
+/**
+ * Proves that a ledger extends what it was at an older checkpoint.
+ *
+ * @param oldNote - The note of the older checkpoint.
+ * @throws NorthrootError `NOTE_MALFORMED`; `CHECKPOINT_MISSING` when there is no newer checkpoint; with exit status 1
+ *   `ORIGIN_MISMATCH` (checkpoints of two logs), `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH` as {@link makeProof}.
+ */
+export async function makeConsistencyProof(
+  open: OpenLedger,
+  oldNote: Uint8Array,
+  { checkpoint: given, signal }: ProofOptions = {},
+): Promise<MadeConsistencyProof> {
+  const old = readGiven(oldNote);
+  const base = given === undefined ? await findOwn(open, signal) : readGiven(given);
+  const { size: size1, root: root1, origin } = old.checkpoint;
+  if (base !== undefined && base.checkpoint.origin !== origin) {
+    const [is, was] = [base.checkpoint.origin, origin].map((name) => printable(name));
+    throw new NorthrootError('ORIGIN_MISMATCH', `the checkpoints are of two logs, ${was} and ${is}`, {
+      exitStatus: 1,
+    });
+  }
+  if (base === undefined || size1 > base.checkpoint.size) {
+    // Only the ledger itself can tell that its checkpoints are behind from that its end was cut off.
+    await hashRanges(open, [], [old], signal);
+    throw missing(`the ledger has no checkpoint that covers as many records as the older one, ${size1}`);
+  }
+  const { size: size2, root: root2 } = base.checkpoint;
+  const ranges = consistencyRanges(size1, size2);
+  const hashes = await hashRanges(open, ranges, [old, base], signal);
+  if (!verifyConsistency({ size1, root1, size2, root2, proof: hashes })) {
+    throw new Error('a consistency proof that was just made does not verify');
+  }
+  const bytes = formatConsistencyProof({ oldSize: size1, hashes, note: base.note });
+  return { bytes, oldCheckpoint: old.checkpoint, checkpoint: base.checkpoint };
+}
+
+/** A checkpoint with its note. A given one that is not of the ledger tells on the ledger; the ledger's own one on itself. */
+interface StatedCheckpoint {
+  readonly checkpoint: Checkpoint;
+  readonly note: Uint8Array;
+  readonly isOwn: boolean;
+}
+
+function readGiven(note: Uint8Array): StatedCheckpoint {
+  return { checkpoint: parseCheckpoint(note).checkpoint, note, isOwn: false };
+}
+
+async function findOwn(
+  open: OpenLedger,
+  signal: AbortSignal | undefined,
+): Promise<StatedCheckpoint | undefined> {
+  const found = await findCheckpoint(await open(), { signal });
+  if (found === undefined) return undefined;
+  const { checkpoint, seq } = found;
+  if (checkpoint.size !== seq) {
+    const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${seq}`;
+    throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message, { exitStatus: 1 });
+  }
+  return { checkpoint, note: Buffer.from(found.note), isOwn: true };
+}
+
+/**
+ * The roots of ranges, once the roots of the whole trees are known to be those that the checkpoints state.
+ *
+ * @throws NorthrootError `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH`
+ */
+async function hashRanges(
+  open: OpenLedger,
+  ranges: readonly LeafRange[],
+  stated: readonly StatedCheckpoint[],
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
+  const hasher = new RangeHasher(ranges);
+  const tree = emptyRange();
+  const check = (): void => {
+    const other = stated.find(
+      ({ checkpoint: { size, root } }) => size === tree.size && root !== rangeRoot(tree),
+    );
+    if (other !== undefined) throw otherRoot(other, rangeRoot(tree));
+  };
+  const sizes = new Set(stated.map(({ checkpoint }) => checkpoint.size));
+  const last = Math.max(...sizes);
+  if (sizes.has(0)) check();
+  if (last > 0) {
+    await readLeaves(
+      await open(),
+      (line) => {
+        const hash = hashLine(line);
+        hasher.push(hash);
+        appendLeaf(tree, hash);
+        if (sizes.has(tree.size)) check();
+        return tree.size < last;
+      },
+      signal,
+    );
+  }
+  if (tree.size < last) throw truncated(last, tree.size);
+  return hasher.roots();
+}
+
+function otherRoot({ checkpoint, isOwn }: StatedCheckpoint, actual: string): NorthrootError {
+  const { size } = checkpoint;
+  const [expected, found] = [checkpoint.root, actual].map((hash) => `sha-256:${hashToBase64url(hash)}`);
+  const whose = isOwn ? "the ledger's own checkpoint" : 'the note';
+  return new NorthrootError(
+    isOwn ? 'CHECKPOINT_ROOT_MISMATCH' : 'FORKED',
+    `${whose} states the root ${expected} for ${size} records, the ledger has ${found}`,
+    {
+      exitStatus: 1,
+      hint: 'records that the checkpoint covers were changed; northroot diff with an older copy says which was first',
+    },
+  );
+}
+
+function truncated(size: number, actual: number): NorthrootError {
+  return new NorthrootError('TRUNCATED', `the note covers ${size} records, the ledger has ${actual}`, {
+    exitStatus: 1,
+    hint: 'records were cut off since, or this is an older copy or another ledger',
+  });
+}
+
+function missing(message: string): NorthrootError {
+  return new NorthrootError('CHECKPOINT_MISSING', message, {
+    hint: 'northroot checkpoint LEDGER makes one, or give a later note',
+  });
+}

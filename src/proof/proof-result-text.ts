@@ -1,0 +1,113 @@
+/** What was found of a proof, for people: the verdict first, then what it rests on, and what it leaves open. */
+
+import { printable } from '../bytes/printable.js';
+import type { Paint } from '../report/text.js';
+import type { CheckpointSigners, ProofProblem } from './proof-keys.js';
+import type { ConsistencyResult } from './verify-consistency.js';
+import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from './verify-proof.js';
+
+const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
+
+/** The result as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
+export function renderProofResult(result: ProofResult, file: string, paint: Paint): string {
+  const { verdict, origin, index, tree, event, event_id: id, event_signatures: signatures } = result;
+  const proven = `${printable(origin ?? '')} has this record at seq ${index} of its ${tree?.tree_size} records`;
+  return toText([
+    renderHead(verdict, file, proven, paint),
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...(index === null ? [] : [row('seq', String(index))]),
+    ...renderTree('tree', tree),
+    ...renderSigners('signed by', result.checkpoint_signers),
+    ...(event === null ? [] : [row('event', `${text(event['event_type'])}  ${id ?? 'without an id'}`)]),
+    ...(event === null ? [] : [row('who', text(event['principal_id']))]),
+    ...(event === null ? [] : [row('when', text(event['occurred_at']))]),
+    ...signatures.map(({ keyid, result: found, code }) =>
+      row('signature', `${printable(keyid)} ${found}${code === undefined ? '' : ` (${code})`}`),
+    ),
+    ...renderGaps(result.not_checked, paint),
+    ...renderProblems(result.problems, paint),
+  ]);
+}
+
+/** The result as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
+export function renderConsistencyResult(result: ConsistencyResult, file: string, paint: Paint): string {
+  const { verdict, origin, old_tree: old, tree } = result;
+  const proven = `the tree of ${tree?.tree_size} records of ${printable(origin ?? '')} extends that of ${old?.tree_size}`;
+  return toText([
+    renderHead(verdict, file, proven, paint),
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...renderTree('old tree', old),
+    ...renderSigners('signed by', result.old_checkpoint_signers),
+    ...renderTree('tree', tree),
+    ...renderSigners('signed by', result.checkpoint_signers),
+    ...renderGaps(result.not_checked, paint),
+    ...renderProblems(result.problems, paint),
+  ]);
+}
+
+function renderHead(verdict: ProofVerdict, file: string, proven: string, paint: Paint): string {
+  const words = {
+    ok: proven,
+    invalid: 'the proof is broken; what it says is proven by nothing',
+    undecided: 'no known key signed the checkpoint; what it says is not proven',
+  };
+  const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
+  return `${head}  ${printable(file)}: ${words[verdict]}`;
+}
+
+function renderTree(name: string, tree: StatedTree | null): string[] {
+  if (tree === null) return [];
+  const { tree_size: size, root } = tree;
+  return [row(name, `${size} ${size === 1 ? 'record' : 'records'}, root ${root}`)];
+}
+
+function renderSigners(name: string, { log, witnesses, unverified }: CheckpointSigners): string[] {
+  return [
+    ...log.map((vkey) => row(name, printable(vkey))),
+    ...witnesses.map(({ vkey, timestamp }) =>
+      row('witness', `${printable(vkey)} at ${formatTime(timestamp)}`),
+    ),
+    ...(unverified === 0
+      ? []
+      : [row('unverified', `${unverified} signatures of the checkpoint by unknown keys`)]),
+  ];
+}
+
+function renderGaps(gaps: readonly ProofGap[], paint: Paint): string[] {
+  if (gaps.length === 0) return [];
+  const width = Math.max(...gaps.map(({ code }) => code.length));
+  const lines = gaps.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`);
+  return ['', paint('bold', 'not checked'), ...lines];
+}
+
+function renderProblems(problems: readonly ProofProblem[], paint: Paint): string[] {
+  if (problems.length === 0) return [];
+  const lines = problems.map(({ code, kind, expected, actual }) => {
+    const style = kind === 'invalid' ? 'red' : 'yellow';
+    return `  ${paint(style, code)}: expected ${printable(expected)}, found ${printable(actual)}`;
+  });
+  const hint = problems.some(({ kind }) => kind === 'undecided')
+    ? ["  hint: give the log's key with --key, or a trust policy that has it with --trust"]
+    : [];
+  return ['', paint('bold', 'problems'), ...lines, ...hint];
+}
+
+/** The latest time that a Date can have, in seconds since 1970. */
+const LAST_SECOND = 8_640_000_000_000;
+
+function formatTime(seconds: number): string {
+  if (seconds > LAST_SECOND) return `${seconds} seconds after 1970`;
+  return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+}
+
+function row(name: string, value: string): string {
+  return `  ${name.padEnd(10)}  ${value}`;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? printable(value) : 'unreadable';
+}
+
+function toText(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}

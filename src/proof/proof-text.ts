@@ -1,0 +1,77 @@
+/**
+ * What proof files have in common: lines of ASCII, of which the last ones are hashes, then an empty line, and after it a
+ * checkpoint, verbatim. The first lines are each format's own; the checkpoint is for `note/checkpoint.ts`.
+ */
+
+import { asBuffer } from '../bytes/encoding.js';
+import { NorthrootError } from '../error.js';
+import { excerptText } from '../json/excerpt.js';
+import { MAX_NOTE_BYTES, type NoteFault } from '../note/signed-note.js';
+import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
+
+/** The largest proof file in bytes: the largest note, and as much again for everything else. */
+export const MAX_PROOF_BYTES = 2 * MAX_NOTE_BYTES;
+/** No tree is higher; tlog-witness allows as many. */
+const MAX_PROOF_HASHES = 63;
+
+/** A proof file taken apart. */
+export interface ProofText {
+  /** The lines before the empty one, without their newlines. */
+  readonly lines: readonly string[];
+  /** What follows the empty line. */
+  readonly note: Uint8Array;
+}
+
+/** Takes a proof file apart at its first empty line; what is wrong with it is returned. */
+export function splitProofText(bytes: Uint8Array): ProofText | NoteFault {
+  if (bytes.length > MAX_PROOF_BYTES) {
+    return { expected: `a proof of at most ${MAX_PROOF_BYTES} bytes`, actual: `${bytes.length} bytes` };
+  }
+  const split = asBuffer(bytes).indexOf('\n\n');
+  if (split === -1) return { expected: 'an empty line before the checkpoint', actual: 'none' };
+  const lines = asBuffer(bytes).toString('latin1', 0, split).split('\n');
+  return { lines, note: bytes.slice(split + 2) };
+}
+
+/** Reads the lines of a Merkle proof; what is wrong with them is returned. */
+export function readHashLines(lines: readonly string[]): { readonly hashes: string[] } | NoteFault {
+  if (lines.length > MAX_PROOF_HASHES) {
+    return { expected: `at most ${MAX_PROOF_HASHES} hashes`, actual: String(lines.length) };
+  }
+  const hashes: string[] = [];
+  for (const line of lines) {
+    const hash = tryHashFromBase64(line);
+    if (hash === undefined) return { expected: 'a hash of 32 bytes in base64', actual: excerptText(line) };
+    hashes.push(hash);
+  }
+  return { hashes };
+}
+
+/** A decimal number of at most 2^53 − 1 without leading zeroes; `undefined` for other text. */
+export function tryParseDecimal(text: string): number | undefined {
+  const value = Number(text);
+  return /^(?:0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** The bytes of a proof file. */
+export function formatProofText(
+  lines: readonly string[],
+  hashes: readonly string[],
+  note: Uint8Array,
+): Uint8Array {
+  const head = [...lines, ...hashes.map(hashToBase64), ''].map((line) => `${line}\n`).join('');
+  return new Uint8Array(Buffer.concat([Buffer.from(head), note]));
+}
+
+/** @throws NorthrootError `PROOF_MALFORMED` (exit status 1) when `result` is a fault */
+export function orThrowMalformed<T extends object>(result: T | NoteFault): T {
+  if (!('expected' in result)) return result;
+  const { expected, actual } = result;
+  throw new NorthrootError(
+    'PROOF_MALFORMED',
+    `the proof is malformed: expected ${expected}, found ${actual}`,
+    {
+      exitStatus: 1,
+    },
+  );
+}

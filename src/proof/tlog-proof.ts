@@ -1,0 +1,72 @@
+/**
+ * The `c2sp.org/tlog-proof@v1` file (https://c2sp.org/tlog-proof, SPEC §6): that an entry stands in a log, for whoever has
+ * nothing but this file and a key.
+ *
+ *     c2sp.org/tlog-proof@v1
+ *     extra base64(opaque data; here: the record's line)
+ *     index 73894
+ *     base64(hash), from the leaf's sibling up
+ *
+ *     the checkpoint
+ *
+ * This is the format only. The checkpoint is not looked into, and nothing is verified: see `verify-proof.ts`.
+ */
+
+import { encodeBase64, tryDecodeBase64 } from '../bytes/encoding.js';
+import type { NoteFault } from '../note/signed-note.js';
+import {
+  formatProofText,
+  orThrowMalformed,
+  readHashLines,
+  splitProofText,
+  tryParseDecimal,
+} from './proof-text.js';
+
+/** What a tlog-proof file says. */
+export interface TlogProof {
+  /** Opaque data that nothing authenticates; `undefined` where there is none, else at least one byte. */
+  readonly extra: Uint8Array | undefined;
+  /** The entry's place in the log, from 0. */
+  readonly index: number;
+  /** The inclusion proof, from the leaf's sibling up: binary strings of 32 characters, at most 63. */
+  readonly hashes: readonly string[];
+  /** The signed checkpoint as it stands. */
+  readonly note: Uint8Array;
+}
+
+const HEADER = 'c2sp.org/tlog-proof@v1';
+const EXTRA = 'extra ';
+const INDEX = 'index ';
+
+/** Reads a tlog-proof file of at most 1 MiB; what is wrong with it is returned. */
+export function readTlogProof(bytes: Uint8Array): TlogProof | NoteFault {
+  const parts = splitProofText(bytes);
+  if ('expected' in parts) return parts;
+  const lines = [...parts.lines];
+  if (lines.shift() !== HEADER) return { expected: `the first line ${HEADER}`, actual: 'other text' };
+  let extra: Uint8Array | undefined;
+  if (lines[0]?.startsWith(EXTRA)) {
+    extra = tryDecodeBase64((lines.shift() as string).slice(EXTRA.length));
+    if (extra === undefined || extra.length === 0) {
+      return { expected: 'extra data in base64', actual: 'other text' };
+    }
+  }
+  const indexLine = lines.shift() ?? '';
+  const index = indexLine.startsWith(INDEX) ? tryParseDecimal(indexLine.slice(INDEX.length)) : undefined;
+  if (index === undefined) {
+    return { expected: 'a line with the index, in decimal, of at most 2^53 - 1', actual: 'other text' };
+  }
+  const proof = readHashLines(lines);
+  return 'expected' in proof ? proof : { extra, index, hashes: proof.hashes, note: parts.note };
+}
+
+/** @throws NorthrootError `PROOF_MALFORMED`, exit status 1 */
+export function parseTlogProof(bytes: Uint8Array): TlogProof {
+  return orThrowMalformed(readTlogProof(bytes));
+}
+
+/** The bytes of a tlog-proof file. */
+export function formatTlogProof({ extra, index, hashes, note }: TlogProof): Uint8Array {
+  const extraLine = extra === undefined ? [] : [`${EXTRA}${encodeBase64(extra)}`];
+  return formatProofText([HEADER, ...extraLine, `${INDEX}${index}`], hashes, note);
+}

@@ -1,0 +1,105 @@
+/**
+ * Verifies the file of a consistency proof with nothing but the older checkpoint and keys (SPEC §6): that the log only
+ * appended since. Pure: it reads no file and no clock.
+ */
+
+import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import type { NoteFault } from '../note/signed-note.js';
+import { hashToBase64url } from '../tree/compact-range.js';
+import { verifyConsistency } from '../tree/proof.js';
+import { readConsistencyProof } from './consistency-proof.js';
+import { ProofKeyring, type CheckpointSigners, type ProofProblem, type ProofTrust } from './proof-keys.js';
+import {
+  NO_SIGNERS,
+  NO_WITNESS,
+  verdictOf,
+  type ProofGap,
+  type ProofVerdict,
+  type StatedTree,
+} from './verify-proof.js';
+
+/** What was found; all members but the first four are what the files say, proven only where the verdict is `ok`. */
+export interface ConsistencyResult {
+  readonly verdict: ProofVerdict;
+  /** 0 ok, 1 invalid, 2 undecided. */
+  readonly exit_status: 0 | 1 | 2;
+  readonly problems: readonly ProofProblem[];
+  readonly not_checked: readonly ProofGap[];
+  readonly origin: string | null;
+  readonly old_tree: StatedTree | null;
+  readonly tree: StatedTree | null;
+  readonly old_checkpoint_signers: CheckpointSigners;
+  readonly checkpoint_signers: CheckpointSigners;
+}
+
+/**
+ * Verifies that the checkpoint in a consistency proof's file extends an older one.
+ *
+ * @param bytes - The file. What is wrong is told in the result, with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
+ *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `KEY_UNKNOWN`, `WITNESS_QUORUM` and `PROOF_INVALID`.
+ * @param oldNote - The note of the older checkpoint.
+ * @param trust - Unless a known key signed both checkpoints the result is never `ok`.
+ */
+export function verifyConsistencyProof(
+  bytes: Uint8Array,
+  oldNote: Uint8Array,
+  trust: ProofTrust,
+): ConsistencyResult {
+  const keyring = new ProofKeyring(trust);
+  const problems: ProofProblem[] = [];
+  const keep = <T extends object>(read: T | NoteFault, code: string): T | undefined => {
+    if (!('expected' in read)) return read;
+    problems.push({ code, kind: 'invalid', expected: read.expected, actual: read.actual });
+    return undefined;
+  };
+  const proof = keep(readConsistencyProof(bytes), 'PROOF_MALFORMED');
+  const signed = proof && keep(readCheckpoint(proof.note), 'NOTE_MALFORMED');
+  const old = keep(readCheckpoint(oldNote), 'NOTE_MALFORMED');
+  const judge = (note: SignedCheckpoint | undefined): CheckpointSigners => {
+    if (note === undefined) return NO_SIGNERS;
+    const judged = keyring.judgeCheckpoint(note);
+    problems.push(...judged.problems);
+    return judged.signers;
+  };
+  const oldSigners = judge(old);
+  const signers = judge(signed);
+  if (proof !== undefined && signed !== undefined && old !== undefined) {
+    problems.push(...compare(old, signed, proof.oldSize, proof.hashes));
+  }
+  const hasWitness = oldSigners.witnesses.length > 0 && signers.witnesses.length > 0;
+  return {
+    ...verdictOf(problems),
+    problems,
+    not_checked: hasWitness ? [] : [NO_WITNESS],
+    origin: old?.checkpoint.origin ?? null,
+    old_tree: toStatedTree(old),
+    tree: toStatedTree(signed),
+    old_checkpoint_signers: oldSigners,
+    checkpoint_signers: signers,
+  };
+}
+
+function compare(
+  { checkpoint: old }: SignedCheckpoint,
+  { checkpoint }: SignedCheckpoint,
+  oldSize: number,
+  proof: readonly string[],
+): ProofProblem[] {
+  if (old.origin !== checkpoint.origin) {
+    return [{ code: 'ORIGIN_MISMATCH', kind: 'invalid', expected: old.origin, actual: checkpoint.origin }];
+  }
+  if (oldSize !== old.size) {
+    const expected = `a proof from the older checkpoint's size, ${old.size}`;
+    return [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: `one from ${oldSize}` }];
+  }
+  const claim = { size1: old.size, root1: old.root, size2: checkpoint.size, root2: checkpoint.root, proof };
+  if (verifyConsistency(claim)) return [];
+  const expected = `a proof that the tree of ${checkpoint.size} extends that of ${old.size}`;
+  return [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: 'another' }];
+}
+
+function toStatedTree(signed: SignedCheckpoint | undefined): StatedTree | null {
+  if (signed === undefined) return null;
+  const { size, root } = signed.checkpoint;
+  return { tree_size: size, root: `sha-256:${hashToBase64url(root)}` };
+}

@@ -1,0 +1,238 @@
+/**
+ * Verifies a tlog-proof file with nothing but keys (https://c2sp.org/tlog-proof, SPEC §6): that a log whose key is known
+ * committed to the record that the file carries. Pure: it reads no file and no clock.
+ *
+ * In this order: the file's form, the checkpoint's note and origin, the signatures on it, the inclusion proof, the record
+ * itself, and the signatures of its event. Everything that is wrong is told, not only the first.
+ */
+
+import { tryDecodeBase64url } from '../bytes/encoding.js';
+import type { JsonObject } from '../json/value.js';
+import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { readCheckpoint } from '../note/checkpoint.js';
+import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import { verifyInclusion } from '../tree/proof.js';
+import { ProofKeyring, type CheckpointSigners, type ProofProblem, type ProofTrust } from './proof-keys.js';
+import { readTlogProof, type TlogProof } from './tlog-proof.js';
+
+/** `ok`: proven. `invalid`: broken. `undecided`: not broken as far as can be told, and nothing is proven. */
+export type ProofVerdict = 'ok' | 'invalid' | 'undecided';
+
+/** A tree, as a checkpoint states it. */
+export interface StatedTree {
+  readonly tree_size: number;
+  /** `sha-256:…` */
+  readonly root: string;
+}
+
+/** One signature of the event. `code` says why a signature that is right in itself does not count, or that it is wrong. */
+export interface ProofEventSignature {
+  readonly keyid: string;
+  readonly result: 'valid' | 'invalid' | 'unverified';
+  readonly code?: string;
+}
+
+/** What a verification of a proof leaves open. */
+export interface ProofGap {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What was found; all members but the first four are what the file says, proven only where the verdict is `ok`. */
+export interface ProofResult {
+  readonly verdict: ProofVerdict;
+  /** 0 ok, 1 invalid, 2 undecided. */
+  readonly exit_status: 0 | 1 | 2;
+  readonly problems: readonly ProofProblem[];
+  readonly not_checked: readonly ProofGap[];
+  readonly origin: string | null;
+  readonly index: number | null;
+  readonly tree: StatedTree | null;
+  /** `sha-256:…` */
+  readonly event_id: string | null;
+  /** The whole event, as the record has it. */
+  readonly event: JsonObject | null;
+  readonly event_signatures: readonly ProofEventSignature[];
+  readonly checkpoint_signers: CheckpointSigners;
+}
+
+/** Nobody. */
+export const NO_SIGNERS: CheckpointSigners = { log: [], witnesses: [], unverified: 0 };
+
+/**
+ * Verifies a tlog-proof file that carries the record as its extra data, as `makeProof` makes them.
+ *
+ * @param bytes - The file. What is wrong with it is told in the result, with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
+ *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `KEY_UNKNOWN`, `WITNESS_QUORUM`, `PROOF_INVALID`, and those of SPEC §8
+ *   for the record and its signatures.
+ * @param trust - Without a known key of the log the result is never `ok`.
+ * @example
+ * verifyProof(await readFile('event.tlog-proof'), { keys: [parseProofKey('example.com/log+530d903a+Aeky…')] }).verdict;
+ */
+export function verifyProof(bytes: Uint8Array, trust: ProofTrust): ProofResult {
+  const proof = readTlogProof(bytes);
+  if ('expected' in proof) return conclude([{ code: 'PROOF_MALFORMED', kind: 'invalid', ...proof }], {});
+  const { extra, index } = proof;
+  if (extra === undefined) {
+    const expected = 'extra data with the record';
+    return conclude([{ code: 'PROOF_MALFORMED', kind: 'invalid', expected, actual: 'none' }], { index });
+  }
+  const keyring = new ProofKeyring(trust);
+  const problems: ProofProblem[] = [];
+  const record = examineRecord(extra, index, problems);
+  const known = {
+    index,
+    event: record?.event ?? null,
+    event_id: record?.eventId === undefined ? null : `sha-256:${record.eventId}`,
+  };
+  const signed = readCheckpoint(proof.note);
+  if ('expected' in signed) {
+    return conclude([{ code: 'NOTE_MALFORMED', kind: 'invalid', ...signed }, ...problems], known);
+  }
+  const { checkpoint } = signed;
+  const instant = record?.wellFormed ? (record.event?.['occurred_at'] as string) : undefined;
+  const judged = keyring.judgeCheckpoint(signed, instant);
+  const signatures = record === undefined ? [] : judgeEvent(record, extra, keyring, problems);
+  const all = [...judged.problems, ...checkInclusion(proof, extra, checkpoint), ...problems];
+  return conclude(all, {
+    ...known,
+    origin: checkpoint.origin,
+    tree: { tree_size: checkpoint.size, root: `sha-256:${hashToBase64url(checkpoint.root)}` },
+    event_signatures: signatures,
+    checkpoint_signers: judged.signers,
+    not_checked: listGaps(signatures, judged.signers, record !== undefined),
+  });
+}
+
+/** The verdict and exit status that problems amount to. */
+export function verdictOf(problems: readonly ProofProblem[]): {
+  readonly verdict: ProofVerdict;
+  readonly exit_status: 0 | 1 | 2;
+} {
+  if (problems.some(({ kind }) => kind === 'invalid')) return { verdict: 'invalid', exit_status: 1 };
+  return problems.length > 0 ? { verdict: 'undecided', exit_status: 2 } : { verdict: 'ok', exit_status: 0 };
+}
+
+/** That nobody known has seen that the log is the same for all. */
+export const NO_WITNESS: ProofGap = {
+  code: 'WITNESSES',
+  message: 'no known witness cosigned the checkpoint: the log could show others another history',
+};
+
+function conclude(problems: readonly ProofProblem[], known: Partial<ProofResult>): ProofResult {
+  return {
+    ...verdictOf(problems),
+    problems,
+    not_checked: [],
+    origin: null,
+    index: null,
+    tree: null,
+    event_id: null,
+    event: null,
+    event_signatures: [],
+    checkpoint_signers: NO_SIGNERS,
+    ...known,
+  };
+}
+
+function checkInclusion(
+  { index, hashes }: TlogProof,
+  line: Uint8Array,
+  { size, root }: { readonly size: number; readonly root: string },
+): ProofProblem[] {
+  if (verifyInclusion({ index, size, leafHash: leafHash(line), root, proof: hashes })) return [];
+  const expected = `a proof of entry ${index} in the tree of ${size} with the root of the checkpoint`;
+  return [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: 'another' }];
+}
+
+/** The record as far as it can be read. */
+function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]): ExaminedLine | undefined {
+  if (line.length > MAX_LINE_BYTES) {
+    const expected = `a record of at most ${MAX_LINE_BYTES} bytes`;
+    problems.push({ code: 'LINE_TOO_LONG', kind: 'invalid', expected, actual: `${line.length}` });
+    return undefined;
+  }
+  const record = examineLine(line, 'records');
+  for (const { code, pointer = '', expected = '', actual = '' } of record.issues) {
+    const where = pointer === '' ? '' : ` at ${pointer}`;
+    problems.push({ code, kind: 'invalid', expected: `${expected}${where}`, actual });
+  }
+  if (record.seq !== undefined && record.seq !== index) {
+    problems.push({
+      code: 'SEQ_GAP',
+      kind: 'invalid',
+      expected: `seq ${index}`,
+      actual: `seq ${record.seq}`,
+    });
+  }
+  return record;
+}
+
+/** Judges the event's signatures by the rule that the verification of ledgers has. */
+function judgeEvent(
+  { event, span, signatures = [], wellFormed }: ExaminedLine,
+  line: Uint8Array,
+  keyring: ProofKeyring,
+  problems: ProofProblem[],
+): ProofEventSignature[] {
+  if (event === undefined || span === undefined || !wellFormed) return [];
+  const message = preAuthEncoding(PAYLOAD_TYPE, line.subarray(span.start, span.end));
+  const doubts: ProofProblem[] = [];
+  const judged = signatures.map(({ keyid, sig }): ProofEventSignature => {
+    const key = keyring.findEventKey(keyid, event as unknown as EventEnvelope);
+    if (key === undefined) return { keyid, result: 'unverified' };
+    const signature = tryDecodeBase64url(sig);
+    if (signature === undefined || !key.verification.verify(message, signature)) {
+      const code = 'SIGNATURE_INVALID';
+      problems.push({ code, kind: 'invalid', expected: `a signature by ${keyid}`, actual: sig });
+      return { keyid, result: 'invalid', code };
+    }
+    if (key.problem === undefined) return { keyid, result: 'valid' };
+    const { code, expected, actual } = key.problem;
+    doubts.push({ code, kind: 'invalid', expected, actual });
+    return { keyid, result: 'invalid', code };
+  });
+  // Beside a signature that counts, one by a key that is not entitled does no harm.
+  if (judged.some(({ result }) => result === 'valid')) return judged;
+  problems.push(...doubts);
+  if (keyring.requiresEventSignatures && judged.every(({ result }) => result === 'unverified')) {
+    const code = judged.length === 0 ? 'SIGNATURE_MISSING' : 'KEY_UNKNOWN';
+    const expected = 'a signature of the event by a key of the trust policy';
+    problems.push({ code, kind: 'invalid', expected, actual: `${judged.length} by unknown keys` });
+  }
+  return judged;
+}
+
+interface EventEnvelope {
+  readonly event_type: string;
+  readonly principal_id: string;
+  readonly occurred_at: string;
+}
+
+function listGaps(
+  signatures: readonly ProofEventSignature[],
+  signers: CheckpointSigners,
+  isRead: boolean,
+): ProofGap[] {
+  const gaps: ProofGap[] = [];
+  const unverified = signatures.filter(({ result }) => result === 'unverified').length;
+  if (unverified > 0) {
+    const message = `signatures of the event by unknown keys, which could not be checked: ${unverified}`;
+    gaps.push({ code: 'SIGNATURES_UNVERIFIED', message });
+  }
+  if (isRead && signatures.length === 0) {
+    gaps.push({
+      code: 'SIGNATURES_MISSING',
+      message: 'the event has no signature: only the log vouches for it',
+    });
+  }
+  if (signers.witnesses.length === 0) gaps.push(NO_WITNESS);
+  gaps.push({
+    code: 'LEDGER',
+    message:
+      'nothing is said of other records: whether the event kept its bounds, or a key was revoked, only the ledger tells',
+  });
+  return gaps;
+}

@@ -1,0 +1,56 @@
+/**
+ * A first trust policy from what a ledger says of itself (SPEC §7). It is worth as much as the comparison of its fingerprints with
+ * what was learnt elsewhere: pinning keys unseen is believing the ledger.
+ */
+
+import { sha256 } from '../bytes/sha256.js';
+import { formatPublicKeyAs, type PublicKey } from '../key/public-key.js';
+import { isKeyName } from '../key/vkey.js';
+import { readWireKey } from '../key/wire-key.js';
+import type { GenesisEvent, Key, TrustPolicy } from '../schema/generated/types.js';
+
+/** A key in the forms in which people compare keys. */
+export interface Fingerprints {
+  /** RFC 7638 thumbprint. */
+  readonly keyid: string;
+  /** As `ssh-keygen -l` shows it: `SHA256:…`. */
+  readonly openssh: string;
+  /** For a key that signs checkpoints of a log under its origin; or cosigns under its own name. */
+  readonly vkey: string | undefined;
+}
+
+/**
+ * A policy that pins the origin and the keys of genesis, and asks of signatures what genesis promises. Keys that the ledger's admins
+ * added later follow from these; so do revocations.
+ */
+export function draftTrustPolicy(genesis: GenesisEvent): TrustPolicy {
+  return {
+    trust_version: '1',
+    origins: [genesis.origin],
+    keys: genesis.keys,
+    require: { event_signatures: genesis.signing.events, checkpoints: genesis.signing.checkpoints },
+  };
+}
+
+/** @param origin - The log whose checkpoints the key signs, if it is known. */
+export function fingerprintsOf(key: Key, origin: string | undefined): Fingerprints | undefined {
+  const read = readWireKey(key);
+  if ('pointer' in read) return undefined;
+  const { publicKey } = read;
+  const [, blob = ''] = formatPublicKeyAs(publicKey, 'openssh').split(' ');
+  const digest = Buffer.from(sha256(Buffer.from(blob, 'base64'))).toString('base64');
+  return {
+    keyid: key.keyid,
+    openssh: `SHA256:${digest.replace(/=+$/, '')}`,
+    vkey: vkeyOf(key, publicKey, origin),
+  };
+}
+
+function vkeyOf({ roles, name }: Key, publicKey: PublicKey, origin: string | undefined): string | undefined {
+  if (publicKey.alg !== 'ed25519') return undefined;
+  if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
+    return formatPublicKeyAs(publicKey, 'cosigner', name);
+  }
+  const isLog = roles.includes('checkpoint') && origin !== undefined && isKeyName(origin);
+  return isLog ? formatPublicKeyAs(publicKey, 'vkey', origin) : undefined;
+}

@@ -1,0 +1,101 @@
+/**
+ * Checkpoints that the user holds (SPEC §6): a note kept earlier, or got from a witness. A ledger whose tree has another root at
+ * that size is not the one that the checkpoint is of; one that is smaller was truncated.
+ */
+
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { rangeRoot, type CompactRange } from '../tree/compact-range.js';
+import { findRoleProblem, findRevocationProblem } from '../trust/keyring.js';
+import { judgeCheckpointNote, type NoteVerdict } from './checkpoint-note.js';
+import type { VerifyState } from './state.js';
+
+/** A checkpoint's note, and the name that findings call it by: its file's. */
+export interface Anchor {
+  readonly name: string;
+  readonly note: Uint8Array;
+}
+
+/** How a ledger stands to an anchor: it extends it, is shorter, has another history, or is another log. */
+export type AnchorRelation = 'extends' | 'truncated' | 'forked' | 'other-origin';
+
+/** What became of an anchor. */
+export interface AnchorOutcome {
+  readonly name: string;
+  readonly note: SignedCheckpoint;
+  readonly relation: AnchorRelation;
+  /** The ledger's root at the anchor's size; undefined where it is shorter. */
+  readonly root: string | undefined;
+  /** Whose signatures on it count, by the keys known at the end. */
+  readonly signatures: NoteVerdict;
+}
+
+interface Watched {
+  readonly name: string;
+  readonly note: SignedCheckpoint;
+  root: string | undefined;
+}
+
+/** Holds anchors against a tree as it grows. */
+export class AnchorWatch {
+  readonly #inOrder: readonly Watched[];
+  readonly #bySize: readonly Watched[];
+  #next = 0;
+
+  /** @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint */
+  constructor(anchors: readonly Anchor[]) {
+    this.#inOrder = anchors.map(({ name, note }) => ({
+      name,
+      note: parseAnchor(name, note),
+      root: undefined,
+    }));
+    this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
+  }
+
+  /** Call for the empty tree, and after each leaf. */
+  observe(tree: CompactRange): void {
+    for (;;) {
+      const anchor = this.#bySize[this.#next];
+      if (anchor === undefined || anchor.note.checkpoint.size > tree.size) return;
+      anchor.root = rangeRoot(tree);
+      this.#next += 1;
+    }
+  }
+
+  /** What became of each, in the order in which they were given. Call at the end. */
+  judge(state: VerifyState): AnchorOutcome[] {
+    return this.#inOrder.map(({ name, note, root }) => {
+      const { size } = note.checkpoint;
+      const signatures = judgeCheckpointNote(
+        state,
+        note,
+        (key, as) =>
+          (as === 'log' ? findRoleProblem(key, ['checkpoint']) : undefined) ??
+          findRevocationProblem(key, size),
+      );
+      return { name, note, relation: relationOf(state, note, root), root, signatures };
+    });
+  }
+}
+
+function relationOf(
+  state: VerifyState,
+  { checkpoint }: SignedCheckpoint,
+  root: string | undefined,
+): AnchorRelation {
+  if (state.origin !== undefined && checkpoint.origin !== state.origin) return 'other-origin';
+  if (root === undefined) return 'truncated';
+  return root === checkpoint.root ? 'extends' : 'forked';
+}
+
+function parseAnchor(name: string, bytes: Uint8Array): SignedCheckpoint {
+  const note = readCheckpoint(bytes);
+  if (!('expected' in note)) return note;
+  const { expected, actual } = note;
+  throw new NorthrootError(
+    'NOTE_MALFORMED',
+    `${printable(name)} is no checkpoint: expected ${printable(expected)}, found ${printable(actual)}`,
+    { hint: 'give the signed note of a checkpoint, as northroot checkpoint writes it' },
+  );
+}

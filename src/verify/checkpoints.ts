@@ -1,0 +1,293 @@
+/** The tree rows of SPEC §8 (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
+
+import type { FindingCode } from '../finding/catalog.js';
+import type { RuleFinding } from '../finding/rule-finding.js';
+import type { JsonObject } from '../json/value.js';
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import type { NoteKey } from '../note/note-key.js';
+import type { AttestationEvent, CheckpointEvent } from '../schema/generated/types.js';
+import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
+import { judgeCheckpointNote, type NoteVerdict } from './checkpoint-note.js';
+import type { LineFindings } from './line-findings.js';
+import {
+  isSignedByLog,
+  meetsLogDemands,
+  meetsWitnessDemands,
+  noEndorsers,
+  type Endorsers,
+  type KnownCheckpoint,
+  type RecordPlace,
+} from './seals.js';
+import { instantOf } from './signatures.js';
+import type { EventVerdict, VerifyState } from './state.js';
+
+const NOTE = '/note';
+
+/**
+ * Judges a checkpoint or attestation record, before it takes its place in the tree; other records are passed over. What is
+ * learned is kept in `state.seals`.
+ */
+export function checkCheckpoint(
+  state: VerifyState,
+  line: ExaminedLine,
+  place: RecordPlace,
+  findings: LineFindings,
+): void {
+  if (!line.wellFormed || line.layout !== 'records') return;
+  const type = line.event?.['event_type'];
+  if (type === 'checkpoint') judgeCheckpoint(state, line, place, findings);
+  if (type === 'attestation') judgeAttestation(state, line, findings);
+}
+
+function judgeCheckpoint(
+  state: VerifyState,
+  line: ExaminedLine,
+  place: RecordPlace,
+  findings: LineFindings,
+): void {
+  const event = line.event as unknown as CheckpointEvent;
+  const treeProblems = findTreeProblems(state, event);
+  for (const problem of treeProblems) findings.addToEvent(problem);
+  const note = readNoteOf(event.note, findings);
+  const noteProblems = note === undefined ? [] : findNoteProblems(state, event, note);
+  for (const problem of noteProblems) findings.addToEvent(problem);
+  const verdict = note && judgeSignatures(state, line, note, findings);
+  const isRight = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
+  const checkpoint: KnownCheckpoint = {
+    place,
+    occurredAt: event.occurred_at,
+    text: note?.text,
+    treeSize: event.tree_size,
+    isRight,
+    endorsers: verdict?.endorsers ?? noEndorsers(),
+  };
+  if (
+    note !== undefined &&
+    verdict !== undefined &&
+    !isSignedByLog(verdict.endorsers) &&
+    verdict.problems.length === 0
+  ) {
+    reportUnsigned(state, note, findings);
+  }
+  state.seals.known.set(line.eventId as string, checkpoint);
+  takeUp(state, checkpoint);
+}
+
+/** Whether what the event says of the tree is so. Its root can only be held against the tree where the sizes agree. */
+function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFinding[] {
+  const { tree_size: size, root, chain_tip_event_id: tip } = event;
+  if (size !== state.records) {
+    const expected = `${state.records}, the records before this one`;
+    return [{ code: 'CHECKPOINT_SIZE_MISMATCH', pointer: '/tree_size', expected, actual: `${size}` }];
+  }
+  const problems: RuleFinding[] = [];
+  const code: FindingCode = 'CHECKPOINT_ROOT_MISMATCH';
+  const actualRoot = hashToBase64url(rangeRoot(state.tree));
+  if (root.b64 !== actualRoot) {
+    const expected = `sha-256:${actualRoot}, the root of the ${size} records before this one`;
+    problems.push({ code, pointer: '/root', expected, actual: `sha-256:${root.b64}` });
+  }
+  if (tip.b64 !== state.tipEventId) {
+    const expected = `sha-256:${state.tipEventId ?? ''}, the event before this one`;
+    problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: `sha-256:${tip.b64}` });
+  }
+  return problems;
+}
+
+function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
+  const note = readCheckpoint(Buffer.from(text));
+  if (!('expected' in note)) return note;
+  findings.addToEvent({ code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE, ...note });
+  return undefined;
+}
+
+/** Whether the note states the same tree as the event, of this ledger. */
+function findNoteProblems(
+  state: VerifyState,
+  event: CheckpointEvent,
+  { checkpoint }: SignedCheckpoint,
+): RuleFinding[] {
+  const problems: RuleFinding[] = [];
+  const pointer = NOTE;
+  if (state.origin !== undefined && checkpoint.origin !== state.origin) {
+    problems.push({ code: 'ORIGIN_MISMATCH', pointer, expected: state.origin, actual: checkpoint.origin });
+  }
+  if (checkpoint.size !== event.tree_size) {
+    const expected = `the event's tree_size, ${event.tree_size}`;
+    problems.push({ code: 'CHECKPOINT_SIZE_MISMATCH', pointer, expected, actual: `${checkpoint.size}` });
+  }
+  const root = hashToBase64url(checkpoint.root);
+  if (root !== event.root.b64) {
+    const expected = `the event's root, sha-256:${event.root.b64}`;
+    problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: `sha-256:${root}` });
+  }
+  return problems;
+}
+
+function judgeSignatures(
+  state: VerifyState,
+  line: ExaminedLine,
+  note: SignedCheckpoint,
+  findings: LineFindings,
+): NoteVerdict {
+  const instant = instantOf(state, line);
+  const verdict = judgeCheckpointNote(state, note, (key, as) =>
+    as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant),
+  );
+  for (const problem of verdict.problems) findings.addToEvent({ ...problem, pointer: NOTE });
+  state.seals.unknown += verdict.unknown;
+  return verdict;
+}
+
+/** A note that no known key of the log signed seals nothing: an error only where there must be checkpoints. */
+function reportUnsigned(state: VerifyState, note: SignedCheckpoint, findings: LineFindings): void {
+  const { origin } = note.checkpoint;
+  const own = note.signatures.find(({ name }) => name === origin);
+  const actual = own === undefined ? `none named ${origin}` : `${own.name}+${own.keyId}`;
+  findings.addToEvent({
+    code: 'KEY_UNKNOWN',
+    pointer: NOTE,
+    expected: `a signature by a known key with role checkpoint, named ${origin}`,
+    actual,
+    cause: `note ${actual}`,
+    ...(state.checkpointsRequired ? {} : { severity: 'warning' }),
+  });
+}
+
+/** An attestation brings further signature lines on a checkpoint's own text. */
+function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
+  const event = line.event as unknown as AttestationEvent;
+  const { seals } = state;
+  seals.attestations += 1;
+  const id = event.checkpoint_event_id.b64;
+  const checkpoint = seals.known.get(id);
+  if (checkpoint === undefined) {
+    findings.addToEvent({
+      code: 'CHECKPOINT_MISSING',
+      pointer: '/checkpoint_event_id',
+      expected: 'the id of an earlier checkpoint',
+      actual: `sha-256:${id}`,
+    });
+  }
+  const note = readNoteOf(event.note, findings);
+  if (note === undefined) return;
+  if (checkpoint?.text !== undefined && note.text !== checkpoint.text) {
+    findings.addToEvent({
+      code: 'CHECKPOINT_NOTE_MALFORMED',
+      pointer: NOTE,
+      expected: "the text of the checkpoint's note",
+      actual: 'another text',
+      related: [relatedTo(checkpoint.place)],
+    });
+    return;
+  }
+  const { endorsers } = judgeSignatures(state, line, note, findings);
+  if (checkpoint === undefined) return;
+  addAll(checkpoint.endorsers, endorsers);
+  takeUp(state, checkpoint);
+}
+
+/** Draws the conclusions from what is known of a checkpoint, each time that more is known. */
+function takeUp(state: VerifyState, checkpoint: KnownCheckpoint): void {
+  const { seals } = state;
+  const { endorsers, treeSize, isRight } = checkpoint;
+  if (!isRight || !isSignedByLog(endorsers)) return;
+  for (const { keyid, name, role } of listEndorsers(state, endorsers)) {
+    const key = `${role} ${keyid}`;
+    if (treeSize > (seals.tallies.get(key)?.treeSize ?? -1))
+      seals.tallies.set(key, { keyid, name, role, treeSize });
+  }
+  if (treeSize > (seals.signed?.treeSize ?? -1)) {
+    seals.signed = checkpoint;
+    // An attestation may seal late what other records have followed since.
+    for (const [name, { last }] of seals.unsealed) if (last < treeSize) seals.unsealed.delete(name);
+  }
+  const isNewer = treeSize > (seals.sealing?.treeSize ?? -1);
+  if (isNewer && meetsLogDemands(endorsers, state) && meetsWitnessDemands(endorsers, state)) {
+    seals.sealing = checkpoint;
+  }
+}
+
+/** Where a policy says how many records there may be without a checkpoint: is one overdue at this record? */
+export function checkCheckpointDue(
+  state: VerifyState,
+  line: ExaminedLine | undefined,
+  findings: LineFindings,
+): void {
+  const limit = state.policy?.require?.checkpoint_max_records;
+  if (limit === undefined || line?.event?.['event_type'] === 'checkpoint') return;
+  const since = state.seals.signed?.treeSize ?? -1;
+  const count = state.records - since;
+  if (count <= limit) return;
+  findings.add('CHECKPOINT_MISSING', {
+    expected: `a checkpoint after at most ${limit} records`,
+    actual: `${count} records without one`,
+    cause: `due since ${since}`,
+  });
+}
+
+/**
+ * Keeps in mind what the records after the last signed checkpoint rest on: a key may be revoked yet. A checkpoint that seals rests
+ * on its note; and a revocation takes only, so that nothing is won by forging one that was made.
+ */
+export function noteSigners(
+  { seals, records }: VerifyState,
+  event: JsonObject | undefined,
+  place: RecordPlace,
+  verdict: EventVerdict,
+  keyids: readonly string[],
+): void {
+  if (keyids.length === 0 || verdict === 'invalid') return;
+  if (seals.signed?.treeSize === records || (event?.['event_type'] === 'key' && event['action'] === 'revoke'))
+    return;
+  const name = keyids.length === 1 ? (keyids[0] as string) : [...keyids].sort().join(' ');
+  let group = seals.unsealed.get(name);
+  if (group === undefined) {
+    group = { keyids, first: place, last: records, counts: { ok: 0, denied: 0, violation: 0, invalid: 0 } };
+    seals.unsealed.set(name, group);
+  }
+  group.last = records;
+  group.counts[verdict] += 1;
+}
+
+/** Who signed and cosigned, each once. */
+export function listEndorsers(
+  { keyring, witnessKeys, origin = '' }: VerifyState,
+  endorsers: Endorsers,
+): { keyid: string; name: string; role: 'log' | 'witness' }[] {
+  const ofRing = (keyid: string): string => keyring.find(keyid)?.key.name ?? keyid;
+  const all = [
+    ...[...endorsers.logKeys].map((keyid) => ({ keyid, name: origin, role: 'log' as const })),
+    ...[...endorsers.policyLogs].map((index) => ({
+      ...namedKey(witnessKeys.logs[index]),
+      role: 'log' as const,
+    })),
+    ...[...endorsers.witnessKeys].map((keyid) => ({ keyid, name: ofRing(keyid), role: 'witness' as const })),
+    ...[...endorsers.policyWitnesses].map((index) => ({
+      ...namedKey(witnessKeys.witnesses[index]),
+      role: 'witness' as const,
+    })),
+  ];
+  return [...new Map(all.map((each) => [`${each.role} ${each.keyid}`, each])).values()];
+}
+
+function namedKey(key: NoteKey | undefined): { keyid: string; name: string } {
+  return { keyid: key?.publicKey.keyid ?? '', name: key?.name ?? '' };
+}
+
+function addAll(to: Endorsers, from: Endorsers): void {
+  for (const name of ['logKeys', 'witnessKeys'] as const) for (const each of from[name]) to[name].add(each);
+  for (const name of ['policyLogs', 'policyWitnesses'] as const)
+    for (const each of from[name]) to[name].add(each);
+}
+
+export function relatedTo({ file, line, seq, eventId }: RecordPlace): {
+  file: string;
+  line: number;
+  seq: number;
+  eventId: string;
+} {
+  return { file, line, seq, eventId };
+}

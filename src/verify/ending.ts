@@ -1,0 +1,276 @@
+/**
+ * What is known only at the end of a ledger (SPEC §6 to §8): links to events that never came, how far it is sealed, what the
+ * policies demand of that, how it stands to the checkpoints that the user holds. Changes nothing, so that a state can be saved and
+ * gone on from.
+ */
+
+import type { FindingCode } from '../finding/catalog.js';
+import type { Finding } from '../finding/finding.js';
+import type { RuleFinding } from '../finding/rule-finding.js';
+import { hashToBase64url } from '../tree/compact-range.js';
+import { describeQuorum } from '../trust/witness-policy.js';
+import { parseTimestamp } from '../value/timestamp.js';
+import type { AnchorOutcome, AnchorWatch } from './anchors.js';
+import { settlePending } from './authorizations.js';
+import { makeFinding } from './line-findings.js';
+import {
+  countPinnedWitnesses,
+  isSignedByLog,
+  meetsLogDemands,
+  meetsWitnessDemands,
+  type Endorsers,
+  type KnownCheckpoint,
+  type RecordPlace,
+  type UnsealedRecords,
+} from './seals.js';
+import { demandsCheckpoints, type EventVerdict, type VerifyState } from './state.js';
+
+/** What the end of a verification rests on. */
+export interface EndOptions {
+  /** The checkpoints that the user holds, having observed the whole tree. */
+  readonly anchors?: AnchorWatch;
+  /** The time of verification, for policies that bound the age of checkpoints: a timestamp of SPEC §2. */
+  readonly now?: string;
+}
+
+/** See the head of this file. */
+export interface Ending {
+  readonly findings: readonly Finding[];
+  readonly anchors: readonly AnchorOutcome[];
+  /** The size of the largest tree that a signed checkpoint states, in the ledger or held by the user; null for none. */
+  readonly lastTreeSize: number | null;
+  /** How many records stand after it. */
+  readonly unsealed: number;
+  /** The size of the largest tree that the policies' demands on checkpoints are met for; null for none. */
+  readonly sealedTreeSize: number | null;
+  /** Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them. */
+  readonly uncovered: Readonly<Record<EventVerdict, number>>;
+}
+
+/** Something that seals: up to which record, whose word it is. */
+interface Seal {
+  readonly treeSize: number;
+  /** How many records it leaves nothing to be said of: those it covers, and the checkpoint's own. */
+  readonly reach: number;
+  readonly endorsers: Endorsers;
+  readonly checkpoint: KnownCheckpoint | undefined;
+}
+
+/** Ends a verification. */
+export function endVerification(state: VerifyState, options: EndOptions = {}): Ending {
+  const anchors = options.anchors?.judge(state) ?? [];
+  const seals = sealsOf(state, anchors);
+  const signed = largest(seals);
+  const sealing = largest(
+    seals.filter(
+      ({ endorsers }) => meetsLogDemands(endorsers, state) && meetsWitnessDemands(endorsers, state),
+    ),
+  );
+  const uncovered = findUncovered(state, signed);
+  const findings = [
+    ...settlePending(state),
+    ...uncovered.map((group) => describeUncovered(state, group)),
+    ...findMissingSeal(state, signed, sealing),
+    ...findOldSeal(state, sealing, options.now),
+    ...findTail(state, signed, sealing),
+    ...anchors.flatMap((anchor) => findAnchorProblems(state, anchor)),
+  ];
+  return {
+    findings,
+    anchors,
+    lastTreeSize: signed?.treeSize ?? null,
+    unsealed: state.records - (signed?.reach ?? 0),
+    sealedTreeSize: sealing?.treeSize ?? null,
+    uncovered: sumUp(uncovered),
+  };
+}
+
+/** What seals, in the ledger and held by the user. */
+function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] {
+  const { signed, sealing } = state.seals;
+  const own = [signed, sealing].flatMap((checkpoint) =>
+    checkpoint === undefined
+      ? []
+      : [
+          {
+            treeSize: checkpoint.treeSize,
+            reach: checkpoint.treeSize + 1,
+            endorsers: checkpoint.endorsers,
+            checkpoint,
+          },
+        ],
+  );
+  const held = anchors
+    .filter(({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.endorsers))
+    .map(({ note, signatures }) => {
+      const { size } = note.checkpoint;
+      return { treeSize: size, reach: size, endorsers: signatures.endorsers, checkpoint: undefined };
+    });
+  return [...own, ...held];
+}
+
+function largest(seals: readonly Seal[]): Seal | undefined {
+  return seals.reduce<Seal | undefined>(
+    (best, seal) => (best !== undefined && best.reach >= seal.reach ? best : seal),
+    undefined,
+  );
+}
+
+/** Records that only revoked keys signed, and that no checkpoint covers: they could have been made at any time. */
+function findUncovered({ keyring, seals }: VerifyState, signed: Seal | undefined): UnsealedRecords[] {
+  const covered = signed?.treeSize ?? 0;
+  const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
+  return [...seals.unsealed.values()].filter(
+    ({ keyids, last }) => last >= covered && keyids.every(isRevoked),
+  );
+}
+
+function describeUncovered(state: VerifyState, { keyids, first, counts }: UnsealedRecords): Finding {
+  const by = state.keyring.find(keyids[0] as string)?.revokedBy;
+  const folded = counts.ok + counts.denied + counts.violation - 1;
+  const finding = makeFinding(
+    'KEY_NOT_VALID_HERE',
+    {
+      pointer: '/signatures/0',
+      expected: 'a checkpoint over the record, or a signature by a key that is not revoked',
+      actual: `only a signature by ${keyids.join(' and ')}, revoked later`,
+      ...(by === undefined ? {} : { related: [by] }),
+    },
+    first,
+  );
+  return folded > 0 ? { ...finding, folded } : finding;
+}
+
+/** Whether there is a checkpoint as the ledger and the policies demand one. */
+function findMissingSeal(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
+  // What genesis promises is of what comes after it; what the user demands is of everything.
+  const isDue = state.records > (demandsCheckpoints(state.policy, state.witnessPolicy) ? 0 : 1);
+  const isWanting = sealing === undefined && state.checkpointsRequired && isDue;
+  if (signed === undefined) {
+    const detail = { expected: 'a checkpoint that is right and signed by a known key', actual: 'none' };
+    return isWanting ? [atEnd(state, 'CHECKPOINT_MISSING', detail)] : [];
+  }
+  if (!isWanting && (sealing === undefined || sealing.reach >= signed.reach)) return [];
+  // An earlier checkpoint has what this one lacks: it may come yet.
+  const severity = isWanting ? {} : { severity: 'warning' as const };
+  const { endorsers } = signed;
+  if (!meetsLogDemands(endorsers, state)) {
+    return [
+      atSeal(state, signed, 'CHECKPOINT_MISSING', { ...describeLogDemands(state, endorsers), ...severity }),
+    ];
+  }
+  return [
+    atSeal(state, signed, 'WITNESS_QUORUM', { ...describeWitnessDemands(state, endorsers), ...severity }),
+  ];
+}
+
+function describeLogDemands(
+  { policy, witnessPolicy }: VerifyState,
+  endorsers: Endorsers,
+): { expected: string; actual: string } {
+  const quorum = policy?.require?.checkpoint_quorum ?? 1;
+  const names = (witnessPolicy?.logs ?? []).map(({ vkey }) => vkey.slice(0, vkey.lastIndexOf('+')));
+  const oneOf = names.length === 0 ? '' : `, one of them ${names.join(' or ')}`;
+  return {
+    expected: `a checkpoint signed by ${quorum} known key${quorum === 1 ? '' : 's'}${oneOf}`,
+    actual: `one signed by ${endorsers.logKeys.size || 1}`,
+  };
+}
+
+function describeWitnessDemands(
+  { policy, witnessPolicy }: VerifyState,
+  endorsers: Endorsers,
+): { expected: string; actual: string } {
+  const threshold = policy?.require?.witness_threshold ?? 0;
+  const expected: string[] = [];
+  const actual: string[] = [];
+  if (policy !== undefined && threshold > 0) {
+    expected.push(`cosignatures by ${threshold} of the trust policy's witnesses`);
+    actual.push(`${countPinnedWitnesses(endorsers, policy)}`);
+  }
+  if (witnessPolicy?.quorum !== undefined) {
+    expected.push(`cosignatures by ${describeQuorum(witnessPolicy)}`);
+    const { policyWitnesses } = endorsers;
+    const names = witnessPolicy.witnesses
+      .filter((_, index) => policyWitnesses.has(index))
+      .map(({ name }) => name);
+    actual.push(names.join(', ') || 'none');
+  }
+  return { expected: expected.join('; '), actual: actual.join('; ') };
+}
+
+/** Whether the last checkpoint is from too long ago; or from so far ahead that it would never be. */
+function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string | undefined): Finding[] {
+  const limit = state.policy?.require?.checkpoint_max_age_seconds;
+  if (limit === undefined || now === undefined || sealing === undefined) return [];
+  const { sealing: checkpoint } = state.seals;
+  const age =
+    checkpoint === undefined ? undefined : parseTimestamp(now) - parseTimestamp(checkpoint.occurredAt);
+  const most = BigInt(limit) * 1_000_000_000n;
+  if (age !== undefined && age <= most && age >= -most) return [];
+  const expected = `a checkpoint made within ${limit} seconds of ${now}`;
+  return [
+    atSeal(state, sealing, 'CHECKPOINT_MISSING', { expected, actual: checkpoint?.occurredAt ?? 'none' }),
+  ];
+}
+
+function findTail(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
+  const limit = state.policy?.require?.max_unsealed_records;
+  const unsealed = state.records - (sealing?.reach ?? 0);
+  if (limit !== undefined && unsealed > limit) {
+    const detail = { expected: `at most ${limit}`, actual: `${unsealed}`, severity: 'error' as const };
+    return [atSeal(state, sealing, 'TAIL_UNSEALED', detail)];
+  }
+  const tail = state.records - (signed?.reach ?? 0);
+  return signed === undefined || tail === 0
+    ? []
+    : [atSeal(state, signed, 'TAIL_UNSEALED', { actual: `${tail}` })];
+}
+
+function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[] {
+  const { name, note, relation, root, signatures } = anchor;
+  const { origin, size, root: expectedRoot } = note.checkpoint;
+  const inNote: RecordPlace = { file: name, line: 1, byteOffset: 0, byteLength: 0, seq: 0, eventId: '' };
+  const findings = signatures.problems.map(({ code, ...detail }) => makeFinding(code, detail, inNote));
+  const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
+  switch (relation) {
+    case 'extends':
+      return findings;
+    case 'other-origin':
+      return [
+        ...findings,
+        makeFinding('ORIGIN_MISMATCH', { expected: state.origin ?? '', actual: origin }, inNote),
+      ];
+    case 'truncated': {
+      const expected = `at least ${size} records, as ${name} says`;
+      return [...findings, atEnd(state, 'TRUNCATED', { expected, actual: `${state.records}` })];
+    }
+    case 'forked': {
+      const expected = `root ${of(expectedRoot)} over the first ${size} records, as ${name} says`;
+      return [...findings, atEnd(state, 'FORKED', { expected, actual: of(root as string) })];
+    }
+  }
+}
+
+/** A finding at the checkpoint that is meant, or at the end where there is none in the ledger. */
+function atSeal(
+  state: VerifyState,
+  seal: Seal | undefined,
+  code: FindingCode,
+  detail: Omit<RuleFinding, 'code'>,
+): Finding {
+  const place = seal?.checkpoint?.place;
+  return place === undefined ? atEnd(state, code, detail) : makeFinding(code, detail, place);
+}
+
+function atEnd({ end }: VerifyState, code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
+  return makeFinding(code, detail, { ...end, byteLength: 0 });
+}
+
+function sumUp(groups: readonly UnsealedRecords[]): Record<EventVerdict, number> {
+  const sum = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+  for (const { counts } of groups) {
+    for (const verdict of ['ok', 'denied', 'violation'] as const) sum[verdict] += counts[verdict];
+  }
+  return sum;
+}

@@ -1,0 +1,124 @@
+/**
+ * What checkpoints and attestations have shown so far (SPEC §6, §7): which of them are right, who signed and cosigned each, up to
+ * where the ledger is sealed, and what the records after that rest on. Plain data: it can be saved.
+ */
+
+import type { RelatedRecord } from '../finding/finding.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import { meetsQuorum, type WitnessPolicy } from '../trust/witness-policy.js';
+import type { EventVerdict } from './state.js';
+
+/** Where a record stands, as findings name it. */
+export interface RecordPlace extends RelatedRecord {
+  readonly byteOffset: number;
+  readonly byteLength: number;
+}
+
+/** Who signed a checkpoint's text, of those that are known and entitled. */
+export interface Endorsers {
+  /** Keyids of the ring that signed as the log. */
+  readonly logKeys: Set<string>;
+  /** Numbers of logs of the witness policy. */
+  readonly policyLogs: Set<number>;
+  /** Keyids of the ring that cosigned as witnesses. */
+  readonly witnessKeys: Set<string>;
+  /** Numbers of witnesses of the witness policy. */
+  readonly policyWitnesses: Set<number>;
+}
+
+/** A checkpoint record. */
+export interface KnownCheckpoint {
+  readonly place: RecordPlace;
+  readonly occurredAt: string;
+  /** The text of its note; undefined for one that is malformed. */
+  readonly text: string | undefined;
+  readonly treeSize: number;
+  /** Its size, root and note are right; somebody known and entitled must have signed it too, for it to seal anything. */
+  readonly isRight: boolean;
+  readonly endorsers: Endorsers;
+}
+
+/** Records after the last seal that rest on the signatures of the same keys. */
+export interface UnsealedRecords {
+  readonly keyids: readonly string[];
+  readonly first: RecordPlace;
+  /** The place of the last one, counted from 0. */
+  last: number;
+  readonly counts: Record<EventVerdict, number>;
+}
+
+/** The largest tree that a key signed as the log, or cosigned as a witness. */
+export interface EndorserTally {
+  readonly keyid: string;
+  /** Under which it signed. */
+  readonly name: string;
+  readonly role: 'log' | 'witness';
+  readonly treeSize: number;
+}
+
+/** See the head of this file. */
+export interface Seals {
+  /** Checkpoints by event id, for attestations. */
+  readonly known: Map<string, KnownCheckpoint>;
+  /** The last checkpoint that is right and signed by the log. */
+  signed: KnownCheckpoint | undefined;
+  /** The last one that also meets what the policies demand of a checkpoint. */
+  sealing: KnownCheckpoint | undefined;
+  /** Records since the last signed checkpoint, by who signed them. */
+  readonly unsealed: Map<string, UnsealedRecords>;
+  /** By role and keyid. */
+  readonly tallies: Map<string, EndorserTally>;
+  /** Signature lines in notes by keys that are not known. */
+  unknown: number;
+  attestations: number;
+}
+
+export function emptySeals(): Seals {
+  return {
+    known: new Map(),
+    signed: undefined,
+    sealing: undefined,
+    unsealed: new Map(),
+    tallies: new Map(),
+    unknown: 0,
+    attestations: 0,
+  };
+}
+
+export function noEndorsers(): Endorsers {
+  return { logKeys: new Set(), policyLogs: new Set(), witnessKeys: new Set(), policyWitnesses: new Set() };
+}
+
+/** What a user demands of a checkpoint. */
+export interface Demands {
+  readonly policy: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+}
+
+/** Whether the log itself signed. */
+export function isSignedByLog({ logKeys, policyLogs }: Endorsers): boolean {
+  return logKeys.size > 0 || policyLogs.size > 0;
+}
+
+/** How many of the witnesses that the policy pins cosigned. Keys that the ledger added later do not count: they are its own word. */
+export function countPinnedWitnesses({ witnessKeys }: Endorsers, policy: TrustPolicy): number {
+  return policy.keys.filter(({ keyid, roles }) => roles.includes('witness') && witnessKeys.has(keyid)).length;
+}
+
+/** Whether enough keys of the log signed, among them one of the logs that the witness policy names. */
+export function meetsLogDemands(endorsers: Endorsers, { policy, witnessPolicy }: Demands): boolean {
+  if (!isSignedByLog(endorsers)) return false;
+  if ((witnessPolicy?.logs.length ?? 0) > 0 && endorsers.policyLogs.size === 0) return false;
+  // A key of the ring and one of the witness policy may be the same key; a quorum counts those of the ring.
+  return endorsers.logKeys.size >= (policy?.require?.checkpoint_quorum ?? 0);
+}
+
+/** Whether enough witnesses cosigned. */
+export function meetsWitnessDemands(endorsers: Endorsers, { policy, witnessPolicy }: Demands): boolean {
+  const threshold = policy?.require?.witness_threshold ?? 0;
+  if (policy !== undefined && countPinnedWitnesses(endorsers, policy) < threshold) return false;
+  if (witnessPolicy === undefined) return true;
+  const { witnesses } = witnessPolicy;
+  const cosigned = new Set([...endorsers.policyWitnesses].map((index) => witnesses[index]?.name));
+  return meetsQuorum(witnessPolicy, (name) => cosigned.has(name));
+}

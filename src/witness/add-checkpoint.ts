@@ -1,0 +1,131 @@
+/**
+ * The `add-checkpoint` call of the C2SP witness protocol (https://c2sp.org/tlog-witness): its request, and what a witness
+ * answers to it. Pure: what a witness remembers, and whether it does, is for `witness-service.ts`.
+ *
+ *     old 20852014
+ *     PlRNCrwHpqhGrupue0L7gxbjbMiKA9temvuZZDDpkaw=
+ *
+ *     example.com/agents/prod
+ *     …
+ */
+
+import { asBuffer } from '../bytes/encoding.js';
+import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { judgeNote } from '../note/judge-note.js';
+import { isSignedBy, type NoteKey } from '../note/note-key.js';
+import type { NoteFault, NoteSignature } from '../note/signed-note.js';
+import { emptyRange, hashToBase64, rangeRoot, tryHashFromBase64 } from '../tree/compact-range.js';
+import { verifyConsistency } from '../tree/proof.js';
+
+/** What a client asks a witness to cosign. */
+export interface AddCheckpointRequest {
+  /** The size that the client thinks the witness has cosigned last. */
+  readonly oldSize: number;
+  /** The consistency proof from that size, as binary strings. */
+  readonly proof: readonly string[];
+  readonly note: SignedCheckpoint;
+}
+
+/** The tree that a witness has cosigned last of a log. */
+export interface WitnessedTree {
+  readonly size: number;
+  /** A binary string. */
+  readonly root: string;
+}
+
+/** What a request is worth. */
+export type AddCheckpointDecision =
+  | {
+      readonly status: 200;
+      /** The first signature by each of the log's keys that signed: all of theirs are right. */
+      readonly logSignatures: readonly NoteSignature[];
+    }
+  | {
+      readonly status: 400 | 403 | 404 | 409 | 422;
+      /** The body of the answer: one line. */
+      readonly body: string;
+    };
+
+/** The most lines of a consistency proof: more no tree of 2^64 leaves needs. */
+export const MAX_PROOF_LINES = 63;
+/** The type of the body that an answer with status 409 has: a size in decimal, and a newline. */
+export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
+
+const EMPTY_ROOT = rangeRoot(emptyRange());
+const HEADER_BYTES = 'old 9007199254740991\n'.length + MAX_PROOF_LINES * 45 + 1;
+
+/** Reads the body of a request; what is wrong with it is returned. */
+export function readAddCheckpoint(body: Uint8Array): AddCheckpointRequest | NoteFault {
+  const header = asBuffer(body).toString('latin1', 0, Math.min(body.length, HEADER_BYTES));
+  const end = header.indexOf('\n\n');
+  if (end === -1) {
+    return { expected: `an empty line after at most ${MAX_PROOF_LINES} lines of proof`, actual: 'none' };
+  }
+  const [oldLine = '', ...proofLines] = header.slice(0, end).split('\n');
+  const oldSize = Number(/^old (0|[1-9]\d*)$/.exec(oldLine)?.[1]);
+  if (!Number.isSafeInteger(oldSize)) {
+    return { expected: '"old SIZE" in the first line, at most 2^53 - 1', actual: 'other text' };
+  }
+  if (proofLines.length > MAX_PROOF_LINES) {
+    return { expected: `at most ${MAX_PROOF_LINES} lines of proof`, actual: `${proofLines.length}` };
+  }
+  const proof: string[] = [];
+  for (const [index, line] of proofLines.entries()) {
+    const hash = tryHashFromBase64(line);
+    if (hash === undefined) {
+      return { expected: 'a hash in base64 in each line of the proof', actual: `other text in ${index + 1}` };
+    }
+    proof.push(hash);
+  }
+  const note = readCheckpoint(body.subarray(end + 2));
+  return 'expected' in note ? note : { oldSize, proof, note };
+}
+
+/**
+ * The body of a request.
+ *
+ * @param note - The checkpoint with its signatures.
+ * @param proof - Binary strings.
+ */
+export function formatAddCheckpoint(
+  oldSize: number,
+  proof: readonly string[],
+  note: Uint8Array | string,
+): Uint8Array {
+  const header = [`old ${oldSize}`, ...proof.map(hashToBase64), '', ''].join('\n');
+  return Buffer.concat([Buffer.from(header), Buffer.from(note)]);
+}
+
+/**
+ * What a witness answers to a request, by the rules of the protocol and in their order.
+ *
+ * @param keys - The keys of the log with the checkpoint's origin; `undefined` when there is no such log.
+ * @param last - What it has cosigned last of that log.
+ */
+export function decideAddCheckpoint(
+  { oldSize, proof, note }: AddCheckpointRequest,
+  keys: readonly NoteKey[] | undefined,
+  last: WitnessedTree | undefined,
+): AddCheckpointDecision {
+  if (keys === undefined) return refuse(404, 'the log is not known here');
+  const { right, wrong } = judgeNote(note, keys);
+  if (wrong.length > 0) return refuse(403, "a signature of the log's is wrong");
+  if (right.length === 0) return refuse(403, 'there is no signature by a known key of the log');
+
+  const { size, root } = note.checkpoint;
+  if (oldSize > size) return refuse(400, "the old size is larger than the checkpoint's");
+  const { size: lastSize, root: lastRoot } = last ?? { size: 0, root: EMPTY_ROOT };
+  if (oldSize !== lastSize) return refuse(409, `${lastSize}`);
+  if (size === 0 && root !== EMPTY_ROOT) return refuse(422, 'the root is not that of an empty tree');
+  if (!verifyConsistency({ size1: oldSize, root1: lastRoot, size2: size, root2: root, proof })) {
+    return refuse(422, 'the checkpoint is not shown to extend the one cosigned last');
+  }
+  const logSignatures = keys.flatMap(
+    (key) => note.signatures.find((signature) => isSignedBy(signature, key)) ?? [],
+  );
+  return { status: 200, logSignatures };
+}
+
+function refuse(status: 400 | 403 | 404 | 409 | 422, words: string): AddCheckpointDecision {
+  return { status, body: `${words}\n` };
+}

@@ -1,0 +1,364 @@
+/**
+ * A witness (https://c2sp.org/tlog-witness): it cosigns checkpoints of the logs that it knows, each of them only when it
+ * extends the one before. It never cosigns two views of one log:
+ *
+ * - Requests about one log are answered one after the other.
+ * - The new checkpoint, with its cosignature, is on disk before the cosignature leaves.
+ * - What memory says counts, not a write that failed: of that nobody has seen anything.
+ * - One process has the state folder, by a lock.
+ * - A file of the state that is not whole is refused; without a file a log has never been cosigned.
+ *
+ * The state of a log is its last checkpoint as it is served, in a file named by the SHA-256 of the origin. This module knows
+ * requests and answers; HTTP is in `serve-witness.ts`. `sign-subtree`, which the protocol leaves open, is not offered.
+ */
+
+import { join } from 'node:path';
+import { encodeHex } from '../bytes/encoding.js';
+import { printable } from '../bytes/printable.js';
+import { sha256 } from '../bytes/sha256.js';
+import { NorthrootError } from '../error.js';
+import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
+import { lockFile } from '../fs/lock.js';
+import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { judgeNote } from '../note/judge-note.js';
+import { cosignNote, makeNoteKey, type NoteKey } from '../note/note-key.js';
+import { formatNote, formatSignatureLine } from '../note/signed-note.js';
+import type { Signer } from '../signature/signer.js';
+import {
+  decideAddCheckpoint,
+  readAddCheckpoint,
+  SIZE_CONTENT_TYPE,
+  type AddCheckpointDecision,
+} from './add-checkpoint.js';
+
+/** What {@link createWitness} makes a witness of. */
+export interface WitnessOptions {
+  /** The name under which it cosigns. */
+  readonly name: string;
+  /** Its Ed25519 key, used for nothing else. */
+  readonly signer: Signer;
+  /** The keys of the logs that it knows, of type 0x01 and named by the log's origin; a log may have several. */
+  readonly logs: readonly NoteKey[];
+  /** Where it keeps what it has cosigned; made when missing. */
+  readonly stateFolder: string;
+  /** The path before `/add-checkpoint`, such as `/w1`. Default: none. */
+  readonly prefix?: string;
+  /** The time in milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+  readonly fileSystem?: FileSystem;
+  /** Told of what happens to the checkpoints of known logs. */
+  readonly onEvent?: (event: WitnessEvent) => void;
+}
+
+/** What happened to a checkpoint of a known log. */
+export type WitnessEvent =
+  | { readonly kind: 'cosigned'; readonly checkpoint: Checkpoint }
+  /** It is signed by the log and contradicts what the log has signed before, or was not shown to agree with it. */
+  | { readonly kind: 'inconsistent'; readonly checkpoint: Checkpoint }
+  /** It could not be recorded, and was not cosigned. */
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** A request, as far as a witness looks at it. */
+export interface WitnessRequest {
+  readonly method: string;
+  /** With the prefix, without a query. */
+  readonly path: string;
+  readonly body: Uint8Array;
+}
+
+/** What is answered. */
+export interface WitnessResponse {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  /** The methods that there are, with status 405. */
+  readonly allow?: string;
+}
+
+/** A witness at work. */
+export interface Witness {
+  /** Its key, of type 0x04. */
+  readonly key: NoteKey;
+  readonly logs: readonly NoteKey[];
+  readonly prefix: string;
+  /** What it has cosigned last of a log. */
+  lastCheckpoint(origin: string): Checkpoint | undefined;
+  /** Answers a request. Whatever goes wrong is answered too. */
+  handle(request: WitnessRequest): Promise<WitnessResponse>;
+  /** Waits for the answers that are under way and gives the state folder free. */
+  close(): Promise<void>;
+}
+
+/** The largest body of a request in bytes: a proof takes 3 KiB, a cosignature less than 4. */
+export const MAX_REQUEST_BYTES = 256 * 1024;
+
+const TEXT = 'text/plain; charset=utf-8';
+/** What a state file may have beyond a request: the cosignature under the longest name. */
+const MAX_STATE_BYTES = 2 * MAX_REQUEST_BYTES;
+
+/**
+ * Opens the state of a witness.
+ *
+ * @throws RangeError for a name, prefix or log key that cannot be one
+ * @throws NorthrootError `KEY_UNSUPPORTED` (not Ed25519), `KEY_MALFORMED` (a log key by which no signature is valid),
+ *   `WITNESS_STATE_LOCKED`, `WITNESS_STATE_DAMAGED`, and as the file system does
+ */
+export async function createWitness(options: WitnessOptions): Promise<Witness> {
+  const { name, signer, logs, stateFolder, prefix = '', fileSystem = nodeFileSystem } = options;
+  if (!isSubmissionPrefix(prefix)) {
+    throw new RangeError('expected a prefix such as /w1: a path of letters, digits and . _ ~ -');
+  }
+  const key = makeNoteKey(name, signer.publicKey, 'cosignature');
+  const keysOf = groupByOrigin(logs);
+  const kind = await fileSystem.kindOf(stateFolder);
+  if (kind === 'missing') await fileSystem.makeFolder(stateFolder);
+  else if (kind !== 'folder') {
+    throw new NorthrootError(
+      'NOT_A_FOLDER',
+      `the state of a witness is kept in a folder: ${printable(stateFolder)} is none`,
+    );
+  }
+  const folder = await lockFolder(stateFolder, fileSystem);
+  try {
+    const states = new Map<string, LogState>();
+    for (const [origin, keys] of keysOf) {
+      const path = join(stateFolder, originHash(origin));
+      const last = await readState(path, origin, key, keys, fileSystem);
+      states.set(origin, { path, keys, last, turn: Promise.resolve() });
+    }
+    return new FolderWitness({ ...options, prefix, fileSystem }, key, folder, states);
+  } catch (error) {
+    await folder.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Whether a witness can have this path before `/add-checkpoint`: none, or such as `/w1`. */
+export function isSubmissionPrefix(path: string): boolean {
+  return /^(?:\/[A-Za-z0-9._~-]+)*$/.test(path);
+}
+
+/** The name of a log in a witness's URLs and state: the SHA-256 of its origin in hex. */
+export function originHash(origin: string): string {
+  return encodeHex(sha256(Buffer.from(origin)));
+}
+
+/** What was cosigned last of a log. */
+interface LastCosigned {
+  readonly checkpoint: Checkpoint;
+  readonly timestamp: number;
+  /** The whole note, as it is served. */
+  readonly text: string;
+}
+
+interface LogState {
+  readonly path: string;
+  readonly keys: readonly NoteKey[];
+  last: LastCosigned | undefined;
+  /** Settles when the requests so far are answered. */
+  turn: Promise<unknown>;
+}
+
+class FolderWitness implements Witness {
+  readonly key: NoteKey;
+  readonly logs: readonly NoteKey[];
+  readonly prefix: string;
+  readonly #options: WitnessOptions & { readonly fileSystem: FileSystem };
+  readonly #folder: OpenFile;
+  readonly #states: ReadonlyMap<string, LogState>;
+  readonly #byHash: ReadonlyMap<string, LogState>;
+  #closing: Promise<void> | undefined;
+
+  constructor(
+    options: WitnessOptions & { readonly prefix: string; readonly fileSystem: FileSystem },
+    key: NoteKey,
+    folder: OpenFile,
+    states: ReadonlyMap<string, LogState>,
+  ) {
+    this.key = key;
+    this.logs = options.logs;
+    this.prefix = options.prefix;
+    this.#options = options;
+    this.#folder = folder;
+    this.#states = states;
+    this.#byHash = new Map([...states].map(([origin, state]) => [originHash(origin), state]));
+  }
+
+  lastCheckpoint(origin: string): Checkpoint | undefined {
+    return this.#states.get(origin)?.last?.checkpoint;
+  }
+
+  async handle(request: WitnessRequest): Promise<WitnessResponse> {
+    try {
+      return await this.#answer(request);
+    } catch (error) {
+      this.#tell({ kind: 'failed', error });
+      return answer(500, 'the checkpoint could not be recorded, and was not cosigned');
+    }
+  }
+
+  async #answer({ method, path, body }: WitnessRequest): Promise<WitnessResponse> {
+    if (this.#closing !== undefined) return answer(503, 'the witness is stopping');
+    const route = path.startsWith(`${this.prefix}/`) ? path.slice(this.prefix.length) : '';
+    if (route === '/add-checkpoint') {
+      return method === 'POST' ? this.#addCheckpoint(body) : notAllowed('POST');
+    }
+    const [, hash] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(route) ?? [];
+    if (hash === undefined) return answer(404, 'there is nothing here');
+    if (method !== 'GET') return notAllowed('GET');
+    const last = this.#byHash.get(hash)?.last;
+    return last === undefined
+      ? answer(404, 'no checkpoint of that log has been cosigned here')
+      : { status: 200, contentType: TEXT, body: last.text };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#states.values()].map(({ turn }) => turn));
+    await this.#folder.close();
+  }
+
+  async #addCheckpoint(body: Uint8Array): Promise<WitnessResponse> {
+    if (body.length > MAX_REQUEST_BYTES) return answer(413, `expected at most ${MAX_REQUEST_BYTES} bytes`);
+    const request = readAddCheckpoint(body);
+    if ('expected' in request) return answer(400, `expected ${request.expected}`);
+    const { note } = request;
+    const state = this.#states.get(note.checkpoint.origin);
+    const decide = async (): Promise<WitnessResponse> => {
+      const decision = decideAddCheckpoint(request, state?.keys, state?.last?.checkpoint);
+      if (decision.status === 422) this.#tell({ kind: 'inconsistent', checkpoint: note.checkpoint });
+      if (decision.status !== 200) return toResponse(decision);
+      return this.#cosign(state as LogState, { ...note, signatures: decision.logSignatures });
+    };
+    if (state === undefined) return decide();
+    const answered = state.turn.then(decide);
+    state.turn = answered.catch(() => undefined);
+    return answered;
+  }
+
+  async #cosign(
+    state: LogState,
+    { checkpoint, text, signatures }: SignedCheckpoint,
+  ): Promise<WitnessResponse> {
+    const { name, signer, fileSystem, stateFolder, now = Date.now } = this.#options;
+    // A timestamp of 0 would say that there is none; a clock that was set back is not followed.
+    const timestamp = Math.max(Math.floor(now() / 1000), state.last?.timestamp ?? 1);
+    const cosignature = cosignNote(text, name, signer, timestamp);
+    const whole = formatNote({ text, signatures: [...signatures, cosignature] });
+    if (!(await this.#folder.isInPlace())) {
+      throw new NorthrootError(
+        'FILE_CHANGED',
+        `${printable(stateFolder)} is not the folder that was locked`,
+        {
+          hint: 'start the witness again with the folder that has its state',
+        },
+      );
+    }
+    const temporary = `${state.path}.new`;
+    await replaceFile(state.path, Buffer.from(whole), { temporary, fileSystem });
+    state.last = { checkpoint, timestamp, text: whole };
+    this.#tell({ kind: 'cosigned', checkpoint });
+    return { status: 200, contentType: TEXT, body: `${formatSignatureLine(cosignature)}\n` };
+  }
+
+  /** Later, so that what a listener throws is not taken for a failure to answer. */
+  #tell(event: WitnessEvent): void {
+    queueMicrotask(() => this.#options.onEvent?.(event));
+  }
+}
+
+function groupByOrigin(logs: readonly NoteKey[]): Map<string, NoteKey[]> {
+  const keysOf = new Map<string, NoteKey[]>();
+  for (const key of logs) {
+    if (key.type !== 'ed25519') throw new RangeError('expected log keys of type 0x01');
+    if (!key.verification.usable) {
+      throw new NorthrootError('KEY_MALFORMED', `no signature by the key of ${printable(key.name)} is valid`);
+    }
+    const keys = keysOf.get(key.name) ?? [];
+    if (!keys.some(({ keyId }) => keyId === key.keyId)) keys.push(key);
+    keysOf.set(key.name, keys);
+  }
+  return keysOf;
+}
+
+async function lockFolder(path: string, fileSystem: FileSystem): Promise<OpenFile> {
+  const folder = await fileSystem.open(path, 'read');
+  try {
+    await lockFile(folder, 0);
+    return folder;
+  } catch (error) {
+    await folder.close().catch(() => undefined);
+    if (!(error instanceof NorthrootError && error.code === 'LEDGER_LOCKED')) throw error;
+    throw new NorthrootError('WITNESS_STATE_LOCKED', `another witness has the state in ${printable(path)}`, {
+      hint: 'stop it first, or give this witness a state folder and a key of its own',
+      cause: error,
+    });
+  }
+}
+
+/** What a state file says; `undefined` when there is none. */
+async function readState(
+  path: string,
+  origin: string,
+  key: NoteKey,
+  logKeys: readonly NoteKey[],
+  fileSystem: FileSystem,
+): Promise<LastCosigned | undefined> {
+  if ((await fileSystem.kindOf(path)) === 'missing') return undefined;
+  const bytes = await readSynced(path, fileSystem);
+  const note = readCheckpoint(bytes);
+  if ('expected' in note) throw damaged(path, note.expected, note.actual);
+  if (note.checkpoint.origin !== origin) throw damaged(path, printable(origin), 'another log');
+  const { right, wrong } = judgeNote(note, [key, ...logKeys]);
+  if (wrong.length > 0) throw damaged(path, 'right signatures', 'a wrong one');
+  // The log's key may have been replaced since, so that its signature need not be by one that is known now.
+  const timestamp = right.find((signer) => signer.key === key)?.timestamp;
+  if (typeof timestamp !== 'number') throw damaged(path, "this witness's own cosignature", 'none');
+  return { checkpoint: note.checkpoint, timestamp, text: Buffer.from(bytes).toString() };
+}
+
+/** A file whose bytes and name are on disk by now: the process that wrote them may have been killed before they were. */
+async function readSynced(path: string, fileSystem: FileSystem): Promise<Uint8Array> {
+  const file = await fileSystem.open(path, 'read');
+  try {
+    const bytes = new Uint8Array(MAX_STATE_BYTES + 1);
+    let size = 0;
+    for (;;) {
+      const count = await file.read(bytes.subarray(size), size);
+      size += count;
+      if (count === 0) break;
+    }
+    if (size > MAX_STATE_BYTES) throw damaged(path, `at most ${MAX_STATE_BYTES} bytes`, 'more');
+    await file.datasync();
+    await fileSystem.syncFolderOf(path);
+    return bytes.subarray(0, size);
+  } finally {
+    await file.close();
+  }
+}
+
+function damaged(path: string, expected: string, found: string): NorthrootError {
+  return new NorthrootError(
+    'WITNESS_STATE_DAMAGED',
+    `${printable(path)} is not what this witness wrote: expected ${expected}, found ${found}`,
+    {
+      hint: 'bring back the file as it last was; never remove it, or the witness could cosign another view of that log. Each key needs a folder of its own',
+    },
+  );
+}
+
+function toResponse({ status, body }: Exclude<AddCheckpointDecision, { status: 200 }>): WitnessResponse {
+  return { status, contentType: status === 409 ? SIZE_CONTENT_TYPE : TEXT, body };
+}
+
+function answer(status: number, words: string): WitnessResponse {
+  return { status, contentType: TEXT, body: `${words}\n` };
+}
+
+function notAllowed(allow: string): WitnessResponse {
+  return { ...answer(405, `expected ${allow}`), allow };
+}

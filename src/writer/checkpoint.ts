@@ -1,0 +1,119 @@
+/** Checkpoints of a ledger that is being written (SPEC §3.4, §6): when one is due, and what it says. */
+
+import type { CheckpointEvent } from '../schema/generated/types.js';
+import { NorthrootError } from '../error.js';
+import { buildCheckpoint } from '../event/build.js';
+import { formatCheckpoint, readCheckpoint } from '../note/checkpoint.js';
+import { signNote } from '../note/note-key.js';
+import { formatNote } from '../note/signed-note.js';
+import type { Signer } from '../signature/signer.js';
+import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { digestFromBase64url } from '../value/digest.js';
+import { parseTimestamp } from '../value/timestamp.js';
+import type { ChainTip } from './chain-tip.js';
+
+/** When a checkpoint is made: after so many records since the last one, or so long after it when there are any. */
+export interface CheckpointSchedule {
+  readonly records?: number;
+  readonly milliseconds?: number;
+}
+
+/** What a checkpoint is made with. */
+export interface CheckpointOptions {
+  readonly origin: string;
+  readonly principalId: string;
+  readonly occurredAt: string;
+  readonly signer: Signer;
+}
+
+/**
+ * The checkpoint of all records before the tip.
+ *
+ * @throws TypeError when the tip keeps no tree, or there is no record
+ * @throws NorthrootError `KEY_UNSUPPORTED` when the signer's key is not Ed25519; `LEDGER_TAIL_INVALID` when the records are not
+ *   numbered as they stand
+ */
+export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
+  const { origin, principalId, occurredAt, signer } = options;
+  if (tip.tree === undefined || tip.eventId === undefined) throw new TypeError('the tip keeps no tree');
+  if (tip.tree.size !== tip.seq) {
+    throw new NorthrootError(
+      'LEDGER_TAIL_INVALID',
+      `the ledger has ${tip.tree.size} lines, and its last seq is ${tip.seq - 1}`,
+      {
+        hint: 'northroot verify says what is wrong; a checkpoint would not mend it',
+        exitStatus: 1,
+      },
+    );
+  }
+  const root = rangeRoot(tip.tree);
+  const text = formatCheckpoint({ origin, size: tip.seq, root, extensions: [] });
+  return buildCheckpoint({
+    principal_id: principalId,
+    occurred_at: occurredAt,
+    tree_size: tip.seq,
+    root: { alg: 'sha-256', b64: hashToBase64url(root) },
+    chain_tip_event_id: digestFromBase64url(tip.eventId),
+    note: formatNote({ text, signatures: [signNote(text, origin, signer)] }),
+  });
+}
+
+/** How many records stand after the last checkpoint. */
+export function recordsSince({ seq, checkpoint }: ChainTip): number {
+  return checkpoint === undefined ? seq : seq - checkpoint.seq - 1;
+}
+
+/**
+ * How long until a checkpoint is due, in milliseconds: 0 when it is due now, Infinity when only further records make it so.
+ *
+ * @param since - When the ledger began, for one without a checkpoint.
+ */
+export function timeToCheckpoint(
+  tip: ChainTip,
+  { records = Infinity, milliseconds = Infinity }: CheckpointSchedule,
+  since: string,
+  now: string,
+): number {
+  const count = recordsSince(tip);
+  if (count === 0) return Infinity;
+  if (count >= records) return 0;
+  const passed = parseTimestamp(now) - parseTimestamp(tip.checkpoint?.occurredAt ?? since);
+  return Math.max(0, milliseconds - Number(passed / 1_000_000n));
+}
+
+/** Refuses a schedule that is none. @throws RangeError */
+export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSchedule): void {
+  if (!Number.isSafeInteger(records) || records < 1) {
+    throw new RangeError('a checkpoint can be made every 1 record at the most often');
+  }
+  if (!(milliseconds >= 1))
+    throw new RangeError('a checkpoint can be made every millisecond at the most often');
+}
+
+/**
+ * Refuses a checkpoint that somebody gives to be appended, when it is not one of what stands before the tip.
+ *
+ * @throws NorthrootError `CHECKPOINT_SIZE_MISMATCH`, `CHECKPOINT_ROOT_MISMATCH`, `CHECKPOINT_NOTE_MALFORMED`
+ */
+export function assertFits(tip: ChainTip, event: CheckpointEvent): void {
+  const { tree_size: size, root, chain_tip_event_id: last } = event;
+  const problem = (code: string, message: string): NorthrootError =>
+    new NorthrootError(code, message, {
+      exitStatus: 1,
+      hint: 'northroot checkpoint makes the checkpoint that fits',
+    });
+  if (size !== tip.seq) {
+    throw problem('CHECKPOINT_SIZE_MISMATCH', `expected tree_size ${tip.seq}, found ${size}`);
+  }
+  const actual = tip.tree && hashToBase64url(rangeRoot(tip.tree));
+  if ((actual !== undefined && root.b64 !== actual) || last.b64 !== tip.eventId) {
+    throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
+  }
+  const note = readCheckpoint(Buffer.from(event.note));
+  const isSame =
+    'checkpoint' in note &&
+    note.checkpoint.size === size &&
+    hashToBase64url(note.checkpoint.root) === root.b64;
+  if (!isSame)
+    throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note does not state the tree that the checkpoint states');
+}

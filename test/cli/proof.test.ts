@@ -1,0 +1,246 @@
+/** `northroot prove`, `northroot verify-proof` and `northroot diff`. */
+
+import { describe, expect, it } from 'vitest';
+import { formatPublicKeyAs } from '../../src/key/public-key.js';
+import type { LedgerDiff } from '../../src/proof/ledger-diff.js';
+import type { ConsistencyResult } from '../../src/proof/verify-consistency.js';
+import type { ProofResult } from '../../src/proof/verify-proof.js';
+import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { ORIGIN, makeLines, noteOf, signer, stranger, witnessKey } from '../proof/support.js';
+import { seedPem } from '../key/key-samples.js';
+import { ledgerOf } from '../verify/support.js';
+import { expectError, expectOk, parse, Workshop, type Run } from './runner.js';
+
+const shop = new Workshop();
+const lines = await makeLines({ events: [3, 2, 2], attested: true });
+
+shop.write('ledger.jsonl', ledgerOf(lines));
+shop.write('old.note', noteOf(lines.slice(0, 3)));
+shop.write('new.note', noteOf(lines));
+shop.write('other.note', noteOf([...lines.slice(1), lines[0]]));
+shop.write('log.pub', formatPublicKeyAs(signer.publicKey, 'pem'));
+shop.write('log.key', seedPem(Buffer.alloc(32, 1)));
+shop.write('stranger.pub', formatPublicKeyAs(stranger.publicKey, 'openssh'));
+shop.write('trust.json', JSON.stringify({ trust_version: '1', keys: [ownKeyEntry(signer.publicKey)] }));
+shop.write(
+  'elsewhere.json',
+  JSON.stringify({ trust_version: '1', origins: ['example.com/b'], keys: [ownKeyEntry(signer.publicKey)] }),
+);
+const vkey = formatPublicKeyAs(signer.publicKey, 'vkey', ORIGIN);
+shop.write('log.vkey', `${vkey}\n`);
+shop.write('three.tlog-proof', expectOk(prove('3')));
+shop.write('grown.proof', expectOk(prove('--consistency', 'old.note')));
+
+function prove(...args: string[]): Run {
+  return shop.run(['prove', 'ledger.jsonl', ...args]);
+}
+
+function verify(...args: string[]): Run {
+  return shop.run(['verify-proof', ...args]);
+}
+
+describe('prove', () => {
+  it('writes a proof to standard output, and what it is of to standard error', () => {
+    const run = prove('3');
+    expect(run.stdout.startsWith('c2sp.org/tlog-proof@v1\nextra ')).toBe(true);
+    expect(run.stdout).toContain(`\nindex 3\n`);
+    expect(run.stdout).toContain(`\n\n${ORIGIN}\n7\n`);
+    expect(run.stderr).toContain(`seq 3 stands in the checkpoint of 7 records of ${ORIGIN}`);
+  });
+
+  it('writes it to a new file', () => {
+    expect(expectOk(prove('3', '--out', 'made.tlog-proof'))).toBe('');
+    expect(shop.read('made.tlog-proof')).toBe(shop.read('three.tlog-proof'));
+    const again = prove('1', '--out', 'made.tlog-proof');
+    expect(again.status).toBe(2);
+    expect(shop.read('made.tlog-proof')).toBe(shop.read('three.tlog-proof'));
+  });
+
+  it('proves under another checkpoint', () => {
+    shop.write('nine.tlog-proof', expectOk(prove('9', '--checkpoint', 'new.note')));
+    expectOk(verify('nine.tlog-proof', '--key', vkey));
+  });
+
+  it.each<[string, string[], 1 | 2, string]>([
+    ['a record after the last checkpoint', ['9'], 2, 'CHECKPOINT_MISSING'],
+    [
+      'a record that the checkpoint does not cover',
+      ['3', '--checkpoint', 'old.note'],
+      2,
+      'CHECKPOINT_MISSING',
+    ],
+    ['under a checkpoint of another history', ['3', '--checkpoint', 'other.note'], 1, 'FORKED'],
+    ['what is not there', ['99'], 2, 'RECORD_NOT_FOUND'],
+    ['under what is no note', ['3', '--checkpoint', 'log.pub'], 2, 'NOTE_MALFORMED'],
+    ['under a note that is missing', ['3', '--checkpoint', 'none.note'], 2, 'FILE_NOT_FOUND'],
+    ['nothing', [], 2, 'USAGE'],
+    ['an event and the whole', ['3', '--consistency', 'old.note'], 2, 'USAGE'],
+    [
+      'that it extends another history',
+      ['--consistency', 'other.note', '--checkpoint', 'new.note'],
+      1,
+      'FORKED',
+    ],
+  ])('does not prove %s', (_what, args, status, code) => {
+    expectError(prove(...args), status, code);
+  });
+
+  it('tells what to do when there is no checkpoint', () => {
+    shop.write('unsealed.jsonl', ledgerOf(lines.slice(0, 3)));
+    const run = shop.run(['prove', 'unsealed.jsonl', '1']);
+    expectError(run, 2, 'CHECKPOINT_MISSING');
+    expect(run.stderr).toContain('northroot checkpoint');
+  });
+
+  it('tells that records are missing', () => {
+    shop.write('short.jsonl', ledgerOf(lines.slice(0, 5)));
+    expectError(shop.run(['prove', 'short.jsonl', '1', '--checkpoint', 'new.note']), 1, 'TRUNCATED');
+  });
+
+  it('does not read standard input', () => {
+    expectError(shop.run(['prove', '-', '1'], { input: ledgerOf(lines) }), 2, 'USAGE');
+  });
+});
+
+describe('verify-proof', () => {
+  it.each<[string, string[]]>([
+    ['a key file', ['--key', 'log.pub']],
+    ['a vkey in a file', ['--key', 'log.vkey']],
+    ['a vkey', ['--key', vkey]],
+    ['several keys', ['--key', 'stranger.pub', '--key', 'log.pub']],
+    ['a trust policy', ['--trust', 'trust.json']],
+  ])('proves a record with %s', (_what, args) => {
+    const text = expectOk(verify('three.tlog-proof', ...args));
+    expect(text.startsWith('ok  three.tlog-proof: ')).toBe(true);
+    expect(text).toContain('not checked');
+    const result = parse<ProofResult>(expectOk(verify('three.tlog-proof', ...args, '--format', 'json')));
+    expect(result).toMatchObject({ verdict: 'ok', exit_status: 0, index: 3, origin: ORIGIN, problems: [] });
+    expect(result.event).toMatchObject({ event_type: 'x.test', n: 3 });
+  });
+
+  it('tells the witnesses that it was given the keys of', () => {
+    if (witnessKey.kind !== 'note-key') throw new Error('expected a note key');
+    const vkeyOfWitness = 'witness.example/w1+';
+    const { name, publicKey } = witnessKey.key;
+    expect(name).toBe('witness.example/w1');
+    shop.write('witness.pub', formatPublicKeyAs(publicKey, 'pem'));
+    const run = shop.run(['key', 'show', 'witness.pub', '--form', 'vkey', '--name', name]);
+    expect(run.stdout.startsWith(vkeyOfWitness)).toBe(true);
+    // As a log's key it is of another type: the cosignature stays unverified.
+    const text = expectOk(verify('three.tlog-proof', '--key', vkey, '--key', run.stdout.trim()));
+    expect(text).toContain('unverified');
+    expect(text).toContain('WITNESSES');
+  });
+
+  it('reads standard input', () => {
+    const run = shop.run(['verify-proof', '-', '--key', vkey], { input: shop.read('three.tlog-proof') });
+    expectOk(run);
+  });
+
+  it.each<[string, string[]]>([
+    ['without a key', []],
+    ["with a stranger's key", ['--key', 'stranger.pub']],
+  ])('proves nothing %s', (_what, args) => {
+    const run = verify('three.tlog-proof', ...args);
+    expect(run.status).toBe(2);
+    expect(run.stdout.startsWith('undecided  ')).toBe(true);
+    expect(run.stdout).toContain('KEY_UNKNOWN');
+    const json = verify('three.tlog-proof', ...args, '--format', 'json');
+    expect(json.status).toBe(2);
+    expect(parse<ProofResult>(json.stdout).verdict).toBe('undecided');
+  });
+
+  it.each<[string, (proof: string) => string, string]>([
+    ['no proof', () => 'nothing', 'PROOF_MALFORMED'],
+    ['another index', (proof) => proof.replace('index 3', 'index 2'), 'PROOF_INVALID'],
+    ['a changed root', (proof) => proof.replace(/\n7\n./, '\n7\nA'), 'CHECKPOINT_SIGNATURE_INVALID'],
+    ['no checkpoint', (proof) => proof.slice(0, proof.indexOf('\n\n') + 2), 'NOTE_MALFORMED'],
+  ])('refuses %s', (_what, spoil, code) => {
+    shop.write('spoilt.tlog-proof', spoil(shop.read('three.tlog-proof')));
+    const run = verify('spoilt.tlog-proof', '--key', vkey);
+    expect(run.status).toBe(1);
+    expect(run.stdout.startsWith('invalid  ')).toBe(true);
+    expect(run.stdout).toContain(`${code}: `);
+  });
+
+  it('refuses another origin than the policy pins', () => {
+    const run = verify('three.tlog-proof', '--trust', 'elsewhere.json');
+    expect(run.status).toBe(1);
+    expect(run.stdout).toContain('ORIGIN_MISMATCH: ');
+  });
+
+  it.each<[string, string[], string]>([
+    ['a private key', ['--key', 'log.key'], 'KEY_IS_PRIVATE'],
+    ['what is no key', ['--key', 'ledger.jsonl'], 'KEY_MALFORMED'],
+    ['a vkey of another key', ['--key', vkey.replace(/\+[0-9a-f]{8}\+/, '+00000000+')], 'KEY_MALFORMED'],
+    ['a key that is missing', ['--key', 'none.pub'], 'FILE_NOT_FOUND'],
+    ['keys and a policy', ['--key', 'log.pub', '--trust', 'trust.json'], 'USAGE'],
+  ])('does not take %s', (_what, args, code) => {
+    expectError(verify('three.tlog-proof', ...args), 2, code);
+  });
+
+  it('proves that the ledger only grew', () => {
+    const args = ['grown.proof', '--consistency', 'old.note', '--key', 'log.pub'];
+    const text = expectOk(verify(...args));
+    expect(text).toContain(`the tree of 7 records of ${ORIGIN} extends that of 3`);
+    expect(parse<ConsistencyResult>(expectOk(verify(...args, '--format', 'json')))).toMatchObject({
+      verdict: 'ok',
+      old_tree: { tree_size: 3 },
+      tree: { tree_size: 7 },
+    });
+    expect(verify('grown.proof', '--consistency', 'old.note').status).toBe(2);
+    const wrong = verify('grown.proof', '--consistency', 'new.note', '--key', 'log.pub');
+    expect(wrong.status).toBe(1);
+    expect(wrong.stdout).toContain('PROOF_INVALID: ');
+    expect(verify('three.tlog-proof', '--consistency', 'old.note', '--key', 'log.pub').status).toBe(1);
+    expect(verify('grown.proof', '--key', 'log.pub').status).toBe(1);
+  });
+});
+
+describe('diff', () => {
+  shop.write('longer.jsonl', ledgerOf([...lines, lines[1]]));
+  shop.write(
+    'forked.jsonl',
+    ledgerOf(lines.with(2, Buffer.from(lines[2].toString().replace('"n":2', '"n":7')))),
+  );
+
+  const diff = (...args: string[]): Run => shop.run(['diff', ...args]);
+
+  it('finds the same', () => {
+    const text = expectOk(diff('ledger.jsonl', 'ledger.jsonl'));
+    expect(text.startsWith('identical')).toBe(true);
+    expect(text).toContain('neither was verified');
+  });
+
+  it('finds that one extends the other', () => {
+    expect(expectOk(diff('ledger.jsonl', 'longer.jsonl')).startsWith('b extends a')).toBe(true);
+    expect(expectOk(diff('longer.jsonl', 'ledger.jsonl')).startsWith('a extends b')).toBe(true);
+    const run = shop.run(['diff', '-', 'longer.jsonl', '--format', 'json'], { input: ledgerOf(lines) });
+    expect(parse<LedgerDiff>(expectOk(run))).toMatchObject({
+      relation: 'b_extends_a',
+      exit_status: 0,
+      fork: null,
+    });
+  });
+
+  it('finds where they part', () => {
+    const run = diff('ledger.jsonl', 'forked.jsonl');
+    expect(run.status).toBe(1);
+    expect(run.stdout.startsWith('forked')).toBe(true);
+    expect(run.stdout).toContain('/event/n');
+    const json = diff('ledger.jsonl', 'forked.jsonl', '--format', 'json');
+    expect(json.status).toBe(1);
+    expect(parse<LedgerDiff>(json.stdout)).toMatchObject({
+      relation: 'forked',
+      verified: false,
+      common: { records: 2 },
+      fork: { a: { seq: 2, line: 3 }, b: { seq: 2, line: 3 }, differs: ['/event/n'] },
+    });
+  });
+
+  it('reads both or says why not', () => {
+    expectError(diff('ledger.jsonl', 'none.jsonl'), 2, 'FILE_NOT_FOUND');
+    expectError(diff('none.jsonl', 'ledger.jsonl'), 2, 'FILE_NOT_FOUND');
+    expectError(diff('-', '-'), 2, 'USAGE');
+  });
+});

@@ -1,0 +1,524 @@
+/** Proofs made from ledgers and verified without them; and each way to spoil one. */
+
+import { describe, expect, it } from 'vitest';
+import { makeNoteKey, signNote } from '../../src/note/note-key.js';
+import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
+import { parseProofKey, type ProofKey, type ProofTrust } from '../../src/proof/proof-keys.js';
+import { formatTlogProof, parseTlogProof } from '../../src/proof/tlog-proof.js';
+import { leafHash } from '../../src/tree/compact-range.js';
+import { RangeHasher, inclusionRanges } from '../../src/tree/proof.js';
+import { verifyConsistencyProof } from '../../src/proof/verify-consistency.js';
+import { verifyProof, type ProofResult } from '../../src/proof/verify-proof.js';
+import { formatPublicKeyAs } from '../../src/key/public-key.js';
+import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
+import { ownKeyEntry } from '../../src/writer/genesis.js';
+import { codeOf, errorOf } from '../writer/support.js';
+import { rememberingVerifier } from '../verify/support.js';
+import { p256Key, codeOf as syncCodeOf } from '../key/key-samples.js';
+import { changedBytes } from '../note/support.js';
+import {
+  NOON,
+  ORIGIN,
+  TIME,
+  checkpointLine,
+  checkpointText,
+  cosignatureOf,
+  logKey,
+  makeLines,
+  noteOf,
+  opener,
+  signer,
+  stranger,
+  witness,
+  witnessKey,
+} from './support.js';
+
+// 0 genesis, 1–3 events, 4 checkpoint, 5–6 events, 7 checkpoint, 8 attestation, 9–10 events
+const lines = await makeLines({ events: [3, 2, 2], attested: true });
+const open = opener(lines);
+const sealed = 7;
+const verifier = rememberingVerifier();
+
+const known: ProofTrust = { keys: [logKey], verifier };
+
+function codes({ problems }: { problems: readonly { code: string }[] }): string[] {
+  return problems.map(({ code }) => code);
+}
+
+async function prove(wanted: string, note?: Uint8Array): Promise<Uint8Array> {
+  const { bytes } = await makeProof(open, wanted, note === undefined ? {} : { checkpoint: note });
+  return bytes;
+}
+
+function policyOf(keys: readonly Key[], more: Partial<TrustPolicy> = {}): ProofTrust {
+  const policy = { trust_version: '1', keys, ...more } as unknown as TrustPolicy;
+  return { policy, verifier };
+}
+
+const own = ownKeyEntry(signer.publicKey);
+const proof3 = await prove('3');
+/** The same, signed by nobody but the log. */
+const alone = await prove('3', noteOf(lines.slice(0, sealed)));
+
+describe('a proof of a record', () => {
+  it('is made of each record under each checkpoint, and verifies', async () => {
+    for (let index = 0; index < lines.length; index += 1) {
+      for (let size = index + 1; size <= lines.length; size += 1) {
+        const note = noteOf(lines.slice(0, size));
+        const made = await makeProof(open, String(index), { checkpoint: note });
+        expect(made).toMatchObject({ index, checkpoint: { size, origin: ORIGIN } });
+        const parsed = parseTlogProof(made.bytes);
+        expect(Buffer.from(parsed.extra!)).toEqual(lines[index]);
+        expect(Buffer.from(parsed.note)).toEqual(note);
+        const result = verifyProof(made.bytes, known);
+        expect(result).toMatchObject({
+          verdict: 'ok',
+          exit_status: 0,
+          problems: [],
+          origin: ORIGIN,
+          index,
+          event_id: made.eventId,
+          event: (JSON.parse(lines[index].toString()) as { event: object }).event,
+          event_signatures: [{ keyid: signer.publicKey.keyid, result: 'valid' }],
+        });
+        expect(result.tree?.tree_size).toBe(size);
+      }
+    }
+  });
+
+  it('rests on the last checkpoint of the ledger, with the cosignatures that attestations add', async () => {
+    const made = await makeProof(open, '5');
+    expect(made.checkpoint.size).toBe(sealed);
+    const result = verifyProof(made.bytes, { keys: [logKey, witnessKey] });
+    expect(result.verdict).toBe('ok');
+    expect(result.checkpoint_signers.witnesses).toMatchObject([{ timestamp: TIME }]);
+    expect(result.not_checked.map(({ code }) => code)).not.toContain('WITNESSES');
+  });
+
+  it('finds the record by its id, or the beginning of it', async () => {
+    const { eventId } = await makeProof(open, '3');
+    expect(await prove(eventId)).toEqual(proof3);
+    expect(await prove(eventId.slice(0, 20))).toEqual(proof3);
+  });
+
+  it('takes any form of the key, and a vkey only for the origin that is its name', () => {
+    const { publicKey } = signer;
+    const vkey = formatPublicKeyAs(publicKey, 'vkey', ORIGIN);
+    const texts = [
+      vkey,
+      formatPublicKeyAs(publicKey, 'pem'),
+      formatPublicKeyAs(publicKey, 'openssh'),
+      formatPublicKeyAs(publicKey, 'jwk'),
+      formatPublicKeyAs(publicKey, 'did'),
+      formatPublicKeyAs(publicKey, 'wire'),
+    ];
+    for (const text of texts) {
+      for (const input of [text, Buffer.from(text), `${text}\n`]) {
+        expect(verifyProof(proof3, { keys: [parseProofKey(input)] }).verdict).toBe('ok');
+      }
+    }
+    expect(verifyProof(proof3, { keys: [parseProofKey(publicKey.bytes)] }).verdict).toBe('ok');
+    const elsewhere = parseProofKey(formatPublicKeyAs(publicKey, 'vkey', 'example.com/other'));
+    expect(verifyProof(proof3, { keys: [elsewhere] })).toMatchObject({ verdict: 'undecided' });
+    expect(syncCodeOf(() => parseProofKey(`${vkey}A`))).toBe('KEY_MALFORMED');
+  });
+
+  it('may be of a record whose signatures are by keys that are not known', async () => {
+    const note = noteOf(lines.slice(0, 5), { by: stranger });
+    const result = verifyProof(await prove('3', note), {
+      keys: [{ kind: 'public-key', key: stranger.publicKey }],
+    });
+    expect(result).toMatchObject({
+      verdict: 'ok',
+      event_signatures: [{ keyid: signer.publicKey.keyid, result: 'unverified' }],
+    });
+    expect(result.not_checked.map(({ code }) => code)).toContain('SIGNATURES_UNVERIFIED');
+  });
+});
+
+describe('without the right key nothing is proven', () => {
+  const p256: ProofKey = { kind: 'public-key', key: p256Key(Buffer.alloc(32, 7)).publicKey };
+
+  it.each<[string, ProofTrust]>([
+    ['no key', {}],
+    ['no key in a list', { keys: [] }],
+    ["a stranger's key", { keys: [{ kind: 'public-key', key: stranger.publicKey }] }],
+    ['a key that signs no checkpoints', { keys: [p256] }],
+    ["a witness's key alone", { keys: [witnessKey] }],
+    [
+      "the log's key as that of a witness",
+      { keys: [{ kind: 'note-key', key: makeNoteKey(ORIGIN, signer.publicKey, 'cosignature') }] },
+    ],
+    ['a policy without keys', policyOf([])],
+    ["a policy with a stranger's key", policyOf([ownKeyEntry(stranger.publicKey)])],
+  ])('%s', (_what, trust) => {
+    const result = verifyProof(proof3, trust);
+    expect(result).toMatchObject({ verdict: 'undecided', exit_status: 2 });
+    expect(codes(result)).toEqual(['KEY_UNKNOWN']);
+    expect(result.checkpoint_signers.log).toEqual([]);
+  });
+});
+
+describe('a trust policy', () => {
+  it('pins the key', () => {
+    expect(verifyProof(proof3, policyOf([own]))).toMatchObject({ verdict: 'ok', problems: [] });
+  });
+
+  it.each<[string, Key[], Partial<TrustPolicy>, string[]]>([
+    ['another origin', [own], { origins: ['example.com/other'] }, ['ORIGIN_MISMATCH']],
+    ['a key for events only', [{ ...own, roles: ['event'] }], {}, ['KEY_NOT_FOR_ROLE']],
+    ['a key for others', [{ ...own, principals: ['human:*'] }], {}, ['KEY_NOT_FOR_PRINCIPAL']],
+    [
+      'a key that was no longer valid',
+      [{ ...own, valid_until: NOON }],
+      {},
+      ['KEY_NOT_VALID_HERE', 'KEY_NOT_VALID_HERE'],
+    ],
+    ['a quorum', [own], { require: { checkpoint_quorum: 2 } }, ['CHECKPOINT_SIGNATURE_INVALID']],
+    ['witnesses', [own], { require: { witness_threshold: 1 } }, ['WITNESS_QUORUM']],
+    [
+      'signatures of events',
+      [{ ...own, roles: ['checkpoint'] }],
+      { require: { event_signatures: 'required' } },
+      ['KEY_NOT_FOR_ROLE'],
+    ],
+  ])('refuses by %s', (_what, keys, more, expected) => {
+    const result = verifyProof(proof3, policyOf(keys, more));
+    expect(result).toMatchObject({ verdict: 'invalid', exit_status: 1 });
+    expect(codes(result)).toEqual(expected);
+  });
+
+  it('counts the witnesses that it names', async () => {
+    const entry = {
+      ...ownKeyEntry(witness.publicKey),
+      roles: ['witness'],
+      name: 'witness.example/w1',
+    } as Key;
+    const demands = { require: { witness_threshold: 1 } } as Partial<TrustPolicy>;
+    const note = noteOf(lines.slice(0, 5), { further: [cosignatureOf(lines.slice(0, 5))] });
+    const cosigned = await prove('3', note);
+    expect(verifyProof(cosigned, policyOf([own, entry], demands)).verdict).toBe('ok');
+    expect(codes(verifyProof(cosigned, policyOf([own], demands)))).toEqual(['WITNESS_QUORUM']);
+    const expired = { ...entry, valid_until: NOON };
+    expect(codes(verifyProof(cosigned, policyOf([own, expired], demands)))).toEqual(['WITNESS_QUORUM']);
+    // A witness is no log.
+    expect(codes(verifyProof(cosigned, policyOf([entry])))).toEqual(['KEY_UNKNOWN']);
+  });
+
+  it('knows a key that came later, as the checkpoint may be later than the event', () => {
+    const later = { ...own, roles: ['checkpoint'], valid_from: '2026-02-01T00:00:00Z' } as Key;
+    const result = verifyProof(proof3, policyOf([later]));
+    expect(result.checkpoint_signers.log).toHaveLength(1);
+  });
+
+  it('wants the event signed by a key that it knows', async () => {
+    const note = noteOf(lines.slice(0, 5), { by: stranger });
+    const keys = [{ ...ownKeyEntry(stranger.publicKey), roles: ['checkpoint'] } as Key];
+    const required = policyOf(keys, { require: { event_signatures: 'required' } });
+    const result = verifyProof(await prove('3', note), required);
+    expect(result).toMatchObject({ verdict: 'invalid' });
+    expect(codes(result)).toEqual(['KEY_UNKNOWN']);
+  });
+});
+
+describe('a broken proof', () => {
+  const parsed = parseTlogProof(proof3);
+  const line = lines[3];
+
+  function broken(changes: Partial<ReturnType<typeof parseTlogProof>>): ProofResult {
+    return verifyProof(formatTlogProof({ ...parsed, ...changes }), known);
+  }
+
+  /** The record with another text in it, in a tree that it belongs to. */
+  function provenAnyway(from: string | RegExp, to: string): ProofResult {
+    const forged = Buffer.from(line.toString().replace(from, to));
+    expect(forged.equals(line)).toBe(false);
+    const tree = [...lines.slice(0, 3), forged];
+    const hasher = new RangeHasher(inclusionRanges(3, 4));
+    for (const leaf of tree) hasher.push(leafHash(leaf));
+    const bytes = formatTlogProof({ extra: forged, index: 3, hashes: hasher.roots(), note: noteOf(tree) });
+    return verifyProof(bytes, known);
+  }
+
+  it('is of another record, place or tree', () => {
+    expect(codes(broken({ extra: lines[2] }))).toEqual(['PROOF_INVALID', 'SEQ_GAP']);
+    expect(codes(broken({ index: 2 }))).toEqual(['PROOF_INVALID', 'SEQ_GAP']);
+    expect(codes(broken({ hashes: parsed.hashes.slice(1) }))).toEqual(['PROOF_INVALID']);
+    expect(codes(broken({ hashes: [...parsed.hashes].reverse() }))).toEqual(['PROOF_INVALID']);
+    expect(codes(broken({ note: noteOf(lines.slice(0, 5)) }))).toEqual(['PROOF_INVALID']);
+  });
+
+  it('has no record', () => {
+    expect(codes(broken({ extra: undefined }))).toEqual(['PROOF_MALFORMED']);
+  });
+
+  it('has what is no note', () => {
+    expect(codes(broken({ note: Buffer.from('checkpoint\n') }))).toEqual(['NOTE_MALFORMED']);
+    expect(codes(broken({ note: Buffer.alloc(600_000) }))).toEqual(['NOTE_MALFORMED']);
+  });
+
+  it('has a checkpoint whose signature is wrong', () => {
+    const text = checkpointText(lines.slice(0, sealed));
+    const wrong = { ...signNote(text, ORIGIN, signer), signature: new Uint8Array(64) };
+    const further = noteOf(lines.slice(0, sealed), { further: [wrong] });
+    expect(codes(broken({ note: further }))).toEqual(['CHECKPOINT_SIGNATURE_INVALID']);
+    const other = noteOf(lines.slice(0, sealed + 1)).toString();
+    const signature = other.split('\n').at(-2)!;
+    const forged = Buffer.from(`${text}\n${signature}\n`);
+    expect(codes(broken({ note: forged }))).toEqual(['CHECKPOINT_SIGNATURE_INVALID']);
+  });
+
+  it('has a cosignature that is wrong, by a witness that is known', () => {
+    const wrong = { ...cosignatureOf(lines.slice(0, 5)) };
+    const note = noteOf(lines.slice(0, sealed), { further: [wrong] });
+    const bytes = formatTlogProof({ ...parsed, note });
+    expect(verifyProof(bytes, known).verdict).toBe('ok');
+    const result = verifyProof(bytes, { keys: [logKey, witnessKey] });
+    expect(codes(result)).toEqual(['CHECKPOINT_SIGNATURE_INVALID']);
+  });
+
+  it.each<[string, string | RegExp, string, string[]]>([
+    ['says another seq than its place', '"seq":3', '"seq":7', ['SEQ_GAP']],
+    [
+      'has another content than its ids say',
+      '"n":3',
+      '"n":4',
+      ['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH', 'SIGNATURE_INVALID'],
+    ],
+    ['is not canonical', '"n":3', '"n": 3', ['NOT_CANONICAL']],
+    ['has a member too many', '"seq":3', '"seq":3,"sez":1', ['SCHEMA']],
+    ['has a wrong signature', /"sig":"../, '"sig":"__', ['SIGNATURE_INVALID']],
+    ['is no JSON', /^./, '[', ['NOT_JSON']],
+  ])('has a record that %s, though the log committed to it', (_what, from, to, expected) => {
+    const result = provenAnyway(from, to);
+    expect(result.verdict).toBe('invalid');
+    expect(codes(result)).toEqual(expected);
+  });
+
+  it('has more than a record', () => {
+    const extra = Buffer.alloc(65_536, 0x20);
+    const result = verifyProof(
+      formatTlogProof({ extra, index: 0, hashes: [], note: noteOf([extra]) }),
+      known,
+    );
+    expect(codes(result)).toEqual(['LINE_TOO_LONG']);
+  });
+
+  it('proves no more after any change of a byte', () => {
+    let count = 0;
+    for (const { changed } of changedBytes(alone)) {
+      const { verdict } = verifyProof(changed, known);
+      expect(verdict).not.toBe('ok');
+      count += 1;
+    }
+    expect(count).toBeGreaterThan(3 * alone.length);
+  });
+
+  it('proves no more when cut anywhere', () => {
+    for (let at = 0; at < alone.length; at += 1) {
+      expect(verifyProof(alone.subarray(0, at), known).verdict).toBe('invalid');
+      if (at > 0) expect(verifyProof(alone.subarray(at), known).verdict).toBe('invalid');
+    }
+  });
+
+  it('claims nothing else when the line of an unknown key is changed', async () => {
+    const text = checkpointText(lines.slice(0, 5));
+    const note = noteOf(lines.slice(0, 5), { further: [signNote(text, 'stranger.example', stranger)] });
+    const bytes = await prove('3', note);
+    const claimed = verifyProof(bytes, known);
+    expect(claimed).toMatchObject({ verdict: 'ok', checkpoint_signers: { unverified: 1 } });
+    const start = Buffer.from(bytes).indexOf('— stranger');
+    let same = 0;
+    for (const { at, changed } of changedBytes(bytes)) {
+      const result = verifyProof(changed, known);
+      if (result.verdict === 'ok') {
+        expect(at).toBeGreaterThanOrEqual(start);
+        expect(result).toEqual(claimed);
+        same += 1;
+      }
+    }
+    expect(same).toBeGreaterThan(100);
+  });
+});
+
+describe('no proof is made', () => {
+  it.each<[string, () => Promise<unknown>, string, 1 | 2]>([
+    ['of a record after the last checkpoint', () => makeProof(open, '7'), 'CHECKPOINT_MISSING', 2],
+    [
+      'of a record that the given checkpoint does not cover',
+      () => makeProof(open, '5', { checkpoint: noteOf(lines.slice(0, 5)) }),
+      'CHECKPOINT_MISSING',
+      2,
+    ],
+    [
+      'from a ledger without a checkpoint',
+      () => makeProof(opener(lines.slice(0, 4)), '1'),
+      'CHECKPOINT_MISSING',
+      2,
+    ],
+    ['of what is not there', () => makeProof(open, '99'), 'RECORD_NOT_FOUND', 2],
+    ['of what cannot be an id', () => makeProof(open, '!'), 'USAGE', 2],
+    [
+      'under what is no note',
+      () => makeProof(open, '1', { checkpoint: Buffer.from('x') }),
+      'NOTE_MALFORMED',
+      2,
+    ],
+    [
+      'when the ledger is shorter than the note says',
+      () => makeProof(opener(lines.slice(0, 6)), '1', { checkpoint: noteOf(lines) }),
+      'TRUNCATED',
+      1,
+    ],
+    [
+      'when the ledger is another than the note says',
+      () => makeProof(open, '1', { checkpoint: noteOf([...lines.slice(0, 4), Buffer.from('{}')]) }),
+      'FORKED',
+      1,
+    ],
+    [
+      'when a record before the checkpoint was changed',
+      () => makeProof(opener(lines.with(2, lines[1])), '3'),
+      'CHECKPOINT_ROOT_MISMATCH',
+      1,
+    ],
+    [
+      'when a record before the checkpoint was dropped',
+      () => makeProof(opener(lines.toSpliced(2, 1)), '3'),
+      'CHECKPOINT_ROOT_MISMATCH',
+      1,
+    ],
+    [
+      'of a record that stands in another place than it says',
+      () => {
+        const moved = [lines[0], lines[2], lines[1]];
+        return makeProof(opener(moved), '1', { checkpoint: noteOf(moved) });
+      },
+      'SEQ_GAP',
+      1,
+    ],
+    [
+      'of a broken record',
+      () => makeProof(opener([Buffer.from(lines[0].toString().replace('"seq":0', '"seq":0,"sez":1'))]), '0'),
+      'SCHEMA',
+      1,
+    ],
+    [
+      'of a bare event',
+      () => {
+        const { event } = JSON.parse(lines[1].toString()) as { event: object };
+        return makeProof(opener([Buffer.from(JSON.stringify(event))]), '0');
+      },
+      'NOT_A_LEDGER',
+      2,
+    ],
+  ])('%s', async (_what, make, code, exitStatus) => {
+    expect(await errorOf(make())).toMatchObject({ name: 'NorthrootError', code, exitStatus });
+  });
+
+  it('when it is interrupted', async () => {
+    const signal = AbortSignal.abort(new Error('stop'));
+    await expect(makeProof(open, '1', { signal })).rejects.toThrow('stop');
+  });
+
+  it('under a checkpoint of the ledger that states another root or size', async () => {
+    const first = lines.slice(0, 3);
+    const sealedBy = (note: Buffer): Buffer[] => [...first, checkpointLine(first, note)];
+    expect(await makeProof(opener(sealedBy(noteOf(first))), '1')).toMatchObject({ index: 1 });
+    const otherRoot = sealedBy(noteOf(first, { root: 'x'.repeat(32) }));
+    expect(await codeOf(makeProof(opener(otherRoot), '1'))).toBe('CHECKPOINT_ROOT_MISMATCH');
+    const otherSize = sealedBy(noteOf(first.slice(1)));
+    expect(await codeOf(makeProof(opener(otherSize), '1'))).toBe('CHECKPOINT_SIZE_MISMATCH');
+  });
+});
+
+describe('a consistency proof', () => {
+  it('is made between each pair of checkpoints, and verifies', async () => {
+    for (let size2 = 0; size2 <= lines.length; size2 += 1) {
+      for (let size1 = 0; size1 <= size2; size1 += 1) {
+        const old = noteOf(lines.slice(0, size1));
+        const checkpoint = noteOf(lines.slice(0, size2));
+        const made = await makeConsistencyProof(open, old, { checkpoint });
+        const result = verifyConsistencyProof(made.bytes, old, known);
+        expect(result).toMatchObject({ verdict: 'ok', exit_status: 0, problems: [], origin: ORIGIN });
+        expect([result.old_tree?.tree_size, result.tree?.tree_size]).toEqual([size1, size2]);
+      }
+    }
+  });
+
+  it('leads to the last checkpoint of the ledger', async () => {
+    const made = await makeConsistencyProof(open, noteOf(lines.slice(0, 3)));
+    expect(made).toMatchObject({ oldCheckpoint: { size: 3 }, checkpoint: { size: sealed } });
+  });
+
+  it.each<[string, () => Promise<unknown>, string, 1 | 2]>([
+    [
+      'the ledger is shorter',
+      () => makeConsistencyProof(opener(lines.slice(0, 6)), noteOf(lines)),
+      'TRUNCATED',
+      1,
+    ],
+    [
+      'the ledger is shorter and has no checkpoint',
+      () => makeConsistencyProof(opener(lines.slice(0, 3)), noteOf(lines)),
+      'TRUNCATED',
+      1,
+    ],
+    [
+      'the ledger is another',
+      () => makeConsistencyProof(open, noteOf([...lines.slice(0, 2), Buffer.from('{}')])),
+      'FORKED',
+      1,
+    ],
+    [
+      'the checkpoint is of another log',
+      () => makeConsistencyProof(open, noteOf(lines.slice(0, 2), { origin: 'o' })),
+      'ORIGIN_MISMATCH',
+      1,
+    ],
+    [
+      'there is no newer checkpoint',
+      () => makeConsistencyProof(open, noteOf(lines)),
+      'CHECKPOINT_MISSING',
+      2,
+    ],
+    ['the old note is none', () => makeConsistencyProof(open, Buffer.from('x')), 'NOTE_MALFORMED', 2],
+  ])('is not made when %s', async (_what, make, code, exitStatus) => {
+    expect(await errorOf(make())).toMatchObject({ code, exitStatus });
+  });
+
+  it('proves nothing without the right key, or with another checkpoint', async () => {
+    const old = noteOf(lines.slice(0, 3));
+    const { bytes } = await makeConsistencyProof(open, old);
+    expect(verifyConsistencyProof(bytes, old, {})).toMatchObject({ verdict: 'undecided', exit_status: 2 });
+    const others: [Buffer, string][] = [
+      [noteOf(lines.slice(0, 2)), 'PROOF_INVALID'],
+      [noteOf(lines.slice(1, 4)), 'PROOF_INVALID'],
+      [noteOf(lines.slice(0, 3), { origin: 'example.com/other' }), 'ORIGIN_MISMATCH'],
+      [noteOf(lines.slice(0, 3), { by: stranger }), 'KEY_UNKNOWN'],
+      [Buffer.from('x'), 'NOTE_MALFORMED'],
+    ];
+    for (const [note, code] of others) {
+      const result = verifyConsistencyProof(bytes, note, known);
+      expect(result.verdict).not.toBe('ok');
+      expect(codes(result)).toEqual([code]);
+    }
+    const pinned = policyOf([own], { origins: ['example.com/other'] });
+    expect(codes(verifyConsistencyProof(bytes, old, pinned))).toEqual(['ORIGIN_MISMATCH', 'ORIGIN_MISMATCH']);
+  });
+
+  it('proves no more after any change of a byte, in either file, or when cut', async () => {
+    const old = noteOf(lines.slice(0, 3));
+    const { bytes } = await makeConsistencyProof(open, old, { checkpoint: noteOf(lines.slice(0, 10)) });
+    expect(verifyConsistencyProof(bytes, old, known).verdict).toBe('ok');
+    for (const { changed } of changedBytes(bytes)) {
+      expect(verifyConsistencyProof(changed, old, known).verdict).not.toBe('ok');
+    }
+    for (const { changed } of changedBytes(old)) {
+      expect(verifyConsistencyProof(bytes, changed, known).verdict).not.toBe('ok');
+    }
+    for (let at = 0; at < bytes.length; at += 1) {
+      expect(verifyConsistencyProof(bytes.subarray(0, at), old, known).verdict).toBe('invalid');
+    }
+  });
+});
