@@ -3,7 +3,8 @@
 import { addAbortSignal } from 'node:stream';
 import { NorthrootError } from '../error.js';
 import { readFileChunks, readSmallFile } from '../fs/file-system.js';
-import { openLedgerSource, streamSource, type LedgerSource } from '../fs/source.js';
+import { streamSource, type LedgerSource } from '../fs/source.js';
+import { openLedger } from '../tile/open-ledger.js';
 import { MAX_KEY_BYTES } from '../key/key-form.js';
 import { parsePrivateKey } from '../key/private-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
@@ -51,7 +52,7 @@ export async function readInput(path: string, context: Context): Promise<Uint8Ar
 
 /** The ledger at a path, or on standard input for `-`. */
 export async function openLedgerInput(path: string, context: Context): Promise<LedgerSource> {
-  return path === STDIN ? streamSource(openInput(path, context), STDIN) : openLedgerSource(path);
+  return path === STDIN ? streamSource(openInput(path, context), STDIN) : openLedger(path);
 }
 
 /** The signer of a key file in any form that keys have. */

@@ -264,14 +264,18 @@ const pages = {
   KEY_NOT_VALID_HERE: invalid({
     title: 'the signing key is not valid at this position',
     section: '§7',
-    meaning: 'The signature is right, but the key is not yet, or no longer, valid where the record stands.',
-    cause: 'An expired key was still in use, or a record was back-dated.',
-    remedy: 'Sign with a key that is valid; extend valid_until if it was set too early.',
+    meaning:
+      'The signature is right, but the key is not yet, or no longer, valid where the record stands; or it was revoked later, and no checkpoint covers the record.',
+    cause:
+      'An expired or revoked key was still in use, a record was back-dated, or a key was revoked before what it had signed was sealed.',
+    remedy:
+      'Sign with a key that is valid. What a key signed before it was revoked is mended by a checkpoint that another key signs.',
   }),
   ORIGIN_MISMATCH: invalid({
-    title: 'the ledger is not one that the trust policy is for',
-    section: '§7',
-    meaning: "genesis names an origin that is not among the policy's origins.",
+    title: 'the origin is another one',
+    section: '§6, §7',
+    meaning:
+      "Genesis names an origin that is not among the policy's; or a checkpoint, in the ledger or held by you, is of another log.",
     cause: 'The wrong ledger, the wrong policy, or a ledger put in place of another.',
     remedy: 'Check which ledger this is.',
   }),

@@ -19,6 +19,14 @@ export interface Segment {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
+/** What is wrong with a file that a ledger was read from, apart from the records in it. */
+export interface SourceFault {
+  readonly code: 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
+  readonly file: string;
+  readonly expected: string;
+  readonly actual: string;
+}
+
 /** A ledger to be read. */
 export interface LedgerSource {
   /** The paths given, for the report. */
@@ -26,6 +34,10 @@ export interface LedgerSource {
   /** Size in bytes when reading began, where known. */
   readonly size: number | undefined;
   readonly segments: AsyncIterable<Segment>;
+  /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
+  readonly published?: { readonly name: string; readonly note: Uint8Array };
+  /** What else is wrong with the files, when `segments` was read to its end: the first of them, and how many there are. */
+  readonly findFaults?: () => Promise<{ readonly faults: readonly SourceFault[]; readonly total: number }>;
 }
 
 /** What a segment's file is called: the `seq` of its first record in 20 digits (SPEC §4). */

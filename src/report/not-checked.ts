@@ -41,10 +41,11 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
     'SIGNATURES_MISSING',
     `records without a signature, where none is required: ${signatures.missing}`,
   );
-  const held = ending.anchors.filter(({ relation }) => relation === 'extends');
+  const anchors = ending.anchors.filter(({ isPublished }) => !isPublished);
+  const held = anchors.filter(({ relation }) => relation === 'extends');
   const reach = Math.max(-1, ...held.map(({ note }) => note.checkpoint.size));
   add(
-    !bare && ending.anchors.length === 0,
+    !bare && anchors.length === 0,
     'TRUNCATION',
     'nothing shows that no records were cut off at the end: no checkpoint kept elsewhere was given (--checkpoint)',
   );
@@ -61,7 +62,7 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
     );
   }
   add(
-    !bare && state.checkpoints === 0 && held.length === 0,
+    !bare && state.checkpoints === 0 && ending.anchors.length === 0,
     'CHECKPOINTS',
     'there is no checkpoint: whoever can write the ledger could have rewritten what is not signed, and its order',
   );

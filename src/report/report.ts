@@ -31,6 +31,7 @@ export function buildReport(result: VerificationResult): Report {
   const verdict = verdictOf(result);
   const revoked = listRevoked(result);
   const endorsers = [...state.seals.tallies.values()];
+  const anchors = ending.anchors.filter(({ isPublished }) => !isPublished);
   return {
     report_version: '1',
     tool: { name: 'northroot', version: VERSION },
@@ -60,9 +61,7 @@ export function buildReport(result: VerificationResult): Report {
       last_tree_size: ending.lastTreeSize,
       unsealed: ending.unsealed,
       ...(endorsers.length === 0 ? {} : { signers: endorsers.map(toCheckpointSignerJson) }),
-      ...(ending.anchors.length === 0
-        ? {}
-        : { anchors: ending.anchors.map((anchor) => toAnchorJson(state, anchor)) }),
+      ...(anchors.length === 0 ? {} : { anchors: anchors.map((anchor) => toAnchorJson(state, anchor)) }),
     },
     not_checked: listNotChecked(result),
     counts: {

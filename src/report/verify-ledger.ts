@@ -1,10 +1,11 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
-import { bytesSource, openLedgerSource, streamSource, type LedgerSource } from '../fs/source.js';
+import { bytesSource, streamSource, type LedgerSource } from '../fs/source.js';
+import { openLedger } from '../tile/open-ledger.js';
 import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
 
-/** What can be verified: a path to a file or folder, bytes, a stream of bytes, or a source of one's own. */
+/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes, a stream of bytes, or a source of one's own. */
 export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | LedgerSource;
 
 /**
@@ -24,7 +25,7 @@ export async function verifyLedger(ledger: Verifiable, options: VerifyOptions = 
 
 /** The source of whatever can be verified. */
 export async function toSource(ledger: Verifiable): Promise<LedgerSource> {
-  if (typeof ledger === 'string') return openLedgerSource(ledger);
+  if (typeof ledger === 'string') return openLedger(ledger);
   if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
   return 'segments' in ledger ? ledger : streamSource(ledger, '-');
 }

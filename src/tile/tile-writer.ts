@@ -91,9 +91,12 @@ export async function writeTiles(
     if (Buffer.compare(now ?? Buffer.of(), before ?? Buffer.of()) !== 0) throw changed(folder);
     const writer = new TreeWriter(folder, old, fileSystem);
     await writer.writeAll(await openSource(), checkpoint, options);
+    const path = inTree(folder, CHECKPOINT_FILE);
     if (before === undefined || Buffer.compare(before, note) !== 0) {
-      const path = inTree(folder, CHECKPOINT_FILE);
       await replaceFile(path, note, { temporary: `${path}.new`, fileSystem });
+    } else {
+      // Whoever wrote it may not have lived to see its name on disk.
+      await fileSystem.syncFolderOf(path);
     }
     const removed = await removePartials(folder, checkpoint.size, fileSystem);
     const { tiles, bundles } = writer;
@@ -174,7 +177,7 @@ class TreeWriter {
           },
         );
       }
-      // Whoever wrote it for a checkpoint that never came may not have lived to see its name on disk.
+      // Likewise what was written for a checkpoint that never came.
       if (!hasTile(this.#old, id)) await this.#enter(id, path);
       return 'kept';
     }

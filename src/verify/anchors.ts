@@ -24,6 +24,8 @@ export type AnchorRelation = 'extends' | 'truncated' | 'forked' | 'other-origin'
 export interface AnchorOutcome {
   readonly name: string;
   readonly note: SignedCheckpoint;
+  /** Whether it was published with the ledger, and so shows nothing of what was there before. */
+  readonly isPublished: boolean;
   readonly relation: AnchorRelation;
   /** The ledger's root at the anchor's size; undefined where it is shorter. */
   readonly root: string | undefined;
@@ -33,6 +35,7 @@ export interface AnchorOutcome {
 
 interface Watched {
   readonly name: string;
+  readonly isPublished: boolean;
   readonly note: SignedCheckpoint;
   root: string | undefined;
 }
@@ -43,13 +46,18 @@ export class AnchorWatch {
   readonly #bySize: readonly Watched[];
   #next = 0;
 
-  /** @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint */
-  constructor(anchors: readonly Anchor[]) {
-    this.#inOrder = anchors.map(({ name, note }) => ({
-      name,
-      note: parseAnchor(name, note),
-      root: undefined,
-    }));
+  /**
+   * @param published - The checkpoint that the ledger is published with, if there is one.
+   * @throws NorthrootError `NOTE_MALFORMED` when an anchor is no checkpoint
+   */
+  constructor(anchors: readonly Anchor[], published?: Anchor) {
+    const watch = ({ name, note }: Anchor, isPublished: boolean): Watched => {
+      return { name, isPublished, note: parseAnchor(name, note), root: undefined };
+    };
+    this.#inOrder = [
+      ...(published === undefined ? [] : [watch(published, true)]),
+      ...anchors.map((anchor) => watch(anchor, false)),
+    ];
     this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
   }
 
@@ -65,7 +73,7 @@ export class AnchorWatch {
 
   /** What became of each, in the order in which they were given. Call at the end. */
   judge(state: VerifyState): AnchorOutcome[] {
-    return this.#inOrder.map(({ name, note, root }) => {
+    return this.#inOrder.map(({ name, isPublished, note, root }) => {
       const { size } = note.checkpoint;
       const signatures = judgeCheckpointNote(
         state,
@@ -74,7 +82,7 @@ export class AnchorWatch {
           (as === 'log' ? findRoleProblem(key, ['checkpoint']) : undefined) ??
           findRevocationProblem(key, size),
       );
-      return { name, note, relation: relationOf(state, note, root), root, signatures };
+      return { name, isPublished, note, relation: relationOf(state, note, root), root, signatures };
     });
   }
 }

@@ -7,6 +7,7 @@
 import type { FindingCode } from '../finding/catalog.js';
 import type { Finding } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
+import type { SourceFault } from '../fs/source.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import { describeQuorum } from '../trust/witness-policy.js';
 import { parseTimestamp } from '../value/timestamp.js';
@@ -29,6 +30,8 @@ import { demandsCheckpoints, type EventVerdict, type VerifyState } from './state
 export interface EndOptions {
   /** The checkpoints that the user holds, having observed the whole tree. */
   readonly anchors?: AnchorWatch;
+  /** What is wrong with the files that the ledger was read from. */
+  readonly sourceFaults?: readonly SourceFault[];
   /** The time of verification, for policies that bound the age of checkpoints: a timestamp of SPEC §2. */
   readonly now?: string;
 }
@@ -74,6 +77,7 @@ export function endVerification(state: VerifyState, options: EndOptions = {}): E
     ...findOldSeal(state, sealing, options.now),
     ...findTail(state, signed, sealing),
     ...anchors.flatMap((anchor) => findAnchorProblems(state, anchor)),
+    ...(options.sourceFaults ?? []).map(describeFault),
   ];
   return {
     findings,
@@ -232,6 +236,7 @@ function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[
   const { origin, size, root: expectedRoot } = note.checkpoint;
   const inNote: RecordPlace = { file: name, line: 1, byteOffset: 0, byteLength: 0, seq: 0, eventId: '' };
   const findings = signatures.problems.map(({ code, ...detail }) => makeFinding(code, detail, inNote));
+  if (anchor.isPublished) return [...findings, ...findPublishedProblems(state, anchor, inNote)];
   const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
   switch (relation) {
     case 'extends':
@@ -252,6 +257,31 @@ function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[
   }
 }
 
+/** A checkpoint that the ledger is published with is held to what a checkpoint among its records is. */
+function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote: RecordPlace): Finding[] {
+  const { note, relation, root, signatures } = anchor;
+  const { origin, size, root: stated } = note.checkpoint;
+  const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
+  switch (relation) {
+    case 'other-origin':
+      return [makeFinding('ORIGIN_MISMATCH', { expected: state.origin ?? '', actual: origin }, inNote)];
+    case 'truncated': {
+      const detail = { expected: `${size} records, as it says`, actual: `${state.records}` };
+      return [makeFinding('CHECKPOINT_SIZE_MISMATCH', detail, inNote)];
+    }
+    case 'forked': {
+      const detail = { expected: of(root as string), actual: of(stated) };
+      return [makeFinding('CHECKPOINT_ROOT_MISMATCH', detail, inNote)];
+    }
+    case 'extends': {
+      if (isSignedByLog(signatures.endorsers) || signatures.problems.length > 0) return [];
+      const expected = `a signature by a known key with role checkpoint, named ${origin}`;
+      const severity = state.checkpointsRequired ? {} : { severity: 'warning' as const };
+      return [makeFinding('KEY_UNKNOWN', { expected, actual: 'none', ...severity }, inNote)];
+    }
+  }
+}
+
 /** A finding at the checkpoint that is meant, or at the end where there is none in the ledger. */
 function atSeal(
   state: VerifyState,
@@ -265,6 +295,10 @@ function atSeal(
 
 function atEnd({ end }: VerifyState, code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
   return makeFinding(code, detail, { ...end, byteLength: 0 });
+}
+
+function describeFault({ code, file, expected, actual }: SourceFault): Finding {
+  return makeFinding(code, { expected, actual }, { file, line: 1, byteOffset: 0, byteLength: 0 });
 }
 
 function sumUp(groups: readonly UnsealedRecords[]): Record<EventVerdict, number> {

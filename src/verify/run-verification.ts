@@ -93,7 +93,7 @@ export async function runVerification(
   const { from } = options;
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
-  const anchors = new AnchorWatch(options.checkpoints ?? []);
+  const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
   const { verifier = nodeVerifier } = options;
   const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
   const { show = () => true, onFinding = () => undefined } = options;
@@ -140,7 +140,8 @@ export async function runVerification(
     if (torn !== undefined) take(torn, segment);
   }
   if (toSkip > 0) throw mismatch();
-  const ending = endVerification(state, { anchors, now });
+  const { faults: sourceFaults, total: faults } = (await source.findFaults?.()) ?? { faults: [], total: 0 };
+  const ending = endVerification(state, { anchors, now, sourceFaults });
   add(ending.findings);
   return {
     state,
@@ -149,7 +150,7 @@ export async function runVerification(
     warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
     paths: source.paths,
     findings: shown.list().slice(0, maxFindings),
-    total: state.findings + ending.findings.length,
+    total: state.findings + ending.findings.length + faults - sourceFaults.length,
     kept: kept.inOrder(),
   };
 }

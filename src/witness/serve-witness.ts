@@ -22,7 +22,7 @@ export interface ServeOptions {
 export interface WitnessServer {
   /** The submission prefix: `http://HOST:PORT/PREFIX`, without a `/` at the end. */
   readonly url: string;
-  /** Takes no more requests and waits for the answers that are under way, for five seconds at most. The witness stays open. */
+  /** Takes no more requests and waits for the answers that are under way, for two seconds at most. The witness stays open. */
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ const MAX_CONNECTIONS = 256;
 const MAX_PENDING = 256;
 const MAX_HEADER_BYTES = 8 * 1024;
 const KEEP_ALIVE_MS = 30_000;
-const GRACE_MS = 5_000;
+const GRACE_MS = 2_000;
 /** So much of a body that is too long is read, so that its sender reads the answer before the connection ends. */
 const MAX_READ_BYTES = 16 * MAX_REQUEST_BYTES;
 

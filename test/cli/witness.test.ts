@@ -111,9 +111,9 @@ describe('northroot witness', () => {
     const state = 'state-killed';
     const views = [log, log.fork('b'), log.fork('c'), log.fork('d')];
     const seen = new Map<number, Set<string>>();
-    for (let kill = 0; kill < 12; kill += 1) {
+    for (let kill = 0; kill < 8; kill += 1) {
       const { running, url } = await start(state, ...LOG);
-      const stop = sleep(kill * 4).then(() => running.kill('SIGKILL'));
+      const stop = sleep(kill * 6).then(() => running.kill('SIGKILL'));
       const answers = views.map(async (_, n) => {
         const view = views[(n + kill) % views.length];
         for (let size = 1; size < 200; size += 1) {

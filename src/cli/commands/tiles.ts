@@ -66,7 +66,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
     await terminal.write(`${jsonText(result, 2)}\n`);
     return 0;
   }
-  const before = previousSize === undefined ? '' : `, ${checkpoint.size - previousSize} more than before`;
+  const before = previousSize === undefined ? '' : describeGrowth(checkpoint.size - previousSize);
   const lines = [
     `${printable(options.out)}: the tree of ${printable(checkpoint.origin)}`,
     `size     ${checkpoint.size}${before}`,
@@ -81,4 +81,8 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
 
 function describe({ written, kept }: FileCount): string {
   return `${written} written, ${kept} there already`;
+}
+
+function describeGrowth(records: number): string {
+  return records === 0 ? ', as before' : `, ${records} more than before`;
 }

@@ -44,7 +44,7 @@ export function addVerify(
     .command('verify')
     .summary('check a ledger offline')
     .description(
-      'Checks a ledger: a file, a folder of segments, or - for standard input. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('<path>', 'the ledger')
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')

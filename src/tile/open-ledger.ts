@@ -1,0 +1,21 @@
+/** Opens whatever a ledger may be on disk: a file, a folder of segments (SPEC §4), or a tile tree (SPEC §6). */
+
+import { openLedgerSource, type LedgerSource } from '../fs/source.js';
+import { isTileTree, openTileTree } from './tile-tree.js';
+import { CHECKPOINT_FILE, inTree } from './tile-writer.js';
+
+/**
+ * A ledger at a path.
+ *
+ * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER`, `CHECKPOINT_NOTE_MALFORMED` (a tile tree
+ *   whose checkpoint is none), …; while reading also `FILE_CHANGED`.
+ */
+export async function openLedger(path: string): Promise<LedgerSource> {
+  if (!(await isTileTree(path))) return openLedgerSource(path);
+  const tree = await openTileTree(path);
+  return {
+    ...tree.source,
+    published: { name: inTree(path, CHECKPOINT_FILE), note: tree.note },
+    findFaults: () => tree.finish(),
+  };
+}
