@@ -24,7 +24,7 @@ export interface NoteJudgement<K extends NoteKey = NoteKey> {
 /**
  * Judges every signature of a note by a known key, also several by one key.
  *
- * @param keys - No two with the same name and key ID.
+ * @param keys - Of two with the same name and key ID the first one counts.
  */
 export function judgeNote<K extends NoteKey>(note: SignedNote, keys: Iterable<K>): NoteJudgement<K> {
   const known = [...keys];

@@ -176,7 +176,7 @@ export class ProofKeyring {
     return { verification: entry.verification, problem };
   }
 
-  /** The keys that may have signed a checkpoint of `origin`, no two with the same name and key ID. */
+  /** The keys that may have signed a checkpoint of `origin`; those that the user gave come first. */
   #noteKeys(origin: string): TrustedNoteKey[] {
     const keys: TrustedNoteKey[] = [];
     const entry = undefined;
@@ -188,12 +188,7 @@ export class ProofKeyring {
       }
     }
     for (const key of this.#ring.noteKeys(origin)) keys.push({ ...key, entry: this.#ring.find(key.keyid) });
-    const seen = new Set<string>();
-    return keys.filter(({ name, keyId }) => {
-      const isNew = !seen.has(`${name}+${keyId}`);
-      seen.add(`${name}+${keyId}`);
-      return isNew;
-    });
+    return keys;
   }
 }
 

@@ -15,7 +15,7 @@ export interface RevokedKey {
   readonly revokedAtSeq: number;
   /** The records that it signed, and was entitled to. */
   readonly records: number;
-  /** Undefined when it signed none. */
+  /** Undefined when it signed none that need a checkpoint. */
   readonly restsOn: RestsOn | undefined;
 }
 
@@ -36,7 +36,7 @@ export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' 
       keyid,
       revokedAtSeq: revokedBy?.seq ?? 0,
       records: signer?.records ?? 0,
-      restsOn: signer === undefined ? undefined : restsOn(signer.last),
+      restsOn: signer === undefined || signer.last < 0 ? undefined : restsOn(signer.last),
     };
   });
 }

@@ -135,8 +135,8 @@ class PolicyReader {
   take(line: string, number: number): void {
     this.#line = number;
     const items = line.split(/[ \t]+/).filter((item) => item !== '');
-    const [keyword, ...rest] = items.map(toItem);
-    if (keyword === undefined || keyword.startsWith('#')) return;
+    if (items[0] === undefined || items[0].startsWith('#')) return;
+    const [keyword = '', ...rest] = items.map(toItem);
     if (keyword === 'log') this.#takeLog(rest);
     else if (keyword === 'witness') this.#takeWitness(rest);
     else if (keyword === 'group') this.#takeGroup(rest);
@@ -256,12 +256,13 @@ function splitLines(bytes: Uint8Array): string[] {
   return lines.slice(0, -1);
 }
 
-function toItem(octets: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(octets, 'latin1'));
-  } catch {
-    return octets.replace(/[\x80-\xff]/g, (octet) => String.fromCharCode(0xdc00 + octet.charCodeAt(0)));
-  }
+function toItem(item: string): string {
+  if (!/[\x80-\xff]/.test(item)) return item;
+  const octets = Buffer.from(item, 'latin1');
+  const text = octets.toString();
+  // What is not UTF-8 is read as replacement characters.
+  if (Buffer.from(text).equals(octets)) return text;
+  return item.replace(/[\x80-\xff]/g, (octet) => String.fromCharCode(0xdc00 + octet.charCodeAt(0)));
 }
 
 function count(items: readonly string[]): string {

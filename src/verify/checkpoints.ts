@@ -233,7 +233,7 @@ export function checkCheckpointDue(
  * on its note; and a revocation takes only, so that nothing is won by forging one that was made.
  */
 export function noteSigners(
-  { seals, records }: VerifyState,
+  { seals, signers, records }: VerifyState,
   event: JsonObject | undefined,
   place: RecordPlace,
   verdict: EventVerdict,
@@ -242,6 +242,10 @@ export function noteSigners(
   if (keyids.length === 0 || verdict === 'invalid') return;
   if (seals.signed?.treeSize === records || (event?.['event_type'] === 'key' && event['action'] === 'revoke'))
     return;
+  for (const keyid of keyids) {
+    const tally = signers.get(keyid);
+    if (tally !== undefined) tally.last = records;
+  }
   const name = keyids.length === 1 ? (keyids[0] as string) : [...keyids].sort().join(' ');
   let group = seals.unsealed.get(name);
   if (group === undefined) {

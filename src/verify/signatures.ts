@@ -108,8 +108,7 @@ function expectedKey(state: VerifyState): string {
 
 function countSigner(state: VerifyState, known: RingKey): void {
   const { keyid, principals } = known.key;
-  const tally = state.signers.get(keyid) ?? { keyid, principals, records: 0, last: 0 };
+  const tally = state.signers.get(keyid) ?? { keyid, principals, records: 0, last: -1 };
   tally.records += 1;
-  tally.last = state.records;
   state.signers.set(keyid, tally);
 }

@@ -25,7 +25,7 @@ export interface SignerTally {
   readonly keyid: string;
   readonly principals: readonly string[];
   records: number;
-  /** The place, counted from 0, of the last record that it signed. */
+  /** The place, counted from 0, of the last record that it signed and that needs a checkpoint's cover once it is revoked; -1 for none. */
   last: number;
 }
 

@@ -124,7 +124,7 @@ describe('tiles', () => {
     expectError(shop.run(['tiles', 'l.jsonl']), 2, 'USAGE');
     expectError(shop.run(['tiles', '-', '--out', 'x'], { input: 'x' }), 2, 'USAGE');
     expectError(shop.run(['tiles', 'nothing.jsonl', '--out', 'x']), 2, 'FILE_NOT_FOUND');
-    expectError(shop.run(['tiles', 'l.jsonl', '--out', 'l.jsonl']), 2, 'FILE_NOT_FOUND');
+    expectError(shop.run(['tiles', 'l.jsonl', '--out', 'l.jsonl']), 2, 'FILE_EXISTS');
     expectError(shop.run(['tiles', 'l.jsonl', '--out', 'x', '--checkpoint', 'nothing']), 2, 'FILE_NOT_FOUND');
     expect(shop.has('x')).toBe(false);
   });

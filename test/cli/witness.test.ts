@@ -63,11 +63,13 @@ describe('northroot witness', () => {
     expect(await cosign(first.url, log.fork('b'), 6)).toBe('WITNESS_REFUSED');
     first.running.kill(signal);
     expect(await first.running.end()).toMatchObject({ status: 0, stdout: `${first.url}\n` });
-    expect(first.running.stderr).toContain(`cosigned ${log.origin} at 5 records\nrefused ${log.origin} at 6`);
+    expect(first.running.stderr).toContain(
+      `cosigned ${log.origin} at size 5\nrefused ${log.origin} at size 6`,
+    );
     expect(first.running.stderr).toMatch(/\nstopped\n$/);
 
     const second = await start(state, ...LOG);
-    expect(second.running.stderr).toContain(`knows ${log.origin}: cosigned at 5 records\n`);
+    expect(second.running.stderr).toContain(`knows ${log.origin}: cosigned at size 5\n`);
     expect(await cosign(second.url, log, 4)).toBe('WITNESS_AHEAD');
     expect(await cosign(second.url, log, 6)).toBe(1);
   });

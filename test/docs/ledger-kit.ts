@@ -6,23 +6,37 @@ import {
   canonicalBytes,
   createSigner,
   digestFromBase64url,
+  formatCheckpoint,
+  formatNote,
   formatPublicKey,
   formatRecord,
   generatePrivateKey,
+  parseNote,
   signEvent,
+  signNote,
   verifyLedger,
   type AnyEvent,
   type EventSignature,
   type FindingJson,
   type Key,
+  type NoteSignature,
   type Report,
   type Signer,
   type VerifyOptions,
 } from '../../src/index.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+
+/** What stands before a line. */
+export interface Before {
+  readonly size: number;
+  /** The root as a binary string. */
+  readonly root: string;
+  readonly tip: AnyEvent;
+}
 
 /** What becomes a line. `prev` and `seq` are those of its place unless given. */
 export interface Item {
-  readonly event: AnyEvent;
+  readonly event: AnyEvent | ((before: Before) => AnyEvent);
   readonly signers?: readonly Signer[];
   readonly signatures?: readonly EventSignature[];
   readonly meta?: Readonly<Record<string, string>>;
@@ -78,22 +92,67 @@ export function bare(...events: readonly AnyEvent[]): Buffer {
 /** Chains items, or lines that stand as they are, to a ledger. */
 export function ledger(...items: readonly (Item | string)[]): Buffer {
   let prev = createHash('sha256').digest('base64url');
+  let tip: AnyEvent | undefined;
+  const tree = emptyRange();
   return Buffer.concat(
     items.map((item, seq) => {
-      const line = typeof item === 'string' ? Buffer.from(`${item}\n`) : makeLine(item, prev, seq);
+      let line = Buffer.from(`${String(item)}\n`);
+      if (typeof item !== 'string') {
+        const { event: given } = item;
+        const before = { size: tree.size, root: rangeRoot(tree), tip: tip as AnyEvent };
+        tip = typeof given === 'function' ? given(before) : given;
+        line = makeLine(item, tip, prev, seq);
+      }
+      appendLeaf(tree, leafHash(line.subarray(0, -1)));
       prev = createHash('sha256').update(Uint8Array.of(0)).update(line.subarray(0, -1)).digest('base64url');
       return line;
     }),
   );
 }
 
-function makeLine({ signers = [], signatures = [], ...item }: Item, prev: string, seq: number): Buffer {
-  const bytes = canonicalBytes(item.event);
+/** A checkpoint of what stands before it, its note signed by these. */
+export function checkpoint(
+  by: readonly Signer[],
+  members: object = {},
+  origin = 'example.com/test',
+): (before: Before) => AnyEvent {
+  return ({ size, root, tip }) => {
+    const text = formatCheckpoint({ origin, size, root, extensions: [] });
+    return event('checkpoint', {
+      tree_size: size,
+      root: { alg: 'sha-256', b64: Buffer.from(root, 'latin1').toString('base64url') },
+      chain_tip_event_id: tip.event_id,
+      ...(by.length > 0 && {
+        note: formatNote({ text, signatures: by.map((signer) => signNote(text, origin, signer)) }),
+      }),
+      ...members,
+    });
+  };
+}
+
+/** The signature lines of an attestation of the checkpoint right before it. */
+export function attestation(lines: (text: string) => readonly NoteSignature[]): (before: Before) => AnyEvent {
+  return ({ tip }) => {
+    const { text } = parseNote(Buffer.from(tip['note'] as string));
+    return event('attestation', {
+      checkpoint_event_id: tip.event_id,
+      note: formatNote({ text, signatures: lines(text) }),
+    });
+  };
+}
+
+function makeLine(
+  { signers = [], signatures = [], meta, seq: given }: Item,
+  whole: AnyEvent,
+  prev: string,
+  seq: number,
+): Buffer {
+  const bytes = canonicalBytes(whole);
   return formatRecord({
     eventText: Buffer.from(bytes).toString(),
     prev,
-    seq,
-    ...item,
+    seq: given ?? seq,
+    meta,
     signatures: [...signers.map((signer) => signEvent(bytes, signer)), ...signatures],
   });
 }

@@ -38,8 +38,9 @@ describe('the table of bounds', () => {
   });
 });
 
-it('nothing in src can open a connection', () => {
+it('nothing in src but the witness and its client can open a connection', () => {
   for (const path of sources()) {
+    if (path.startsWith('src/witness/')) continue;
     expect(readText(path)).not.toMatch(
       /from '(?:node:)?(?:net|http|https|http2|tls|dgram|dns)(?:\/|')|\bfetch\(/,
     );

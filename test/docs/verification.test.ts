@@ -8,15 +8,26 @@ import {
   CODE_PAGES,
   canonicalText,
   diagnoseCanonical,
+  formatCheckpoint,
+  formatNote,
+  parseWitnessPolicy,
+  cosignNote,
+  formatPublicKeyAs,
+  signNote,
   verifyLedger,
   type AnyEvent,
+  type Key,
+  type Signer,
   type TrustPolicy,
 } from '../../src/index.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
 import { rolesFor } from '../../src/trust/keyring.js';
 import {
   DIGEST,
+  attestation,
   bare,
   brief,
+  checkpoint,
   codes,
   event,
   genesis,
@@ -40,16 +51,23 @@ function policy(more: Partial<TrustPolicy> = {}): TrustPolicy {
   return { trust_version: '1', keys: [keyOf(a)], ...more };
 }
 
-const checkpoint = (occurredAt: string): AnyEvent =>
-  event('checkpoint', {
-    occurred_at: occurredAt,
-    tree_size: 1,
-    root: DIGEST,
-    chain_tip_event_id: DIGEST,
-    note: '',
-  });
-
 const keyEvent = event('key', { action: 'revoke', key: keyOf(c) });
+const MANAGER = { roles: ['event', 'checkpoint', 'admin'] } as const;
+const manager = (more: Partial<Key> = {}): Key => keyOf(a, { roles: [...MANAGER.roles], ...more });
+
+/** What a user keeps of a ledger: the note of a checkpoint over all of it. */
+function anchorOf(bytes: Buffer, by: Signer): { name: string; note: Uint8Array } {
+  const tree = emptyRange();
+  for (const line of bytes.toString().split('\n').slice(0, -1)) appendLeaf(tree, leafHash(Buffer.from(line)));
+  const text = formatCheckpoint({
+    origin: 'example.com/test',
+    size: tree.size,
+    root: rangeRoot(tree),
+    extensions: [],
+  });
+  const signatures = [signNote(text, 'example.com/test', by)];
+  return { name: 'kept.checkpoint', note: Buffer.from(formatNote({ text, signatures })) };
+}
 
 function authorization(decision: 'allow' | 'deny', members: object): AnyEvent {
   return event('authorization', {
@@ -141,12 +159,23 @@ describe('the tables', () => {
 
   it('of what is not checked', async () => {
     const rows = table('9. The report', 4).map(([code = '']) => codeOf(code));
+    const first = { event: genesis([manager()]), signers: [a] };
+    const sealed = ledger(
+      first,
+      { event: checkpoint([a, b]), signers: [a] },
+      { event: note(1), signers: [a] },
+    );
+    const revoked = ledger(
+      first,
+      { event: checkpoint([a]), signers: [a] },
+      { event: event('key', { action: 'revoke', key: manager() }), signers: [a] },
+    );
     const reports = [
       await verify(bare(note(1))),
-      await verify(unsigned(note(1), checkpoint('2026-01-02T00:00:00Z'))),
-      await verify(
-        ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: keyEvent, signers: [a, b] }),
-      ),
+      await verify(unsigned(note(1))),
+      await verify(ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: note(1), signers: [a, b] })),
+      await verify(sealed, { checkpoints: [anchorOf(sealed, b)] }),
+      await verify(revoked),
     ];
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
     expect(new Set(lists.flat())).toEqual(new Set(rows));
@@ -313,7 +342,10 @@ describe('signatures and trust', () => {
     const first = { event: genesis([keyOf(a), keyOf(b, { roles: ['admin'] })], optional) };
     expect(await codes(ledger(first, { event: keyEvent }))).toEqual(['SIGNATURE_MISSING in 2']);
     expect(await codes(ledger(first, { event: keyEvent, signers: [a] }))).toEqual(['KEY_NOT_FOR_ROLE in 2']);
-    expect(await codes(ledger(first, { event: keyEvent, signers: [b] }))).toEqual([]);
+    // The key that it revokes is not known.
+    expect(await codes(ledger(first, { event: keyEvent, signers: [b] }))).toEqual([
+      'KEY_UNKNOWN warning in 2',
+    ]);
   });
 
   it('keys are judged by the later of the event and the clock', async () => {
@@ -330,8 +362,9 @@ describe('signatures and trust', () => {
       'KEY_NOT_VALID_HERE in 2',
       'KEY_NOT_VALID_HERE in 4',
     ]);
-    const sealed = { event: checkpoint('2026-03-01T00:00:00Z'), signers: [a] };
+    const sealed = { event: checkpoint([], { occurred_at: '2026-03-01T00:00:00Z', note: '' }), signers: [a] };
     expect(await codes(ledger(first, sealed, inTime))).toEqual([
+      'CHECKPOINT_NOTE_MALFORMED in 2',
       'KEY_NOT_VALID_HERE in 3',
       'TIME_REGRESSION info in 3',
     ]);
@@ -480,5 +513,178 @@ describe('findings and report', () => {
     expect((await verify(Buffer.from('\n'))).verdict).toBe('invalid');
     expect((await verify(Buffer.from('{'))).verdict).toBe('invalid');
     expect((await verify(Buffer.alloc(0))).verdict).toBe('undecided');
+  });
+});
+
+describe('checkpoints and keys that come and go', () => {
+  const first = { event: genesis([manager()]), signers: [a] };
+  const by = (signer: Signer, each: AnyEvent) => ({ event: each, signers: [signer] });
+  const change = (action: 'add' | 'revoke', key: Key) => event('key', { action, key });
+  const seal = (...signers: Signer[]) => ({ event: checkpoint(signers), signers: signers.slice(0, 1) });
+
+  it('a checkpoint is of what stands before it', async () => {
+    const wrong = (members: object) =>
+      codes(ledger(first, { event: checkpoint([a], members), signers: [a] }));
+    expect(await wrong({})).toEqual([]);
+    expect(await wrong({ chain_tip_event_id: DIGEST })).toEqual(['CHECKPOINT_ROOT_MISMATCH in 2']);
+    expect(await wrong({ root: DIGEST })).toEqual([
+      'CHECKPOINT_ROOT_MISMATCH in 2',
+      'CHECKPOINT_ROOT_MISMATCH in 2',
+    ]);
+    expect(await wrong({ tree_size: 2, root: DIGEST })).toEqual([
+      'CHECKPOINT_SIZE_MISMATCH in 2',
+      'CHECKPOINT_SIZE_MISMATCH in 2',
+      'CHECKPOINT_ROOT_MISMATCH in 2',
+    ]);
+    expect(await wrong({ note: 'a note' })).toEqual(['CHECKPOINT_NOTE_MALFORMED in 2']);
+    const other = { event: checkpoint([a], {}, 'example.com/other'), signers: [a] };
+    // The signature of the other log's name is by no key of this one.
+    expect(await codes(ledger(first, other))).toEqual(['ORIGIN_MISMATCH in 2']);
+  });
+
+  it('a note that nobody known signed seals nothing, and is an error where checkpoints are required', async () => {
+    const lines = [{ event: checkpoint([b]), signers: [a] }];
+    const report = await verify(ledger(first, ...lines));
+    expect(report.findings.map(brief)).toEqual(['KEY_UNKNOWN warning in 2']);
+    expect(report.checkpoints).toEqual({ count: 1, last_tree_size: null, unsealed: 2 });
+    const promised = genesis([manager()], { signing: { events: 'required', checkpoints: 'required' } });
+    expect(await codes(ledger(by(a, promised)))).toEqual([]);
+    expect(await codes(ledger(by(a, promised), by(a, note(1))))).toEqual(['CHECKPOINT_MISSING in 3']);
+    expect(await codes(ledger(by(a, promised), ...lines))).toEqual([
+      'KEY_UNKNOWN in 2',
+      'CHECKPOINT_MISSING in 3',
+    ]);
+  });
+
+  it('the tail is what stands after the checkpoint and its own record', async () => {
+    const report = await verify(ledger(first, seal(a), by(a, note(1)), by(a, note(2))));
+    expect(report.findings.map(brief)).toEqual(['TAIL_UNSEALED info in 2']);
+    expect(report.checkpoints).toMatchObject({ count: 1, last_tree_size: 1, unsealed: 2 });
+    const most = (n: number) => ({
+      trust: policy({ keys: [manager()], require: { max_unsealed_records: n } }),
+    });
+    const bytes = ledger(first, seal(a), by(a, note(1)), by(a, note(2)));
+    expect(await codes(bytes, most(2))).toEqual(['TAIL_UNSEALED info in 2']);
+    expect(await codes(bytes, most(1))).toEqual(['TAIL_UNSEALED in 2']);
+  });
+
+  it('a key counts from its event on, and no more from its revocation on', async () => {
+    const add = by(a, change('add', keyOf(b)));
+    const revoke = by(a, change('revoke', keyOf(b)));
+    expect(await codes(ledger(first, by(b, note(1)), add, by(b, note(2))))).toEqual(['KEY_UNKNOWN in 2']);
+    const whole = [first, add, by(b, note(1)), seal(a), revoke];
+    expect(await codes(ledger(...whole))).toEqual(['TAIL_UNSEALED info in 4']);
+    expect(await codes(ledger(...whole, by(b, note(2))))).toEqual([
+      'KEY_NOT_VALID_HERE in 6',
+      'TAIL_UNSEALED info in 4',
+    ]);
+    const again = by(a, change('add', keyOf(b, { roles: ['admin'] })));
+    expect(await codes(ledger(...whole, again))).toEqual(['SCHEMA in 6', 'TAIL_UNSEALED info in 4']);
+  });
+
+  it('what a revoked key signed needs a checkpoint, which may come later', async () => {
+    const add = by(a, change('add', keyOf(b)));
+    const revoke = by(a, change('revoke', keyOf(b)));
+    const bare = [first, add, by(b, note(1)), by(b, note(2)), revoke];
+    const report = await verify(ledger(...bare));
+    expect(report.findings.map((each) => [brief(each), each.folded])).toEqual([
+      ['KEY_NOT_VALID_HERE in 3', 1],
+    ]);
+    expect(report.counts.by_verdict).toEqual({ ok: 3, denied: 0, violation: 0, invalid: 2 });
+    expect(report.trust.revoked).toEqual([
+      { keyid: b.publicKey.keyid, revoked_at_seq: 4, records: 2, rests_on: 'nothing' },
+    ]);
+    const mended = await verify(ledger(...bare, seal(a)));
+    expect(mended.findings).toEqual([]);
+    expect(mended.trust.revoked?.[0]?.rests_on).toBe('checkpoints_by_others');
+  });
+
+  it('under a policy the pinned admins decide, and what is pinned stays', async () => {
+    const add = by(a, change('add', keyOf(b)));
+    const bytes = ledger(first, add, by(b, note(1)));
+    expect(await codes(bytes, { trust: policy({ keys: [manager()] }) })).toEqual([]);
+    expect(await codes(bytes, { trust: policy({ keys: [keyOf(a)] }) })).toEqual([
+      'KEY_NOT_FOR_ROLE in 2',
+      'KEY_UNKNOWN in 3',
+    ]);
+    const pinned = policy({ keys: [manager(), keyOf(b, { principals: ['human:*'] })] });
+    expect(await codes(bytes, { trust: pinned })).toEqual(['KEY_NOT_FOR_PRINCIPAL in 3']);
+  });
+
+  it('witnesses count when the policy pins them, once each', async () => {
+    const w = { roles: ['witness'] as Key['roles'], name: 'w.example' };
+    const cosigned = (...by: Signer[]) => ({
+      event: attestation((text) =>
+        by.map((signer, n) => cosignNote(text, 'w.example', signer, 1_700_000_000 + n)),
+      ),
+      signers: [a],
+    });
+    const need = (n: number, ...keys: Key[]) => ({
+      trust: policy({ keys: [manager(), ...keys], require: { witness_threshold: n } }),
+    });
+    const one = ledger(first, seal(a), cosigned(b, b));
+    const tail = 'TAIL_UNSEALED info in 2';
+    expect(await codes(one, need(1, keyOf(b, w)))).toEqual([tail]);
+    expect(await codes(one, need(2, keyOf(b, w), keyOf(c, w)))).toEqual(['WITNESS_QUORUM in 2', tail]);
+    const added = ledger(first, by(a, change('add', keyOf(c, w))), seal(a), cosigned(b, c));
+    expect(await codes(added, need(1, keyOf(b, w)))).toEqual(['TAIL_UNSEALED info in 3']);
+    const own = ledger(first, by(a, change('add', keyOf(c, w))), seal(a), cosigned(c));
+    expect(await codes(own, need(1, keyOf(b, w)))).toEqual([
+      'WITNESS_QUORUM in 3',
+      'TAIL_UNSEALED info in 3',
+    ]);
+    // A later checkpoint without them leaves the earlier one standing.
+    expect(await codes(ledger(first, seal(a), cosigned(b), seal(a)), need(1, keyOf(b, w)))).toEqual([
+      'WITNESS_QUORUM warning in 4',
+    ]);
+    const vkey = formatPublicKeyAs(b.publicKey, 'cosigner', 'w.example');
+    const quorum = parseWitnessPolicy(Buffer.from(`witness W ${vkey}\nquorum W\n`));
+    expect(await codes(one, { witnessPolicy: quorum })).toEqual([tail]);
+    expect(await codes(ledger(first, seal(a)), { witnessPolicy: quorum })).toEqual(['WITNESS_QUORUM in 2']);
+    expect(await codes(ledger(first), { witnessPolicy: quorum })).toEqual(['CHECKPOINT_MISSING in 2']);
+  });
+
+  it('the age of checkpoints, in records and in time', async () => {
+    const need = (require: TrustPolicy['require']) =>
+      policy({ keys: [manager()], ...(require && { require }) });
+    const often = { trust: need({ checkpoint_max_records: 2 }) };
+    const lines = [first, by(a, note(1)), seal(a), by(a, note(2)), by(a, note(3))];
+    const tail = 'TAIL_UNSEALED info in 3';
+    expect(await codes(ledger(...lines), often)).toEqual([tail]);
+    const overdue = ledger(...lines, by(a, note(4)), by(a, note(5)), seal(a));
+    expect(await codes(overdue, often)).toEqual(['CHECKPOINT_MISSING in 6']);
+    const trust = need({ checkpoint_max_age_seconds: 60 });
+    const bytes = ledger(first, seal(a));
+    expect(await codes(bytes, { trust, now: '2026-01-02T00:01:00Z' })).toEqual([]);
+    expect(await codes(bytes, { trust, now: '2026-01-02T00:01:00.000000001Z' })).toEqual([
+      'CHECKPOINT_MISSING in 2',
+    ]);
+    expect(await codes(bytes, { trust, now: '2026-01-01T23:58:59Z' })).toEqual(['CHECKPOINT_MISSING in 2']);
+  });
+
+  it('what the user holds finds what was cut off or changed', async () => {
+    const bytes = ledger(first, by(a, note(1)), by(a, note(2)));
+    const checkpoints = [anchorOf(bytes, a)];
+    const lines = bytes.toString().split('\n');
+    expect(await codes(bytes, { checkpoints })).toEqual([]);
+    expect(await codes(ledger(...lines.slice(0, 3), by(a, note(3))), { checkpoints })).toEqual([
+      'TAIL_UNSEALED info in 5',
+    ]);
+    expect(await codes(Buffer.from(`${lines.slice(0, 2).join('\n')}\n`), { checkpoints })).toEqual([
+      'TRUNCATED in 3',
+    ]);
+    expect(await codes(ledger(first, by(a, note(1)), by(a, note(3))), { checkpoints })).toEqual([
+      'FORKED in 4',
+    ]);
+    const elsewhere = ledger(by(a, genesis([manager()], { origin: 'example.com/other' })));
+    expect(await codes(elsewhere, { checkpoints })).toEqual(['ORIGIN_MISMATCH in 1']);
+    const forged = {
+      name: 'n',
+      note: Buffer.from(anchorOf(bytes, a).note.toString().replace('\n3\n', '\n2\n')),
+    };
+    expect(await codes(bytes, { checkpoints: [forged] })).toEqual([
+      'CHECKPOINT_SIGNATURE_INVALID in 1',
+      'FORKED in 4',
+    ]);
   });
 });

@@ -1,7 +1,9 @@
 /** Proofs made from ledgers and verified without them; and each way to spoil one. */
 
 import { describe, expect, it } from 'vitest';
+import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import { makeNoteKey, signNote } from '../../src/note/note-key.js';
+import { formatNote } from '../../src/note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
 import { parseProofKey, type ProofKey, type ProofTrust } from '../../src/proof/proof-keys.js';
 import { formatTlogProof, parseTlogProof } from '../../src/proof/tlog-proof.js';
@@ -13,7 +15,7 @@ import { formatPublicKeyAs } from '../../src/key/public-key.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { codeOf, errorOf } from '../writer/support.js';
-import { rememberingVerifier } from '../verify/support.js';
+import { ledgerOf, rememberingVerifier } from '../verify/support.js';
 import { p256Key, codeOf as syncCodeOf } from '../key/key-samples.js';
 import { changedBytes } from '../note/support.js';
 import {
@@ -95,6 +97,16 @@ describe('a proof of a record', () => {
     expect(result.not_checked.map(({ code }) => code)).not.toContain('WITNESSES');
   });
 
+  it('is made in a ledger with lines that are no records: too long ones are leaves, blank and torn ones are not', async () => {
+    const long = Buffer.alloc(70_000, 0x61);
+    const all = [...lines.slice(0, 4), long];
+    const bytes = Buffer.concat([ledgerOf([...all.slice(0, 2), Buffer.alloc(0), ...all.slice(2)]), lines[4]]);
+    const odd = (): Promise<LedgerSource> => Promise.resolve(bytesSource(bytes, 'odd.jsonl'));
+    const made = await makeProof(odd, '3', { checkpoint: noteOf(all) });
+    expect(verifyProof(made.bytes, known).verdict).toBe('ok');
+    expect(await codeOf(makeProof(odd, '3', { checkpoint: noteOf(lines.slice(0, 6)) }))).toBe('TRUNCATED');
+  });
+
   it('finds the record by its id, or the beginning of it', async () => {
     const { eventId } = await makeProof(open, '3');
     expect(await prove(eventId)).toEqual(proof3);
@@ -133,6 +145,40 @@ describe('a proof of a record', () => {
       event_signatures: [{ keyid: signer.publicKey.keyid, result: 'unverified' }],
     });
     expect(result.not_checked.map(({ code }) => code)).toContain('SIGNATURES_UNVERIFIED');
+  });
+});
+
+describe('a key that was given', () => {
+  it('signs only for the origin that is its name', async () => {
+    const first = lines.slice(0, 5);
+    const elsewhere = 'example.com/other';
+    const text = checkpointText(first);
+    const note = Buffer.from(formatNote({ text, signatures: [signNote(text, elsewhere, signer)] }));
+    const bytes = await prove('3', note);
+    const named: ProofKey = { kind: 'note-key', key: makeNoteKey(elsewhere, signer.publicKey, 'ed25519') };
+    for (const key of [named, logKey]) {
+      expect(codes(verifyProof(bytes, { keys: [key] }))).toEqual(['KEY_UNKNOWN']);
+    }
+  });
+
+  it("as a witness's signs no events, and counts for no policy that does not name it", async () => {
+    const asWitness: ProofKey = {
+      kind: 'note-key',
+      key: makeNoteKey('witness.example/w9', signer.publicKey, 'cosignature'),
+    };
+    const first = lines.slice(0, 5);
+    const byStranger = await prove('3', noteOf(first, { by: stranger }));
+    const keys: ProofKey[] = [{ kind: 'public-key', key: stranger.publicKey }, asWitness];
+    expect(verifyProof(byStranger, { keys }).event_signatures).toMatchObject([{ result: 'unverified' }]);
+    const cosigned = await prove('3', noteOf(first, { further: [cosignatureOf(first)] }));
+    const demands = policyOf([own], { require: { witness_threshold: 1 } });
+    const result = verifyProof(cosigned, { ...demands, keys: [witnessKey] });
+    expect(result.checkpoint_signers.witnesses).toHaveLength(1);
+    expect(codes(result)).toEqual(['WITNESS_QUORUM']);
+  });
+
+  it('may be given twice', () => {
+    expect(verifyProof(proof3, { keys: [logKey, logKey] }).checkpoint_signers.log).toHaveLength(1);
   });
 });
 
@@ -419,6 +465,8 @@ describe('no proof is made', () => {
   it('when it is interrupted', async () => {
     const signal = AbortSignal.abort(new Error('stop'));
     await expect(makeProof(open, '1', { signal })).rejects.toThrow('stop');
+    const settings = { signal, checkpoint: noteOf(lines) };
+    await expect(makeConsistencyProof(open, noteOf(lines), settings)).rejects.toThrow('stop');
   });
 
   it('under a checkpoint of the ledger that states another root or size', async () => {
@@ -467,6 +515,12 @@ describe('a consistency proof', () => {
     [
       'the ledger is another',
       () => makeConsistencyProof(open, noteOf([...lines.slice(0, 2), Buffer.from('{}')])),
+      'FORKED',
+      1,
+    ],
+    [
+      'the ledger is another from the beginning',
+      () => makeConsistencyProof(open, noteOf([], { root: 'x'.repeat(32) })),
       'FORKED',
       1,
     ],

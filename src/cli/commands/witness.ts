@@ -45,10 +45,15 @@ export function addWitness(
     )
     .option('--log <vkey>', 'a log that it knows, by its vkey; repeat for more', logKeys, [])
     .option('--policy <file>', 'a C2SP tlog-policy file: its logs are known too')
-    .option('--listen <host:port>', 'where it listens; port 0 takes any that is free', listenAddress, {
-      host: '127.0.0.1',
-      port: 8787,
-    })
+    .option(
+      '--listen <address>',
+      'HOST:PORT where it listens; port 0 takes any that is free',
+      listenAddress,
+      {
+        host: '127.0.0.1',
+        port: 8787,
+      },
+    )
     .option('--prefix <path>', 'the path before /add-checkpoint, such as /w1', prefixPath, '')
     .action((options: WitnessCommandOptions) => run((context) => witness(context, options)));
 }
@@ -77,7 +82,7 @@ async function witness(
     terminal.say(`vkey of this witness: ${printable(formatNoteKey(witness.key), 1_000)}`);
     for (const origin of new Set(logs.map(({ name }) => name))) {
       const last = witness.lastCheckpoint(origin);
-      const state = last === undefined ? 'never cosigned here' : `cosigned at ${last.size} records`;
+      const state = last === undefined ? 'never cosigned here' : `cosigned at size ${last.size}`;
       terminal.say(`knows ${printable(origin)}: ${state}`);
     }
     await terminal.write(`${server.url}\n`);
@@ -106,7 +111,7 @@ function tell(terminal: Terminal, event: WitnessEvent): void {
     return;
   }
   const { origin, size } = event.checkpoint;
-  const place = `${printable(origin)} at ${size} records`;
+  const place = `${printable(origin)} at size ${size}`;
   terminal.say(
     event.kind === 'cosigned'
       ? `cosigned ${place}`

@@ -460,7 +460,7 @@ export interface RevokedKeyJson {
   revoked_at_seq: SafeInteger;
   records: SafeInteger;
   /**
-   * What covers the last of its records. Absent when it signed none.
+   * What covers the last of its records that need cover. Absent when there are none.
    */
   rests_on?: 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 }
