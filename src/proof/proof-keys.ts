@@ -21,6 +21,13 @@ import {
   type EntitlementProblem,
   type RingKey,
 } from '../trust/keyring.js';
+import {
+  describeQuorum,
+  meetsQuorum,
+  witnessPolicyKeys,
+  type WitnessPolicy,
+  type WitnessPolicyKeys,
+} from '../trust/witness-policy.js';
 import { compareTimestamps } from '../value/timestamp.js';
 
 /** A key that the user gives for verifying proofs. */
@@ -35,6 +42,8 @@ export interface ProofTrust {
   /** Pins the origins, the keys with their roles, and what must have signed. */
   readonly policy?: TrustPolicy;
   readonly keys?: readonly ProofKey[];
+  /** Names further logs and witnesses, and the quorum of them that must have cosigned every checkpoint. */
+  readonly witnessPolicy?: WitnessPolicy;
   /** The signature backend; node:crypto unless given. */
   readonly verifier?: Verifier;
 }
@@ -80,11 +89,16 @@ export function parseProofKey(input: string | Uint8Array): ProofKey {
 /** The keys of one verification. */
 export class ProofKeyring {
   readonly #policy: TrustPolicy | undefined;
+  readonly #witnessPolicy: WitnessPolicy | undefined;
+  readonly #witnessKeys: WitnessPolicyKeys;
   readonly #ring: Keyring;
   readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
 
-  constructor({ policy, keys = [], verifier = nodeVerifier }: ProofTrust) {
+  constructor({ policy, keys = [], witnessPolicy, verifier = nodeVerifier }: ProofTrust) {
     this.#policy = policy;
+    this.#witnessPolicy = witnessPolicy;
+    this.#witnessKeys =
+      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, verifier);
     this.#ring = new Keyring(verifier);
     for (const key of policy?.keys ?? []) this.#ring.add(key);
     this.#given = keys.map((key) => ({
@@ -152,12 +166,35 @@ export class ProofKeyring {
       const actual = String(pinnedWitnesses.size);
       problems.push(invalid('WITNESS_QUORUM', `cosignatures by ${threshold} witnesses`, actual));
     }
+    problems.push(...this.#checkWitnessPolicy(origin, log, new Set(witnesses.keys())));
     const signers = {
       log: [...log],
       witnesses: [...witnesses].map(([vkey, timestamp]) => ({ vkey, timestamp })),
       unverified: unknown.length,
     };
     return { signers, problems };
+  }
+
+  /** Whether a log and the witnesses that the witness policy asks for are among the signers, which are given as vkeys. */
+  #checkWitnessPolicy(
+    origin: string,
+    log: ReadonlySet<string>,
+    witnesses: ReadonlySet<string>,
+  ): ProofProblem[] {
+    const policy = this.#witnessPolicy;
+    if (policy === undefined) return [];
+    const problems: ProofProblem[] = [];
+    // When no known key signed at all, that is told already.
+    if (log.size > 0 && policy.logs.length > 0 && !policy.logs.some(({ vkey }) => log.has(vkey))) {
+      const expected = `a signature by a log of the witness policy with the origin ${origin}`;
+      problems.push({ code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual: 'none' });
+    }
+    const cosigned = new Set(policy.witnesses.filter(({ vkey }) => witnesses.has(vkey)).map(({ name }) => name));
+    if (!meetsQuorum(policy, (name) => cosigned.has(name))) {
+      const expected = `cosignatures by ${describeQuorum(policy)}`;
+      problems.push(invalid('WITNESS_QUORUM', expected, [...cosigned].join(', ') || 'none'));
+    }
+    return problems;
   }
 
   /** The key of an event's signature; `undefined` when it is not known. */
@@ -176,9 +213,10 @@ export class ProofKeyring {
     return { verification: entry.verification, problem };
   }
 
-  /** The keys that may have signed a checkpoint of `origin`; those that the user gave come first. */
+  /** The keys that may have signed a checkpoint of `origin`; the policy's come first, as it says most of them. */
   #noteKeys(origin: string): TrustedNoteKey[] {
     const keys: TrustedNoteKey[] = [];
+    for (const key of this.#ring.noteKeys(origin)) keys.push({ ...key, entry: this.#ring.find(key.keyid) });
     const entry = undefined;
     for (const { key, verification } of this.#given) {
       if (key.kind === 'note-key') {
@@ -187,7 +225,8 @@ export class ProofKeyring {
         keys.push({ ...makeNoteKey(origin, key.key, 'ed25519', verification), entry });
       }
     }
-    for (const key of this.#ring.noteKeys(origin)) keys.push({ ...key, entry: this.#ring.find(key.keyid) });
+    const { logs, witnesses } = this.#witnessKeys;
+    for (const key of [...logs.filter(({ name }) => name === origin), ...witnesses]) keys.push({ ...key, entry });
     return keys;
   }
 }

@@ -49,7 +49,7 @@ function renderHead(verdict: ProofVerdict, file: string, proven: string, paint: 
   const words = {
     ok: proven,
     invalid: 'the proof is broken; what it says is proven by nothing',
-    undecided: 'no known key signed the checkpoint; what it says is not proven',
+    undecided: 'no key that counts signed the checkpoint; what it says is not proven',
   };
   const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
   return `${head}  ${printable(file)}: ${words[verdict]}`;

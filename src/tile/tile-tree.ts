@@ -120,6 +120,7 @@ class TreeReader {
   readonly #faults: TileFault[] = [];
   #total = 0;
   #isAtEnd = false;
+  #check: Promise<TileCheck> | undefined;
   /** The tiles that are needed whole where a partial one would do, because that is not there. */
   readonly #standIns = new Set<string>();
 
@@ -151,6 +152,11 @@ class TreeReader {
 
   async finish(): Promise<TileCheck> {
     if (!this.#isAtEnd) throw new TypeError('the tree was not read to its end');
+    this.#check ??= this.#finish();
+    return this.#check;
+  }
+
+  async #finish(): Promise<TileCheck> {
     if (this.#hasher.size === this.#size) {
       for (const tile of this.#hasher.partials()) await this.#checkTile(tile);
     }

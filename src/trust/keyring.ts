@@ -8,6 +8,7 @@ import type { PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
 import { readWireKey } from '../key/wire-key.js';
 import { makeNoteKey, type NoteKey } from '../note/note-key.js';
+import type { NoteSignature } from '../note/signed-note.js';
 import type { Key } from '../schema/generated/types.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
@@ -21,6 +22,8 @@ export interface RingKey {
   readonly key: Key;
   readonly publicKey: PublicKey;
   readonly verification: VerificationKey;
+  /** Keyids of those who added it to the ledger; undefined for a key of genesis or of a policy, which is given. */
+  readonly addedBy: readonly string[] | undefined;
   /** The record that revoked it. */
   readonly revokedBy: RelatedRecord | undefined;
 }
@@ -45,9 +48,10 @@ export interface EntitlementProblem {
   readonly related?: readonly RelatedRecord[];
 }
 
-/** A key entry, and the record that revoked it. */
+/** A key entry, who added it, and the record that revoked it. */
 export interface SavedKey {
   readonly key: Key;
+  readonly addedBy: readonly string[] | undefined;
   readonly revokedBy: RelatedRecord | undefined;
 }
 
@@ -55,7 +59,7 @@ export interface SavedKey {
 export class Keyring {
   readonly #keys = new Map<string, RingKey>();
   readonly #verifier: Verifier;
-  #noteKeys: { readonly origin: string; readonly list: readonly RingNoteKey[] } | undefined;
+  #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
 
   constructor(verifier: Verifier) {
     this.#verifier = verifier;
@@ -65,8 +69,12 @@ export class Keyring {
     return this.#keys.size;
   }
 
-  /** Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring. */
-  add(key: Key): KeyProblem | undefined {
+  /**
+   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring.
+   *
+   * @param addedBy - Keyids of those who signed for it; none for a key that is given.
+   */
+  add(key: Key, addedBy?: readonly string[]): KeyProblem | undefined {
     const read = readWireKey(key);
     if ('pointer' in read) return read;
     const known = this.#keys.get(key.keyid);
@@ -75,8 +83,9 @@ export class Keyring {
       return { pointer: '/keyid', expected: 'each key once', actual };
     }
     const verification = this.#verifier.importKey(read.publicKey);
-    this.#keys.set(key.keyid, { key, publicKey: read.publicKey, verification, revokedBy: undefined });
-    this.#noteKeys = undefined;
+    const ringKey = { key, publicKey: read.publicKey, verification, addedBy, revokedBy: undefined };
+    this.#keys.set(key.keyid, ringKey);
+    if (this.#noteKeys !== undefined) enterNoteKeys(this.#noteKeys.byLine, this.#noteKeys.origin, ringKey);
     return undefined;
   }
 
@@ -90,13 +99,13 @@ export class Keyring {
 
   /** The entries as plain data, in the order in which they were added. */
   save(): SavedKey[] {
-    return [...this.#keys.values()].map(({ key, revokedBy }) => ({ key, revokedBy }));
+    return [...this.#keys.values()].map(({ key, addedBy, revokedBy }) => ({ key, addedBy, revokedBy }));
   }
 
   /** Adds what {@link Keyring.save} gave. */
   restore(saved: readonly SavedKey[]): void {
-    for (const { key, revokedBy } of saved) {
-      this.add(key);
+    for (const { key, addedBy, revokedBy } of saved) {
+      this.add(key, addedBy);
       if (revokedBy !== undefined) this.revoke(key.keyid, revokedBy);
     }
   }
@@ -104,6 +113,17 @@ export class Keyring {
   /** The keys that were revoked, in the order in which they were added. */
   revoked(): RingKey[] {
     return [...this.#keys.values()].filter(({ revokedBy }) => revokedBy !== undefined);
+  }
+
+  /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
+  standing(): Set<string> {
+    const standing = new Set<string>();
+    const stands = (keyid: string): boolean => standing.has(keyid);
+    // Whoever adds a key was there before it.
+    for (const { key, addedBy, revokedBy } of this.#keys.values()) {
+      if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) standing.add(key.keyid);
+    }
+    return standing;
   }
 
   find(keyid: string): RingKey | undefined {
@@ -114,20 +134,43 @@ export class Keyring {
    * The Ed25519 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role `witness` and a
    * name as cosigners under that name.
    */
-  noteKeys(origin: string): readonly RingNoteKey[] {
-    if (this.#noteKeys?.origin === origin) return this.#noteKeys.list;
-    const list: RingNoteKey[] = [];
-    for (const { key, publicKey, verification } of this.#keys.values()) {
-      if (publicKey.alg !== 'ed25519') continue;
-      const { keyid, name, roles } = key;
-      if (isKeyName(origin)) list.push({ ...makeNoteKey(origin, publicKey, 'ed25519', verification), keyid });
-      if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
-        list.push({ ...makeNoteKey(name, publicKey, 'cosignature', verification), keyid });
-      }
-    }
-    this.#noteKeys = { origin, list };
-    return list;
+  noteKeys(origin: string): RingNoteKey[] {
+    return [...this.#noteKeysByLine(origin).values()];
   }
+
+  /** Those of {@link Keyring.noteKeys} that signature lines name, however many keys there are. */
+  findNoteKeys(origin: string, lines: readonly NoteSignature[]): RingNoteKey[] {
+    const byLine = this.#noteKeysByLine(origin);
+    const found = lines.flatMap(({ name, keyId }) => byLine.get(lineName(name, keyId)) ?? []);
+    return [...new Set(found)];
+  }
+
+  #noteKeysByLine(origin: string): ReadonlyMap<string, RingNoteKey> {
+    if (this.#noteKeys?.origin !== origin) {
+      this.#noteKeys = { origin, byLine: new Map() };
+      for (const ringKey of this.#keys.values()) enterNoteKeys(this.#noteKeys.byLine, origin, ringKey);
+    }
+    return this.#noteKeys.byLine;
+  }
+}
+
+function enterNoteKeys(byLine: Map<string, RingNoteKey>, origin: string, ringKey: RingKey): void {
+  const { key, publicKey, verification } = ringKey;
+  if (publicKey.alg !== 'ed25519') return;
+  const { keyid, name, roles } = key;
+  const enter = (noteKey: NoteKey): void => {
+    const line = lineName(noteKey.name, noteKey.keyId);
+    if (!byLine.has(line)) byLine.set(line, { ...noteKey, keyid });
+  };
+  if (isKeyName(origin)) enter(makeNoteKey(origin, publicKey, 'ed25519', verification));
+  if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
+    enter(makeNoteKey(name, publicKey, 'cosignature', verification));
+  }
+}
+
+/** How a signature line names its key. A name has no spaces. */
+function lineName(name: string, keyId: string): string {
+  return `${keyId} ${name}`;
 }
 
 /**

@@ -81,6 +81,7 @@ export class AnchorWatch {
         (key, as) =>
           (as === 'log' ? findRoleProblem(key, ['checkpoint']) : undefined) ??
           findRevocationProblem(key, size),
+        size,
       );
       return { name, isPublished, note, relation: relationOf(state, note, root), root, signatures };
     });

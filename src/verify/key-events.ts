@@ -23,7 +23,7 @@ export function applyKeyEvent(
   if (action === 'add') {
     // What the user pinned is not changed by what the ledger says of the same key.
     if (state.policy?.keys.some(({ keyid }) => keyid === key.keyid) === true) return;
-    const problem = state.keyring.add(key);
+    const problem = state.keyring.add(key, findings.signers);
     if (problem !== undefined) {
       const { pointer, expected, actual } = problem;
       findings.addToEvent({ code: 'SCHEMA', pointer: `/key${pointer}`, expected, actual });

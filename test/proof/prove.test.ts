@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
-import { makeNoteKey, signNote } from '../../src/note/note-key.js';
+import { formatCheckpoint } from '../../src/note/checkpoint.js';
+import { cosignNote, makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote } from '../../src/note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
 import { parseProofKey, type ProofKey, type ProofTrust } from '../../src/proof/proof-keys.js';
@@ -12,6 +13,11 @@ import { RangeHasher, inclusionRanges } from '../../src/tree/proof.js';
 import { verifyConsistencyProof } from '../../src/proof/verify-consistency.js';
 import { verifyProof, type ProofResult } from '../../src/proof/verify-proof.js';
 import { formatPublicKeyAs } from '../../src/key/public-key.js';
+import { formatVkey } from '../../src/key/vkey.js';
+import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
+import { renderConsistencyResult, renderProofResult } from '../../src/proof/proof-result-text.js';
+import { plainPaint } from '../../src/report/text.js';
+import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { codeOf, errorOf } from '../writer/support.js';
@@ -29,6 +35,7 @@ import {
   makeLines,
   noteOf,
   opener,
+  rootOf,
   signer,
   stranger,
   witness,
@@ -264,6 +271,91 @@ describe('a trust policy', () => {
     const result = verifyProof(await prove('3', note), required);
     expect(result).toMatchObject({ verdict: 'invalid' });
     expect(codes(result)).toEqual(['KEY_UNKNOWN']);
+  });
+});
+
+describe('a witness policy', () => {
+  const logVkey = formatPublicKeyAs(signer.publicKey, 'vkey', ORIGIN);
+  const witnessVkey = formatVkey('witness.example/w1', witness.publicKey, 'cosignature');
+  const otherVkey = formatVkey('witness.example/w2', stranger.publicKey, 'cosignature');
+
+  function witnessed(...policy: string[]): ProofTrust {
+    return { verifier, witnessPolicy: parseWitnessPolicy(Buffer.from(policy.map((line) => `${line}\n`).join(''))) };
+  }
+
+  const log = `log ${logVkey}`;
+  const w1 = `witness w1 ${witnessVkey}`;
+  const w2 = `witness w2 ${otherVkey}`;
+
+  it.each<[string, ProofTrust, string[]]>([
+    ['its log', witnessed(log, 'quorum none'), []],
+    ['its log and witness', witnessed(log, w1, 'quorum w1'), []],
+    ['any of its witnesses', witnessed(log, w1, w2, 'group g any w1 w2', 'quorum g'), []],
+    ['all of its witnesses', witnessed(log, w1, w2, 'group g all w1 w2', 'quorum g'), ['WITNESS_QUORUM']],
+    ['another witness', witnessed(log, w2, 'quorum w2'), ['WITNESS_QUORUM']],
+    ['no log', witnessed(w1, 'quorum w1'), ['KEY_UNKNOWN']],
+    ['no log, and a key beside it', { ...witnessed(w1, 'quorum w1'), keys: [logKey] }, []],
+    [
+      'another log, and a key beside it',
+      { ...witnessed(`log ${formatPublicKeyAs(stranger.publicKey, 'vkey', ORIGIN)}`, 'quorum none'), keys: [logKey] },
+      ['KEY_UNKNOWN'],
+    ],
+    [
+      'a log of another origin',
+      witnessed(`log ${formatPublicKeyAs(signer.publicKey, 'vkey', 'example.com/other')}`, 'quorum none'),
+      ['KEY_UNKNOWN'],
+    ],
+    [
+      'what a trust policy names too',
+      {
+        ...policyOf([own, { ...ownKeyEntry(witness.publicKey), roles: ['witness'], name: 'witness.example/w1' }], {
+          require: { witness_threshold: 1 },
+        } as Partial<TrustPolicy>),
+        ...witnessed(log, w1, 'quorum w1'),
+      },
+      [],
+    ],
+  ])('asks for %s', (_what, trust, expected) => {
+    expect(codes(verifyProof(proof3, trust))).toEqual(expected);
+  });
+});
+
+describe('hostile files', () => {
+  it('with an origin that names no key are signed by nobody known', () => {
+    const text = formatCheckpoint({ origin: 'no name', size: 1, root: rootOf([lines[0]!]), extensions: [] });
+    const note = Buffer.from(formatNote({ text, signatures: [signNote(text, 'x', stranger)] }));
+    const bytes = formatTlogProof({ extra: lines[0], index: 0, hashes: [], note });
+    for (const trust of [known, policyOf([own])]) {
+      expect(codes(verifyProof(bytes, trust))).toEqual(['KEY_UNKNOWN']);
+    }
+  });
+
+  it('with a cosignature from the end of time are judged and shown', async () => {
+    const first = lines.slice(0, 5);
+    const late = cosignNote(checkpointText(first), 'witness.example/w1', witness, 2 ** 53 - 1);
+    const bytes = await prove('3', noteOf(first, { further: [late] }));
+    const entry = {
+      ...ownKeyEntry(witness.publicKey),
+      roles: ['witness'],
+      name: 'witness.example/w1',
+      valid_until: NOON,
+    } as Key;
+    expect(verifyProof(bytes, policyOf([own, entry])).checkpoint_signers.witnesses).toEqual([]);
+    const result = verifyProof(bytes, { keys: [logKey, witnessKey] });
+    expect(renderProofResult(result, 'file', plainPaint)).toContain('9007199254740991');
+  });
+
+  it('move no terminal', () => {
+    const origin = 'example.com/\u202etxt';
+    const text = formatCheckpoint({ origin, size: 1, root: 'x'.repeat(32), extensions: [] });
+    const note = Buffer.from(formatNote({ text, signatures: [signNote(text, 'x', stranger)] }));
+    const extra = Buffer.from('\u202e\u0007');
+    const result = verifyProof(formatTlogProof({ extra, index: 0, hashes: [], note }), known);
+    const shown = renderProofResult(result, '\u001b[1m', plainPaint);
+    expect(shown).toContain('example.com/');
+    expect(shown).not.toMatch(/[\u202e\u0007\u001b]/);
+    const grown = verifyConsistencyProof(formatConsistencyProof({ oldSize: 0, hashes: [], note }), note, known);
+    expect(renderConsistencyResult(grown, '\u001b[1m', plainPaint)).not.toMatch(/[\u202e\u0007\u001b]/);
   });
 });
 

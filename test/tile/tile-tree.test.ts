@@ -392,6 +392,17 @@ describe('a hostile tree', () => {
   });
 });
 
+test('asked twice, it answers the same', async () => {
+  const folder = plant(300);
+  unlinkSync(join(folder, 'tile/0/000'));
+  const tree = await openTileTree(folder);
+  for await (const { chunks } of tree.source.segments)
+    for await (const chunk of chunks) expect(chunk).not.toEqual([]);
+  const first = await tree.finish();
+  expect(first.total).toBe(1);
+  expect(await tree.finish()).toEqual(first);
+});
+
 test('what is no tile tree', async () => {
   const folder = temporaryFolder();
   expect(await isTileTree(folder)).toBe(false);

@@ -9,12 +9,13 @@ import { renderConsistencyResult, renderProofResult } from '../../proof/proof-re
 import { verifyConsistencyProof } from '../../proof/verify-consistency.js';
 import { verifyProof } from '../../proof/verify-proof.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readInput, readTrustPolicy } from '../input.js';
+import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 
 interface VerifyProofOptions {
   readonly key?: readonly string[];
   readonly trust?: string;
+  readonly witnessPolicy?: string;
   readonly consistency?: string;
   readonly format: 'text' | 'json';
 }
@@ -42,6 +43,7 @@ export function addVerifyProof(
         .conflicts('trust'),
     )
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
+    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option('--consistency <note>', 'the proof is that the ledger extends the older checkpoint in this file')
     .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
     .action((file: string, options: VerifyProofOptions) =>
@@ -70,11 +72,16 @@ async function runVerifyProof(
   return result.exit_status;
 }
 
-async function readTrust({ key = [], trust }: VerifyProofOptions): Promise<ProofTrust> {
+async function readTrust({ key = [], trust, witnessPolicy: path }: VerifyProofOptions): Promise<ProofTrust> {
   const policy = await readTrustPolicy(trust);
+  const witnessPolicy = await readWitnessPolicy(path);
   const keys: ProofKey[] = [];
   for (const each of key) {
     keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));
   }
-  return { keys, ...(policy === undefined ? {} : { policy }) };
+  return {
+    keys,
+    ...(policy === undefined ? {} : { policy }),
+    ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
+  };
 }

@@ -3,18 +3,13 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
-import { readSmallFile } from '../../fs/file-system.js';
 import { isKeyName } from '../../key/vkey.js';
 import { formatNoteKey, parseNoteKey, type NoteKey } from '../../note/note-key.js';
-import {
-  MAX_WITNESS_POLICY_BYTES,
-  parseWitnessPolicy,
-  witnessPolicyKeys,
-} from '../../trust/witness-policy.js';
+import { witnessPolicyKeys } from '../../trust/witness-policy.js';
 import { serveWitness } from '../../witness/serve-witness.js';
 import { createWitness, isSubmissionPrefix, type WitnessEvent } from '../../witness/witness-service.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readSigner } from '../input.js';
+import { readSigner, readWitnessPolicy } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
 interface WitnessCommandOptions {
@@ -62,7 +57,8 @@ async function witness(
   { terminal, signal }: Context,
   options: WitnessCommandOptions,
 ): Promise<ExitStatus | 'stopped'> {
-  const logs = [...options.log, ...(await readPolicyLogs(options.policy))];
+  const policy = await readWitnessPolicy(options.policy);
+  const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
     throw new NorthrootError('USAGE', 'a witness needs a log that it knows', {
       hint: 'give --log with the vkey of a log, or --policy with a file that has log lines',
@@ -93,11 +89,6 @@ async function witness(
   }
   terminal.say('stopped');
   return 'stopped';
-}
-
-async function readPolicyLogs(path: string | undefined): Promise<readonly NoteKey[]> {
-  if (path === undefined) return [];
-  return witnessPolicyKeys(parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES))).logs;
 }
 
 function tell(terminal: Terminal, event: WitnessEvent): void {
