@@ -189,7 +189,9 @@ export class ProofKeyring {
       const expected = `a signature by a log of the witness policy with the origin ${origin}`;
       problems.push({ code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual: 'none' });
     }
-    const cosigned = new Set(policy.witnesses.filter(({ vkey }) => witnesses.has(vkey)).map(({ name }) => name));
+    const cosigned = new Set(
+      policy.witnesses.filter(({ vkey }) => witnesses.has(vkey)).map(({ name }) => name),
+    );
     if (!meetsQuorum(policy, (name) => cosigned.has(name))) {
       const expected = `cosignatures by ${describeQuorum(policy)}`;
       problems.push(invalid('WITNESS_QUORUM', expected, [...cosigned].join(', ') || 'none'));
@@ -226,7 +228,8 @@ export class ProofKeyring {
       }
     }
     const { logs, witnesses } = this.#witnessKeys;
-    for (const key of [...logs.filter(({ name }) => name === origin), ...witnesses]) keys.push({ ...key, entry });
+    for (const key of [...logs.filter(({ name }) => name === origin), ...witnesses])
+      keys.push({ ...key, entry });
     return keys;
   }
 }

@@ -96,11 +96,16 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
 }
 
 function hasWitness({ state, ending }: Pick<VerificationResult, 'state' | 'ending'>): boolean {
-  const inLedger = [...state.seals.tallies.values()].some(({ role }) => role === 'witness');
+  // A witness that the ledger's admins added is their own word.
+  const counts = (keyid: string): boolean => state.keyring.find(keyid)?.addedBy === undefined;
+  const inLedger = [...state.seals.tallies.values()].some(
+    ({ role, keyid }) => role === 'witness' && counts(keyid),
+  );
   return (
     inLedger ||
     ending.anchors.some(
-      ({ signatures: { endorsers } }) => endorsers.witnessKeys.size + endorsers.policyWitnesses.size > 0,
+      ({ signatures: { endorsers } }) =>
+        endorsers.policyWitnesses.size > 0 || [...endorsers.witnessKeys].some(counts),
     )
   );
 }

@@ -1,11 +1,13 @@
 /** What the records that a revoked key signed rest on (SPEC §7): they stay valid where a checkpoint covers them. */
 
+import { listEndorsers } from '../verify/checkpoints.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { isSignedByLog } from '../verify/seals.js';
 
 /**
- * What covers the last record that the key signed: a checkpoint that another key signed or cosigned, or that the user holds; only
- * checkpoints that the key itself signed, so that whoever had it could have made them anew; or nothing.
+ * What covers the last record that the key signed: a checkpoint that the user holds, or that a key signed or cosigned that owes
+ * nothing to a revoked one; only checkpoints by revoked keys or by keys that these added, so that whoever had them could have made
+ * all of it anew; or nothing.
  */
 export type RestsOn = 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 
@@ -21,14 +23,32 @@ export interface RevokedKey {
 
 /** The keys that were revoked in the ledger. */
 export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' | 'ending'>): RevokedKey[] {
-  const held = ending.anchors
-    .filter(({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.endorsers))
-    .map(({ note }) => note.checkpoint.size);
-  const tallies = [...state.seals.tallies.values()];
+  const extended = ending.anchors.filter(
+    ({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.endorsers),
+  );
+  const held = extended
+    .filter(({ isPublished }) => !isPublished)
+    .reduce((most, { note }) => Math.max(most, note.checkpoint.size), 0);
+  // What the ledger is published with is worth as much as who signed it. It has no record of its own.
+  const published = extended
+    .filter(({ isPublished }) => isPublished)
+    .flatMap(({ note, signatures }) =>
+      listEndorsers(state, signatures.endorsers).map(({ keyid }) => ({
+        keyid,
+        treeSize: note.checkpoint.size - 1,
+      })),
+    );
+  const tallies = [...state.seals.tallies.values(), ...published];
+  const standing = state.keyring.standing();
+  // Keys that the witness policy names need not be in the ring.
+  const others = tallies.filter(
+    ({ keyid }) => standing.has(keyid) || state.keyring.find(keyid) === undefined,
+  );
+  const reach = (sizes: readonly { readonly treeSize: number }[]): number =>
+    sizes.reduce((most, { treeSize }) => Math.max(most, treeSize + 1), 0);
+  const byOthers = Math.max(held, reach(others));
+  const byAny = Math.max(held, reach(tallies));
   return state.keyring.revoked().map(({ key: { keyid }, revokedBy }) => {
-    const others = tallies.filter((tally) => tally.keyid !== keyid && !isRevoked(state, tally.keyid));
-    const byOthers = Math.max(0, ...held, ...others.map(({ treeSize }) => treeSize));
-    const byAny = Math.max(0, ...held, ...tallies.map(({ treeSize }) => treeSize));
     const signer = state.signers.get(keyid);
     const restsOn = (last: number): RestsOn =>
       last < byOthers ? 'checkpoints_by_others' : last < byAny ? 'own_checkpoints' : 'nothing';
@@ -39,8 +59,4 @@ export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' 
       restsOn: signer === undefined || signer.last < 0 ? undefined : restsOn(signer.last),
     };
   });
-}
-
-function isRevoked({ keyring }: VerificationResult['state'], keyid: string): boolean {
-  return keyring.find(keyid)?.revokedBy !== undefined;
 }

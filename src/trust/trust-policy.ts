@@ -64,11 +64,13 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
   }
   // Admins may add further keys.
   const canGrow = keys.some(({ roles }) => roles.includes('admin'));
-  const signers = keys.filter(({ roles }) => roles.includes('checkpoint')).length;
+  const signers = keys.filter(
+    ({ roles, public_key: text }) => roles.includes('checkpoint') && text.startsWith('ed25519:'),
+  ).length;
   if (quorum > signers && !canGrow) {
     throw refuse(
       '/require/checkpoint_quorum',
-      `at most ${signers}, the keys with the role checkpoint`,
+      `at most ${signers}, the ed25519 keys with the role checkpoint`,
       `${quorum}`,
     );
   }

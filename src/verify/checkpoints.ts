@@ -1,5 +1,6 @@
 /** The tree rows of SPEC §8 (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
 
+import { sha256Base64url } from '../bytes/sha256.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { JsonObject } from '../json/value.js';
@@ -58,7 +59,8 @@ function judgeCheckpoint(
   const checkpoint: KnownCheckpoint = {
     place,
     occurredAt: event.occurred_at,
-    text: note?.text,
+    isDated: findings.signers.length > 0,
+    textHash: note && hashText(note),
     treeSize: event.tree_size,
     isRight,
     endorsers: verdict?.endorsers ?? noEndorsers(),
@@ -72,7 +74,11 @@ function judgeCheckpoint(
     reportUnsigned(state, note, findings);
   }
   state.seals.known.set(line.eventId as string, checkpoint);
-  takeUp(state, checkpoint);
+  takeUp(state, checkpoint, checkpoint.endorsers);
+}
+
+function hashText({ text }: SignedCheckpoint): string {
+  return sha256Base64url(Buffer.from(text));
 }
 
 /** Whether what the event says of the tree is so. Its root can only be held against the tree where the sizes agree. */
@@ -131,10 +137,15 @@ function judgeSignatures(
   line: ExaminedLine,
   note: SignedCheckpoint,
   findings: LineFindings,
-): NoteVerdict {
+): NoteVerdict | undefined {
+  // One of another log is refused already, whoever signed it.
+  if (state.origin !== undefined && note.checkpoint.origin !== state.origin) return undefined;
   const instant = instantOf(state, line);
-  const verdict = judgeCheckpointNote(state, note, (key, as) =>
-    as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant),
+  const verdict = judgeCheckpointNote(
+    state,
+    note,
+    (key, as) => (as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant)),
+    Infinity,
   );
   for (const problem of verdict.problems) findings.addToEvent({ ...problem, pointer: NOTE });
   state.seals.unknown += verdict.unknown;
@@ -173,7 +184,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   }
   const note = readNoteOf(event.note, findings);
   if (note === undefined) return;
-  if (checkpoint?.text !== undefined && note.text !== checkpoint.text) {
+  if (checkpoint?.textHash !== undefined && hashText(note) !== checkpoint.textHash) {
     findings.addToEvent({
       code: 'CHECKPOINT_NOTE_MALFORMED',
       pointer: NOTE,
@@ -183,18 +194,19 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
     });
     return;
   }
-  const { endorsers } = judgeSignatures(state, line, note, findings);
-  if (checkpoint === undefined) return;
-  addAll(checkpoint.endorsers, endorsers);
-  takeUp(state, checkpoint);
+  const verdict = judgeSignatures(state, line, note, findings);
+  if (checkpoint === undefined || verdict === undefined) return;
+  const wasSigned = isSignedByLog(checkpoint.endorsers);
+  addAll(checkpoint.endorsers, verdict.endorsers);
+  takeUp(state, checkpoint, wasSigned ? verdict.endorsers : checkpoint.endorsers);
 }
 
-/** Draws the conclusions from what is known of a checkpoint, each time that more is known. */
-function takeUp(state: VerifyState, checkpoint: KnownCheckpoint): void {
+/** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
+function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Endorsers): void {
   const { seals } = state;
   const { endorsers, treeSize, isRight } = checkpoint;
   if (!isRight || !isSignedByLog(endorsers)) return;
-  for (const { keyid, name, role } of listEndorsers(state, endorsers)) {
+  for (const { keyid, name, role } of listEndorsers(state, fresh)) {
     const key = `${role} ${keyid}`;
     if (treeSize > (seals.tallies.get(key)?.treeSize ?? -1))
       seals.tallies.set(key, { keyid, name, role, treeSize });
@@ -202,7 +214,10 @@ function takeUp(state: VerifyState, checkpoint: KnownCheckpoint): void {
   if (treeSize > (seals.signed?.treeSize ?? -1)) {
     seals.signed = checkpoint;
     // An attestation may seal late what other records have followed since.
-    for (const [name, { last }] of seals.unsealed) if (last < treeSize) seals.unsealed.delete(name);
+    for (const [name, { last }] of seals.unsealed) {
+      if (last > treeSize) break;
+      seals.unsealed.delete(name);
+    }
   }
   const isNewer = treeSize > (seals.sealing?.treeSize ?? -1);
   if (isNewer && meetsLogDemands(endorsers, state) && meetsWitnessDemands(endorsers, state)) {
@@ -239,6 +254,8 @@ export function noteSigners(
   verdict: EventVerdict,
   keyids: readonly string[],
 ): void {
+  const { stretch } = seals;
+  if (event?.['event_type'] === 'checkpoint') seals.stretch = records + 1;
   if (keyids.length === 0 || verdict === 'invalid') return;
   if (seals.signed?.treeSize === records || (event?.['event_type'] === 'key' && event['action'] === 'revoke'))
     return;
@@ -246,7 +263,7 @@ export function noteSigners(
     const tally = signers.get(keyid);
     if (tally !== undefined) tally.last = records;
   }
-  const name = keyids.length === 1 ? (keyids[0] as string) : [...keyids].sort().join(' ');
+  const name = `${stretch} ${[...keyids].sort().join(' ')}`;
   let group = seals.unsealed.get(name);
   if (group === undefined) {
     group = { keyids, first: place, last: records, counts: { ok: 0, denied: 0, violation: 0, invalid: 0 } };

@@ -13,7 +13,7 @@ import { describeQuorum } from '../trust/witness-policy.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { AnchorOutcome, AnchorWatch } from './anchors.js';
 import { settlePending } from './authorizations.js';
-import { makeFinding } from './line-findings.js';
+import { makeFinding, type FindingPlace } from './line-findings.js';
 import {
   countPinnedWitnesses,
   isSignedByLog,
@@ -21,7 +21,6 @@ import {
   meetsWitnessDemands,
   type Endorsers,
   type KnownCheckpoint,
-  type RecordPlace,
   type UnsealedRecords,
 } from './seals.js';
 import { demandsCheckpoints, type EventVerdict, type VerifyState } from './state.js';
@@ -49,6 +48,9 @@ export interface Ending {
   /** Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them. */
   readonly uncovered: Readonly<Record<EventVerdict, number>>;
 }
+
+/** What a record can be, of which it matters whether a checkpoint covers it. */
+const COVERABLE = ['ok', 'denied', 'violation'] as const;
 
 /** Something that seals: up to which record, whose word it is. */
 interface Seal {
@@ -122,11 +124,17 @@ function largest(seals: readonly Seal[]): Seal | undefined {
 
 /** Records that only revoked keys signed, and that no checkpoint covers: they could have been made at any time. */
 function findUncovered({ keyring, seals }: VerifyState, signed: Seal | undefined): UnsealedRecords[] {
-  const covered = signed?.treeSize ?? 0;
+  const covered = signed?.reach ?? 0;
   const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
-  return [...seals.unsealed.values()].filter(
-    ({ keyids, last }) => last >= covered && keyids.every(isRevoked),
-  );
+  const bySigners = new Map<string, UnsealedRecords>();
+  for (const { keyids, first, last, counts } of seals.unsealed.values()) {
+    if (last < covered || !keyids.every(isRevoked)) continue;
+    const name = [...keyids].sort().join(' ');
+    const group = bySigners.get(name);
+    if (group === undefined) bySigners.set(name, { keyids, first, last, counts: { ...counts } });
+    else for (const verdict of COVERABLE) group.counts[verdict] += counts[verdict];
+  }
+  return [...bySigners.values()];
 }
 
 function describeUncovered(state: VerifyState, { keyids, first, counts }: UnsealedRecords): Finding {
@@ -208,14 +216,14 @@ function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string 
   const limit = state.policy?.require?.checkpoint_max_age_seconds;
   if (limit === undefined || now === undefined || sealing === undefined) return [];
   const { sealing: checkpoint } = state.seals;
-  const age =
-    checkpoint === undefined ? undefined : parseTimestamp(now) - parseTimestamp(checkpoint.occurredAt);
+  // A note has no time. Its record's is worth as much as the signature over it.
+  const dated = checkpoint?.isDated === true ? checkpoint.occurredAt : undefined;
+  const age = dated === undefined ? undefined : parseTimestamp(now) - parseTimestamp(dated);
   const most = BigInt(limit) * 1_000_000_000n;
   if (age !== undefined && age <= most && age >= -most) return [];
   const expected = `a checkpoint made within ${limit} seconds of ${now}`;
-  return [
-    atSeal(state, sealing, 'CHECKPOINT_MISSING', { expected, actual: checkpoint?.occurredAt ?? 'none' }),
-  ];
+  const actual = dated ?? (checkpoint === undefined ? 'none' : 'one in a record that no known key signed');
+  return [atSeal(state, sealing, 'CHECKPOINT_MISSING', { expected, actual })];
 }
 
 function findTail(state: VerifyState, signed: Seal | undefined, sealing: Seal | undefined): Finding[] {
@@ -234,7 +242,7 @@ function findTail(state: VerifyState, signed: Seal | undefined, sealing: Seal | 
 function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[] {
   const { name, note, relation, root, signatures } = anchor;
   const { origin, size, root: expectedRoot } = note.checkpoint;
-  const inNote: RecordPlace = { file: name, line: 1, byteOffset: 0, byteLength: 0, seq: 0, eventId: '' };
+  const inNote: FindingPlace = { file: name, line: 1, byteOffset: 0, byteLength: 0 };
   const findings = signatures.problems.map(({ code, ...detail }) => makeFinding(code, detail, inNote));
   if (anchor.isPublished) return [...findings, ...findPublishedProblems(state, anchor, inNote)];
   const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
@@ -258,7 +266,7 @@ function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[
 }
 
 /** A checkpoint that the ledger is published with is held to what a checkpoint among its records is. */
-function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote: RecordPlace): Finding[] {
+function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote: FindingPlace): Finding[] {
   const { note, relation, root, signatures } = anchor;
   const { origin, size, root: stated } = note.checkpoint;
   const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
@@ -304,7 +312,7 @@ function describeFault({ code, file, expected, actual }: SourceFault): Finding {
 function sumUp(groups: readonly UnsealedRecords[]): Record<EventVerdict, number> {
   const sum = { ok: 0, denied: 0, violation: 0, invalid: 0 };
   for (const { counts } of groups) {
-    for (const verdict of ['ok', 'denied', 'violation'] as const) sum[verdict] += counts[verdict];
+    for (const verdict of COVERABLE) sum[verdict] += counts[verdict];
   }
   return sum;
 }

@@ -30,15 +30,17 @@ export interface Endorsers {
 export interface KnownCheckpoint {
   readonly place: RecordPlace;
   readonly occurredAt: string;
-  /** The text of its note; undefined for one that is malformed. */
-  readonly text: string | undefined;
+  /** Whether a known key that was entitled to signed its record, and so its time. */
+  readonly isDated: boolean;
+  /** The SHA-256 of the text of its note, which may be long; undefined for one that is malformed. */
+  readonly textHash: string | undefined;
   readonly treeSize: number;
   /** Its size, root and note are right; somebody known and entitled must have signed it too, for it to seal anything. */
   readonly isRight: boolean;
   readonly endorsers: Endorsers;
 }
 
-/** Records after the last seal that rest on the signatures of the same keys. */
+/** Records after the last seal, and between two checkpoints, that rest on the signatures of the same keys. */
 export interface UnsealedRecords {
   readonly keyids: readonly string[];
   readonly first: RecordPlace;
@@ -64,8 +66,10 @@ export interface Seals {
   signed: KnownCheckpoint | undefined;
   /** The last one that also meets what the policies demand of a checkpoint. */
   sealing: KnownCheckpoint | undefined;
-  /** Records since the last signed checkpoint, by who signed them. */
+  /** Records since the last signed checkpoint, by the stretch that they are in and who signed them; earlier stretches first. */
   readonly unsealed: Map<string, UnsealedRecords>;
+  /** Where the stretch begins that no checkpoint, signed or not, ends yet: whatever seals late seals whole stretches. */
+  stretch: number;
   /** By role and keyid. */
   readonly tallies: Map<string, EndorserTally>;
   /** Signature lines in notes by keys that are not known. */
@@ -79,6 +83,7 @@ export function emptySeals(): Seals {
     signed: undefined,
     sealing: undefined,
     unsealed: new Map(),
+    stretch: 0,
     tallies: new Map(),
     unknown: 0,
     attestations: 0,

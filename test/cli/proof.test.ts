@@ -29,6 +29,7 @@ shop.write(
 );
 const vkey = formatPublicKeyAs(signer.publicKey, 'vkey', ORIGIN);
 const witnessVkey = formatVkey('witness.example/w1', witness.publicKey, 'cosignature');
+shop.write('witnesses.txt', `log ${vkey}\nwitness w1 ${witnessVkey}\nquorum w1\n`);
 shop.write('log.vkey', `${vkey}\n`);
 shop.write('three.tlog-proof', expectOk(prove('3')));
 shop.write('grown.proof', expectOk(prove('--consistency', 'old.note')));
@@ -111,6 +112,7 @@ describe('verify-proof', () => {
     ['a vkey', ['--key', vkey]],
     ['several keys', ['--key', 'stranger.pub', '--key', 'log.pub']],
     ['a trust policy', ['--trust', 'trust.json']],
+    ['a witness policy', ['--witness-policy', 'witnesses.txt']],
   ])('proves a record with %s', (_what, args) => {
     const text = expectOk(verify('three.tlog-proof', ...args));
     expect(text.startsWith('ok  three.tlog-proof: ')).toBe(true);

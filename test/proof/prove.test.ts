@@ -280,7 +280,10 @@ describe('a witness policy', () => {
   const otherVkey = formatVkey('witness.example/w2', stranger.publicKey, 'cosignature');
 
   function witnessed(...policy: string[]): ProofTrust {
-    return { verifier, witnessPolicy: parseWitnessPolicy(Buffer.from(policy.map((line) => `${line}\n`).join(''))) };
+    return {
+      verifier,
+      witnessPolicy: parseWitnessPolicy(Buffer.from(policy.map((line) => `${line}\n`).join(''))),
+    };
   }
 
   const log = `log ${logVkey}`;
@@ -297,7 +300,10 @@ describe('a witness policy', () => {
     ['no log, and a key beside it', { ...witnessed(w1, 'quorum w1'), keys: [logKey] }, []],
     [
       'another log, and a key beside it',
-      { ...witnessed(`log ${formatPublicKeyAs(stranger.publicKey, 'vkey', ORIGIN)}`, 'quorum none'), keys: [logKey] },
+      {
+        ...witnessed(`log ${formatPublicKeyAs(stranger.publicKey, 'vkey', ORIGIN)}`, 'quorum none'),
+        keys: [logKey],
+      },
       ['KEY_UNKNOWN'],
     ],
     [
@@ -308,9 +314,12 @@ describe('a witness policy', () => {
     [
       'what a trust policy names too',
       {
-        ...policyOf([own, { ...ownKeyEntry(witness.publicKey), roles: ['witness'], name: 'witness.example/w1' }], {
-          require: { witness_threshold: 1 },
-        } as Partial<TrustPolicy>),
+        ...policyOf(
+          [own, { ...ownKeyEntry(witness.publicKey), roles: ['witness'], name: 'witness.example/w1' }],
+          {
+            require: { witness_threshold: 1 },
+          },
+        ),
         ...witnessed(log, w1, 'quorum w1'),
       },
       [],
@@ -322,7 +331,7 @@ describe('a witness policy', () => {
 
 describe('hostile files', () => {
   it('with an origin that names no key are signed by nobody known', () => {
-    const text = formatCheckpoint({ origin: 'no name', size: 1, root: rootOf([lines[0]!]), extensions: [] });
+    const text = formatCheckpoint({ origin: 'no name', size: 1, root: rootOf([lines[0]]), extensions: [] });
     const note = Buffer.from(formatNote({ text, signatures: [signNote(text, 'x', stranger)] }));
     const bytes = formatTlogProof({ extra: lines[0], index: 0, hashes: [], note });
     for (const trust of [known, policyOf([own])]) {
@@ -354,7 +363,11 @@ describe('hostile files', () => {
     const shown = renderProofResult(result, '\u001b[1m', plainPaint);
     expect(shown).toContain('example.com/');
     expect(shown).not.toMatch(/[\u202e\u0007\u001b]/);
-    const grown = verifyConsistencyProof(formatConsistencyProof({ oldSize: 0, hashes: [], note }), note, known);
+    const grown = verifyConsistencyProof(
+      formatConsistencyProof({ oldSize: 0, hashes: [], note }),
+      note,
+      known,
+    );
     expect(renderConsistencyResult(grown, '\u001b[1m', plainPaint)).not.toMatch(/[\u202e\u0007\u001b]/);
   });
 });

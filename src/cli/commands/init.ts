@@ -15,6 +15,7 @@ interface InitOptions {
   readonly origin?: string;
   readonly key?: string;
   readonly unsigned?: boolean;
+  readonly requireCheckpoints?: boolean;
   readonly principal: string;
 }
 
@@ -35,12 +36,16 @@ export function addInit(
     )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then a new one)')
     .option('--unsigned', 'declare no key and require no signatures')
+    .option(
+      '--require-checkpoints',
+      'promise checkpoints: once there are records, a ledger without any is invalid',
+    )
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
 
 async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
-  const { unsigned = false, key, origin, principal } = options;
+  const { unsigned = false, key, origin, principal, requireCheckpoints = false } = options;
   if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
@@ -48,7 +53,11 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
       return await Ledger.open(path, {
-        create: { ...(origin === undefined ? {} : { origin }), principalId: principal },
+        create: {
+          ...(origin === undefined ? {} : { origin }),
+          ...(requireCheckpoints ? { checkpoints: 'required' } : {}),
+          principalId: principal,
+        },
         onNotice: (notice) => terminal.say(describeNotice(notice)),
         signal,
         ...(signer === undefined ? {} : { signer }),
