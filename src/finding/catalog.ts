@@ -359,7 +359,8 @@ const pages = {
   TILE_MISMATCH: invalid({
     title: 'a tile or an entry bundle is not what it must be',
     section: '§6',
-    meaning: 'The file has not the form it must have, or not the hashes that the entries have.',
+    meaning:
+      "The file has not the form it must have, or not the hashes that the entries have. Which of the two was changed, the checkpoint's root says.",
     cause: 'The file was changed or damaged, or is of another tree.',
     remedy: 'Compare with the ledger that the tree was written from.',
   }),
@@ -368,7 +369,7 @@ const pages = {
     section: '§6',
     meaning: 'The tree that the checkpoint states has no such tile; the file was not looked into.',
     cause: 'It is left from an interrupted update, or was put there.',
-    remedy: 'Remove it, or run `northroot tiles` again.',
+    remedy: 'Remove it, or publish the next checkpoint with `northroot tiles`.',
   }),
   AUTH_NOT_FOUND: invalid({
     title: 'the authorization is not in the ledger',

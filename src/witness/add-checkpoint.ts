@@ -9,12 +9,12 @@
  *     …
  */
 
-import { asBuffer } from '../bytes/encoding.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { judgeNote } from '../note/judge-note.js';
 import { isSignedBy, type NoteKey } from '../note/note-key.js';
 import type { NoteFault, NoteSignature } from '../note/signed-note.js';
-import { emptyRange, hashToBase64, rangeRoot, tryHashFromBase64 } from '../tree/compact-range.js';
+import { readConsistencyProof } from '../proof/consistency-proof.js';
+import { emptyRange, rangeRoot } from '../tree/compact-range.js';
 import { verifyConsistency } from '../tree/proof.js';
 
 /** What a client asks a witness to cosign. */
@@ -46,54 +46,17 @@ export type AddCheckpointDecision =
       readonly body: string;
     };
 
-/** The most lines of a consistency proof: more no tree of 2^64 leaves needs. */
-export const MAX_PROOF_LINES = 63;
 /** The type of the body that an answer with status 409 has: a size in decimal, and a newline. */
 export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
 
 const EMPTY_ROOT = rangeRoot(emptyRange());
-const HEADER_BYTES = 'old 9007199254740991\n'.length + MAX_PROOF_LINES * 45 + 1;
 
-/** Reads the body of a request; what is wrong with it is returned. */
+/** Reads the body of a request, which has the form of a consistency proof's file; what is wrong with it is returned. */
 export function readAddCheckpoint(body: Uint8Array): AddCheckpointRequest | NoteFault {
-  const header = asBuffer(body).toString('latin1', 0, Math.min(body.length, HEADER_BYTES));
-  const end = header.indexOf('\n\n');
-  if (end === -1) {
-    return { expected: `an empty line after at most ${MAX_PROOF_LINES} lines of proof`, actual: 'none' };
-  }
-  const [oldLine = '', ...proofLines] = header.slice(0, end).split('\n');
-  const oldSize = Number(/^old (0|[1-9]\d*)$/.exec(oldLine)?.[1]);
-  if (!Number.isSafeInteger(oldSize)) {
-    return { expected: '"old SIZE" in the first line, at most 2^53 - 1', actual: 'other text' };
-  }
-  if (proofLines.length > MAX_PROOF_LINES) {
-    return { expected: `at most ${MAX_PROOF_LINES} lines of proof`, actual: `${proofLines.length}` };
-  }
-  const proof: string[] = [];
-  for (const [index, line] of proofLines.entries()) {
-    const hash = tryHashFromBase64(line);
-    if (hash === undefined) {
-      return { expected: 'a hash in base64 in each line of the proof', actual: `other text in ${index + 1}` };
-    }
-    proof.push(hash);
-  }
-  const note = readCheckpoint(body.subarray(end + 2));
-  return 'expected' in note ? note : { oldSize, proof, note };
-}
-
-/**
- * The body of a request.
- *
- * @param note - The checkpoint with its signatures.
- * @param proof - Binary strings.
- */
-export function formatAddCheckpoint(
-  oldSize: number,
-  proof: readonly string[],
-  note: Uint8Array | string,
-): Uint8Array {
-  const header = [`old ${oldSize}`, ...proof.map(hashToBase64), '', ''].join('\n');
-  return Buffer.concat([Buffer.from(header), Buffer.from(note)]);
+  const parts = readConsistencyProof(body);
+  if ('expected' in parts) return parts;
+  const note = readCheckpoint(parts.note);
+  return 'expected' in note ? note : { oldSize: parts.oldSize, proof: parts.hashes, note };
 }
 
 /**

@@ -9,7 +9,8 @@ import { NorthrootError } from '../error.js';
 import { parseCheckpoint } from '../note/checkpoint.js';
 import { isSignedBy, verifyNoteSignature, type NoteKey } from '../note/note-key.js';
 import { MAX_NOTE_SIGNATURES, readSignatureLine, type NoteSignature } from '../note/signed-note.js';
-import { formatAddCheckpoint, SIZE_CONTENT_TYPE } from './add-checkpoint.js';
+import { formatConsistencyProof } from '../proof/consistency-proof.js';
+import { SIZE_CONTENT_TYPE } from './add-checkpoint.js';
 
 /** What {@link collectCosignatures} asks whom. */
 export interface CollectOptions {
@@ -124,7 +125,7 @@ async function collectFrom(url: string, size: number, options: CollectOptions): 
       );
     }
     const proof = oldSize === 0 || oldSize === size ? [] : await options.proofFor(oldSize);
-    const body = formatAddCheckpoint(oldSize, proof, options.note);
+    const body = formatConsistencyProof({ oldSize, hashes: proof, note: Buffer.from(options.note) });
     const response = await post(target, body, signal, options.fetch ?? fetch).catch((error: unknown) => {
       options.signal?.throwIfAborted();
       throw toUnreachable(error, url);

@@ -4,12 +4,8 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote, formatSignatureLine, parseNote } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
-import {
-  decideAddCheckpoint,
-  formatAddCheckpoint,
-  MAX_PROOF_LINES,
-  readAddCheckpoint,
-} from '../../src/witness/add-checkpoint.js';
+import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
+import { decideAddCheckpoint, readAddCheckpoint } from '../../src/witness/add-checkpoint.js';
 import { TestLog } from './support.js';
 
 const log = new TestLog('log.example/a');
@@ -24,11 +20,11 @@ function statusOf(body: Uint8Array | string, last: number | undefined, known: Te
 }
 
 function body(oldSize: number, proof: readonly string[], note: string): Uint8Array {
-  return formatAddCheckpoint(oldSize, proof, note);
+  return formatConsistencyProof({ oldSize, hashes: proof, note: Buffer.from(note) });
 }
 
 describe('readAddCheckpoint', () => {
-  test('reads what formatAddCheckpoint writes', () => {
+  test('reads what a client writes', () => {
     const request = readAddCheckpoint(log.request(3, 7));
     expect(request).toMatchObject({ oldSize: 3, proof: log.proof(3, 7), note: { checkpoint: { size: 7 } } });
   });
@@ -52,7 +48,7 @@ describe('readAddCheckpoint', () => {
     ['a hash that is short', `old 1\n${hash.slice(4)}\n\n${log.note(2)}`],
     ['a hash in base64url', `old 1\n${Buffer.alloc(32, 255).toString('base64url')}=\n\n${log.note(2)}`],
     ['a hash with unused bits', `old 1\n${hash.replace('A=', 'B=')}\n\n${log.note(2)}`],
-    ['64 lines of proof', `old 1\n${`${hash}\n`.repeat(MAX_PROOF_LINES + 1)}\n${log.note(2)}`],
+    ['64 lines of proof', `old 1\n${`${hash}\n`.repeat(64)}\n${log.note(2)}`],
     ['10,000 lines of proof', `old 1\n${`${hash}\n`.repeat(10_000)}\n${log.note(2)}`],
     ['two empty lines', `old 0\n\n\n${log.note(1)}`],
     ['no signatures', `old 0\n\n${log.text(1)}`],
@@ -65,8 +61,8 @@ describe('readAddCheckpoint', () => {
   });
 
   test('reads as many lines of proof as are allowed', () => {
-    const text = `old 9007199254740991\n${`${hash}\n`.repeat(MAX_PROOF_LINES)}\n${log.note(2)}`;
-    expect(readAddCheckpoint(Buffer.from(text))).toHaveProperty('proof.length', MAX_PROOF_LINES);
+    const text = `old 9007199254740991\n${`${hash}\n`.repeat(63)}\n${log.note(2)}`;
+    expect(readAddCheckpoint(Buffer.from(text))).toHaveProperty('proof.length', 63);
   });
 
   test('says what is wrong without repeating it', () => {

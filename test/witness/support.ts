@@ -11,7 +11,7 @@ import { formatNote } from '../../src/note/signed-note.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
 import { consistencyRanges, RangeHasher } from '../../src/tree/proof.js';
-import { formatAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import { createWitness, type Witness, type WitnessOptions } from '../../src/witness/witness-service.js';
 
 /** A log of lines `VIEW 0`, `VIEW 1`, …: two views agree in nothing, or in the first `shared` lines. */
@@ -64,7 +64,11 @@ export class TestLog {
   }
 
   request(oldSize: number, size: number): Uint8Array {
-    return formatAddCheckpoint(oldSize, this.proof(oldSize, size), this.note(size));
+    return formatConsistencyProof({
+      oldSize,
+      hashes: this.proof(oldSize, size),
+      note: Buffer.from(this.note(size)),
+    });
   }
 }
 

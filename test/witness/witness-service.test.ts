@@ -16,7 +16,7 @@ import { judgeNote } from '../../src/note/judge-note.js';
 import { makeNoteKey } from '../../src/note/note-key.js';
 import { formatNote, parseNote, readSignatureLine } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
-import { formatAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import {
   createWitness,
   MAX_REQUEST_BYTES,
@@ -93,7 +93,11 @@ describe('a witness', () => {
       keyId: '01020304',
       signature: Buffer.alloc(72),
     }));
-    const body = formatAddCheckpoint(0, [], formatNote({ text, signatures: [...junk, ...note.signatures] }));
+    const body = formatConsistencyProof({
+      oldSize: 0,
+      hashes: [],
+      note: Buffer.from(formatNote({ text, signatures: [...junk, ...note.signatures] })),
+    });
     expect(timestampOf(await submit(witness, body), text)).toBe(NOW);
     const served = parseNote(Buffer.from((await get(witness, log.origin)).body));
     expect(served.text).toBe(text);
