@@ -13,6 +13,7 @@ import {
 const DIGEST = sha256Digest(canonicalBytes({ about: 'the benchmark' }));
 const START = Date.parse('2026-01-01T00:00:00Z');
 const BATCH = 1_000;
+const SEALED_BATCH = 50;
 
 export const idOf = (text) => ({ alg: 'sha-256', b64: text.slice('sha-256:'.length) });
 const at = (second) => new Date(START + second * 1000).toISOString();
@@ -76,18 +77,21 @@ export function executionDraft(actionId, index, recorded) {
   };
 }
 
-/** Writes a ledger of about `records` records; returns how many it has. */
-export async function writeLedger(path, records, signed) {
+/** Writes a ledger of about `records` records, sealed after every hundred if asked to; returns how many it has. */
+export async function writeLedger(path, records, signed, sealed = false) {
   rmSync(path, { force: true });
+  const batch = sealed ? SEALED_BATCH : BATCH;
+  let now = 0;
   const signer = signed ? createSigner(generatePrivateKey()) : undefined;
   const ledger = await Ledger.open(path, {
     create: { origin: 'example.com/bench' },
-    now: () => at(0),
+    now: () => at(now),
+    checkpoints: sealed,
     ...(signer && { signer }),
   });
   const { eventId: grantId } = await ledger.append({ event: grantDraft() });
-  for (let done = 2; done < records; done += 2 * BATCH) {
-    const count = Math.min(BATCH, Math.ceil((records - done) / 2));
+  for (let done = 2; done < records; done += 2 * batch) {
+    const count = Math.min(batch, Math.ceil((records - done) / 2));
     const indices = Array.from({ length: count }, (_, i) => done + 2 * i);
     const actions = await Promise.all(
       indices.map((index) => ledger.append({ event: actionDraft(grantId, index) })),
@@ -97,6 +101,8 @@ export async function writeLedger(path, records, signed) {
         ledger.append({ event: executionDraft(eventId, indices[i], done + 2 * count) }),
       ),
     );
+    now = done + 2 * count;
+    if (sealed) await ledger.checkpoint();
   }
   const { size } = ledger;
   await ledger.close();

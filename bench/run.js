@@ -33,10 +33,13 @@ const folder = mkdtempSync(join(values.folder, 'northroot-bench-'));
 try {
   const signedPath = join(folder, 'signed.jsonl');
   const unsignedPath = join(folder, 'unsigned.jsonl');
+  const sealedPath = join(folder, 'sealed.jsonl');
   const records = await writeLedger(signedPath, wanted, true);
+  const sealedRecords = await writeLedger(sealedPath, wanted, true, true);
   await writeLedger(unsignedPath, wanted, false);
   const memory = measureMemory(signedPath);
-  const verifying = await measureInTurns(verifyTasks(signedPath, unsignedPath, records), rounds);
+  const ledgers = { signedPath, unsignedPath, sealedPath, records, sealedRecords };
+  const verifying = await measureInTurns(verifyTasks(ledgers), rounds);
   const parts = await shareOut(signedPath);
   const appending = await measureInTurns(appendTasks(folder, signedPath, records), rounds);
   const results = {

@@ -2,10 +2,10 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import canonicalize from 'canonicalize';
-import { verifyLedger } from '../dist/index.js';
+import { makeProof, openLedgerSource, verifyLedger, writeTiles } from '../dist/index.js';
 
 /** Verifies, and fails where the ledger is not as it should be: a verifier that gives up early is fast. */
 export async function verifyWhole(path) {
@@ -15,7 +15,7 @@ export async function verifyWhole(path) {
 }
 
 /** The tasks for {@link measureInTurns}; the first is the one to compare with. */
-export function verifyTasks(signedPath, unsignedPath, records) {
+export function verifyTasks({ signedPath, unsignedPath, sealedPath, records, sealedRecords }) {
   const lines = readFileSync(signedPath, 'utf8').trimEnd().split('\n');
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const message = Buffer.from(lines[1]);
@@ -30,6 +30,28 @@ export function verifyTasks(signedPath, unsignedPath, records) {
       records,
       bytes: statSync(unsignedPath).size,
       run: () => verifyWhole(unsignedPath),
+    },
+    {
+      name: 'northroot verify, sealed every 100 records',
+      records: sealedRecords,
+      bytes: statSync(sealedPath).size,
+      run: () => verifyWhole(sealedPath),
+    },
+    {
+      name: 'northroot prove of a record in it',
+      records: sealedRecords,
+      bytes: statSync(sealedPath).size,
+      run: () => makeProof(() => openLedgerSource(sealedPath), String(Math.floor(sealedRecords / 2))),
+    },
+    {
+      name: 'northroot tiles of it, from scratch',
+      records: sealedRecords,
+      bytes: statSync(sealedPath).size,
+      run: async () => {
+        const tiles = `${sealedPath}.tiles`;
+        rmSync(tiles, { recursive: true, force: true });
+        await writeTiles(() => openLedgerSource(sealedPath), tiles);
+      },
     },
     {
       name: 'as many node:crypto verifies, key kept',
