@@ -49,8 +49,6 @@ export type AddCheckpointDecision =
 /** The type of the body that an answer with status 409 has: a size in decimal, and a newline. */
 export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
 
-const EMPTY_ROOT = rangeRoot(emptyRange());
-
 /** Reads the body of a request, which has the form of a consistency proof's file; what is wrong with it is returned. */
 export function readAddCheckpoint(body: Uint8Array): AddCheckpointRequest | NoteFault {
   const parts = readConsistencyProof(body);
@@ -77,9 +75,10 @@ export function decideAddCheckpoint(
 
   const { size, root } = note.checkpoint;
   if (oldSize > size) return refuse(400, "the old size is larger than the checkpoint's");
-  const { size: lastSize, root: lastRoot } = last ?? { size: 0, root: EMPTY_ROOT };
+  const emptyRoot = rangeRoot(emptyRange());
+  const { size: lastSize, root: lastRoot } = last ?? { size: 0, root: emptyRoot };
   if (oldSize !== lastSize) return refuse(409, `${lastSize}`);
-  if (size === 0 && root !== EMPTY_ROOT) return refuse(422, 'the root is not that of an empty tree');
+  if (size === 0 && root !== emptyRoot) return refuse(422, 'the root is not that of an empty tree');
   if (!verifyConsistency({ size1: oldSize, root1: lastRoot, size2: size, root2: root, proof })) {
     return refuse(422, 'the checkpoint is not shown to extend the one cosigned last');
   }

@@ -1,11 +1,12 @@
 /** Checkpoints of a ledger that is being written (SPEC §3.4, §6): when one is due, and what it says. */
 
 import type { CheckpointEvent } from '../schema/generated/types.js';
+import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { buildCheckpoint } from '../event/build.js';
 import { formatCheckpoint, readCheckpoint } from '../note/checkpoint.js';
 import { signNote } from '../note/note-key.js';
-import { formatNote } from '../note/signed-note.js';
+import { formatNote, type NoteSignature } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { digestFromBase64url } from '../value/digest.js';
@@ -93,9 +94,17 @@ export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSche
 /**
  * Refuses a checkpoint that somebody gives to be appended, when it is not one of what stands before the tip.
  *
- * @throws NorthrootError `CHECKPOINT_SIZE_MISMATCH`, `CHECKPOINT_ROOT_MISMATCH`, `CHECKPOINT_NOTE_MALFORMED`
+ * @param tip - Keeps a tree.
+ * @param judgeLine - Whether a signature line would count; undefined of one by nobody known.
+ * @throws NorthrootError `CHECKPOINT_SIZE_MISMATCH`, `CHECKPOINT_ROOT_MISMATCH`, `CHECKPOINT_NOTE_MALFORMED`, `ORIGIN_MISMATCH`,
+ *   `CHECKPOINT_SIGNATURE_INVALID`
  */
-export function assertFits(tip: ChainTip, event: CheckpointEvent): void {
+export function assertFits(
+  tip: ChainTip,
+  event: CheckpointEvent,
+  origin: string,
+  judgeLine: (text: string, line: NoteSignature) => boolean | undefined,
+): void {
   const { tree_size: size, root, chain_tip_event_id: last } = event;
   const problem = (code: string, message: string): NorthrootError =>
     new NorthrootError(code, message, {
@@ -105,8 +114,8 @@ export function assertFits(tip: ChainTip, event: CheckpointEvent): void {
   if (size !== tip.seq) {
     throw problem('CHECKPOINT_SIZE_MISMATCH', `expected tree_size ${tip.seq}, found ${size}`);
   }
-  const actual = tip.tree && hashToBase64url(rangeRoot(tip.tree));
-  if ((actual !== undefined && root.b64 !== actual) || last.b64 !== tip.eventId) {
+  const isOwn = tip.tree !== undefined && root.b64 === hashToBase64url(rangeRoot(tip.tree));
+  if (!isOwn || last.b64 !== tip.eventId) {
     throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
   }
   const note = readCheckpoint(Buffer.from(event.note));
@@ -116,4 +125,13 @@ export function assertFits(tip: ChainTip, event: CheckpointEvent): void {
     hashToBase64url(note.checkpoint.root) === root.b64;
   if (!isSame)
     throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note does not state the tree that the checkpoint states');
+  if (note.checkpoint.origin !== origin) {
+    const [expected, found] = [printable(origin), printable(note.checkpoint.origin)];
+    throw problem('ORIGIN_MISMATCH', `expected a note of ${expected}, found one of ${found}`);
+  }
+  const wrong = note.signatures.find((line) => judgeLine(note.text, line) === false);
+  if (wrong !== undefined) {
+    const name = printable(wrong.name);
+    throw problem('CHECKPOINT_SIGNATURE_INVALID', `the note has a signature by ${name} that does not count`);
+  }
 }

@@ -27,7 +27,7 @@ export interface LedgerFiles {
   /** The file or folder that is locked; the same as the only file where there is one. */
   readonly locked: OpenFile;
   /** The paths of the segments before the last, in order: they are only read. */
-  readonly earlier: readonly string[];
+  readonly earlier: string[];
   /** The file that is appended to; undefined in a folder that has no segments yet. */
   last: OpenFile | undefined;
 }

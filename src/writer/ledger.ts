@@ -19,6 +19,7 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
 import type { CheckpointEvent, GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
+import type { NoteSignature } from '../note/signed-note.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import type { EventIndex } from '../verify/event-index.js';
 import { advanceTip, emptyTip, type ChainTip } from './chain-tip.js';
@@ -37,7 +38,7 @@ import {
   segmentName,
   type LedgerFiles,
 } from './ledger-files.js';
-import { SignatureGuard } from './signature-guard.js';
+import { SignatureGuard, type GuardState } from './signature-guard.js';
 import { surveyLedger, type Survey } from './survey.js';
 import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 
@@ -114,6 +115,8 @@ interface Pending {
   readonly signatures: readonly SignatureEntry[];
   /** Of a checkpoint: it must fit the place that it gets. */
   readonly checkpoint?: CheckpointEvent | undefined;
+  /** Of a key event or a checkpoint: what counted before it was taken up. */
+  readonly before?: GuardState | undefined;
   /** When it was given: the time of a checkpoint that becomes due by it. */
   readonly givenAt: string;
   readonly resolve: (appended: Appended) => void;
@@ -246,8 +249,8 @@ export class Ledger {
       this.#assertUsable();
       try {
         const { event, ...prepared } = this.#prepare(entry);
-        this.#queue.push({ ...prepared, resolve, reject });
-        this.#takeUp(event);
+        const before = this.#takeUp(event);
+        this.#queue.push({ ...prepared, before, resolve, reject });
       } catch (error) {
         this.#stopAfterRefusal();
         throw error;
@@ -295,16 +298,36 @@ export class Ledger {
     return { id, previousId, eventText, meta, signatures, checkpoint, givenAt, event };
   }
 
-  /** What a new event changes for those after it: which keys count, and the clock by which they are judged. */
-  #takeUp(event: AnyEvent): void {
-    if (this.#events.find(event.event_id.b64) !== undefined) return;
+  /**
+   * What a new event changes for those after it: which keys count, and the clock by which they are judged.
+   *
+   * @returns What counted until then, where it changed.
+   */
+  #takeUp(event: AnyEvent): GuardState | undefined {
+    const { event_type: type } = event;
+    if (type !== 'checkpoint' && type !== 'key') return undefined;
+    if (this.#events.find(event.event_id.b64) !== undefined) return undefined;
     const guard = this.#opened(this.#guard);
-    if (event.event_type === 'checkpoint') guard.advanceClock(event.occurred_at);
-    if (event.event_type === 'key') {
-      const seq = this.#tip.seq + this.#queue.length - 1;
+    const before = guard.save();
+    if (type === 'checkpoint') guard.advanceClock(event.occurred_at);
+    else {
+      const seq = this.#tip.seq + this.#queue.length;
       const place = { file: this.path, line: seq + 1, seq, eventId: `sha-256:${event.event_id.b64}` };
       guard.applyKeyEvent(event as unknown as KeyEvent, place);
     }
+    return before;
+  }
+
+  /**
+   * Takes back what an event changed that was refused in its place. What waits behind it was admitted by what it said, and is
+   * refused too.
+   */
+  #takeBack(before: GuardState, tip: ChainTip): NorthrootError {
+    const guard = this.#opened(this.#guard);
+    guard.restore(before);
+    if (tip.checkpoint !== undefined) guard.advanceClock(tip.checkpoint.occurredAt);
+    for (const { reject } of this.#queue.splice(0)) reject(notReached());
+    return notReached();
   }
 
   #assertCheckpointer(): Signer {
@@ -423,11 +446,20 @@ export class Ledger {
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
+    try {
+      await this.#growTreeFor(group);
+    } catch (error) {
+      this.#failure = this.#fail(error);
+      for (const pending of group) pending.reject(this.#failure);
+      return;
+    }
     const lines: Buffer[] = [];
     const outcomes: (() => void)[] = [];
     let bytes = 0;
     let tip = this.#tip;
     const made: Checkpointed[] = [];
+    /** Set once an event was refused on which those behind it in the group depend. */
+    let takenBack: NorthrootError | undefined;
     /** Adds a line to the group, at its tip. */
     const put = (line: Buffer, id: string, checkpointAt?: string): number => {
       const { seq } = tip;
@@ -451,7 +483,7 @@ export class Ledger {
         this.#queue.unshift(...group.splice(index));
         break;
       }
-      const cut = this.#cut;
+      const cut = this.#cut ?? takenBack;
       if (cut !== undefined) {
         outcomes.push(() => pending.reject(cut));
         continue;
@@ -469,12 +501,13 @@ export class Ledger {
           outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'exists' }));
           continue;
         }
-        if (checkpoint !== undefined) assertFits(tip, checkpoint);
+        if (checkpoint !== undefined) this.#assertFits(tip, checkpoint);
         const seq = put(this.#makeLine(pending, tip), id, checkpoint?.occurred_at);
         outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'appended' }));
       } catch (error) {
         this.#stopAfterRefusal();
         this.#cut = this.#stopped;
+        if ('id' in pending && pending.before !== undefined) takenBack = this.#takeBack(pending.before, tip);
         outcomes.push(() => pending.reject(error));
         continue;
       }
@@ -495,7 +528,31 @@ export class Ledger {
     }
     this.#tip = tip;
     for (const outcome of outcomes) outcome();
-    for (const checkpoint of made) this.#options.onCheckpoint?.(checkpoint);
+    // On its own: what the listener throws is none of the ledger's.
+    for (const checkpoint of made) queueMicrotask(() => this.#options.onCheckpoint?.(checkpoint));
+  }
+
+  /** A checkpoint that somebody gives is held against the tree, which is made when it was not kept until now. */
+  async #growTreeFor(group: readonly (Pending | PendingCheckpoint)[]): Promise<void> {
+    const isAsked = group.some((pending) => 'id' in pending && pending.checkpoint !== undefined);
+    if (!isAsked || this.#tip.tree !== undefined) return;
+    const { tree } = await surveyLedger(this.#fileSystem, this.#files, { keepsTree: true });
+    this.#tip = { ...this.#tip, tree };
+  }
+
+  #assertFits(tip: ChainTip, event: CheckpointEvent): void {
+    const guard = this.#opened(this.#guard);
+    assertFits(tip, event, this.origin, (text, line) => guard.judgeNoteLine(text, line, event.occurred_at));
+  }
+
+  /**
+   * Whether a cosignature of one of this ledger's checkpoints would count by the keys that the ledger declares: false where
+   * verifying would find fault with it, undefined where it has never known a key that the line names.
+   *
+   * @param text - The text of the checkpoint's note.
+   */
+  judgeCosignature(text: string, line: NoteSignature): boolean | undefined {
+    return this.#opened(this.#guard).judgeNoteLine(text, line, nowOf(this.#options));
   }
 
   #isCheckpointDue(tip: ChainTip, now: string): boolean {
@@ -587,6 +644,7 @@ export class Ledger {
       if (size === 0) await this.#fileSystem.syncFolderOf(last.path);
       if (size < segmentBytes) return last;
       files.last = undefined;
+      files.earlier.push(last.path);
       await last.close();
     }
     const next = await this.#fileSystem.open(joinPath(files.path, segmentName(this.#tip.seq)), 'new');
@@ -675,10 +733,7 @@ export class Ledger {
 
   #stopAfterRefusal(): void {
     if (this.#options.stopsAtRefusal !== true) return;
-    this.#stopped ??= new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
-      exitStatus: 1,
-      hint: 'mend the event that was refused, then append from it on',
-    });
+    this.#stopped ??= notReached();
   }
 
   #assertUsable(): void {
@@ -691,6 +746,13 @@ export class Ledger {
     if (value === undefined) throw new TypeError('the ledger is not open');
     return value;
   }
+}
+
+function notReached(): NorthrootError {
+  return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
+    exitStatus: 1,
+    hint: 'mend the event that was refused, then append from it on',
+  });
 }
 
 function keepsTree({ checkpoints = false, checkpointEvery }: LedgerOptions): boolean {

@@ -10,19 +10,36 @@ import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
 import type { RelatedRecord } from '../finding/finding.js';
 import { readWireKey } from '../key/wire-key.js';
+import { verifyNoteSignature } from '../note/note-key.js';
+import type { NoteSignature } from '../note/signed-note.js';
 import type { GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
-import { Keyring, findCheckpointKeyProblem, findEntitlementProblem } from '../trust/keyring.js';
+import {
+  findCheckpointKeyProblem,
+  findEntitlementProblem,
+  findValidityProblem,
+  Keyring,
+  type RingKey,
+  type SavedKey,
+} from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 
+/** What a guard knows beyond genesis: to be gone back to. */
+export interface GuardState {
+  readonly keys: readonly SavedKey[];
+  readonly clock: string;
+}
+
 export class SignatureGuard {
-  readonly #keyring = new Keyring(nodeVerifier);
+  readonly #origin: string;
+  #keyring = new Keyring(nodeVerifier);
   readonly #required: boolean;
   #clock: string;
 
   /** @throws NorthrootError `KEY_MALFORMED` when a key entry of genesis contradicts itself. */
   constructor(genesis: GenesisEvent) {
+    this.#origin = genesis.origin;
     this.#required = genesis.signing.events === 'required';
     this.#clock = genesis.occurred_at;
     for (const key of genesis.keys) {
@@ -48,7 +65,7 @@ export class SignatureGuard {
     signer: PublicKey | undefined,
   ): void {
     const required = this.#required || event.event_type === 'key';
-    const instant = compareTimestamps(this.#clock, event.occurred_at) > 0 ? this.#clock : event.occurred_at;
+    const instant = this.#instantOf(event.occurred_at);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
     for (const entry of signatures) this.#assertRight(entry, eventBytes);
     let doubt: NorthrootError | undefined;
@@ -120,8 +137,7 @@ export class SignatureGuard {
     if (known === undefined && this.#keyring.size === 0) return;
     if (known === undefined)
       throw refuse('KEY_UNKNOWN', `key ${publicKey.keyid} is not one that the ledger declares`);
-    const at = compareTimestamps(this.#clock, instant) > 0 ? this.#clock : instant;
-    const problem = findCheckpointKeyProblem(known, at);
+    const problem = findCheckpointKeyProblem(known, this.#instantOf(instant));
     if (problem === undefined) return;
     throw refuse(
       problem.code,
@@ -129,9 +145,43 @@ export class SignatureGuard {
     );
   }
 
+  /**
+   * Whether a signature line of a checkpoint's note would count: false where verifying would find fault with it, undefined
+   * where the ledger has never known a key that it names.
+   *
+   * @param text - The note's text, of this ledger's origin.
+   */
+  judgeNoteLine(text: string, line: NoteSignature, instant: string): boolean | undefined {
+    const keys = this.#keyring.findNoteKeys(this.#origin, [line]);
+    if (keys.length === 0) return undefined;
+    const at = this.#instantOf(instant);
+    return keys.every((key) => {
+      const known = this.#keyring.find(key.keyid) as RingKey;
+      const isWitness = key.type === 'cosignature';
+      const problem = isWitness ? findValidityProblem(known, at) : findCheckpointKeyProblem(known, at);
+      return problem === undefined && verifyNoteSignature(text, line, key) !== undefined;
+    });
+  }
+
+  /** The state to go back to, should what is taken up next be refused. */
+  save(): GuardState {
+    return { keys: this.#keyring.save(), clock: this.#clock };
+  }
+
+  restore({ keys, clock }: GuardState): void {
+    this.#keyring = new Keyring(nodeVerifier);
+    this.#keyring.restore(keys);
+    this.#clock = clock;
+  }
+
   /** Moves the clock by which keys are judged on to that of a checkpoint; it never goes back. */
   advanceClock(occurredAt: string): void {
     if (compareTimestamps(occurredAt, this.#clock) > 0) this.#clock = occurredAt;
+  }
+
+  /** At which a key's validity is judged: an event that is dated back does not revive an expired key. */
+  #instantOf(occurredAt: string): string {
+    return compareTimestamps(this.#clock, occurredAt) > 0 ? this.#clock : occurredAt;
   }
 
   #assertRight(entry: SignatureEntry, eventBytes: Uint8Array): void {

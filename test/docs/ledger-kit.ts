@@ -96,8 +96,10 @@ export function ledger(...items: readonly (Item | string)[]): Buffer {
   const tree = emptyRange();
   return Buffer.concat(
     items.map((item, seq) => {
-      let line = Buffer.from(`${String(item)}\n`);
-      if (typeof item !== 'string') {
+      let line: Uint8Array;
+      if (typeof item === 'string') {
+        line = Buffer.from(`${item}\n`);
+      } else {
         const { event: given } = item;
         const before = { size: tree.size, root: rangeRoot(tree), tip: tip as AnyEvent };
         tip = typeof given === 'function' ? given(before) : given;

@@ -16,7 +16,7 @@ import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { checkReport } from '../../src/schema/check.js';
 import { sha256Base64url } from '../../src/bytes/sha256.js';
 import { identifyEvent } from '../../src/event/identity.js';
-import { CASES, FIXTURES, fixtureBytes, trustOf } from '../fixtures/cases.js';
+import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { inChunks, ledgerOf, linesOf, rememberingVerifier } from './support.js';
 
 const verifier = rememberingVerifier();
@@ -72,7 +72,7 @@ describe('fixtures', () => {
   test('have reports of the right form', async () => {
     for (const fixture of CASES) {
       const path = `${FIXTURES}${fixture.ledger}`;
-      const report = await verifyLedger(path, { verifier, ...trustOf(fixture) });
+      const report = await verifyLedger(path, { verifier, ...optionsOf(fixture) });
       const wire = JSON.parse(JSON.stringify(report)) as Report;
       expectSound(wire, report.ledger.bytes);
     }

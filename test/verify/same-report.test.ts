@@ -7,7 +7,7 @@ import type { Report } from '../../src/report/report.js';
 import { verifyLedger, type Verifiable } from '../../src/report/verify-ledger.js';
 import { nobleVerifier } from '../../src/signature/noble-verifier.js';
 import type { VerifyOptions } from '../../src/verify/run-verification.js';
-import { CASES, FILE_CASES, FIXTURES, fixtureBytes, trustOf } from '../fixtures/cases.js';
+import { CASES, FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { inChunks, rememberingVerifier } from './support.js';
 
 const verifier = rememberingVerifier();
@@ -26,8 +26,8 @@ describe('chunks', () => {
   test('of 1 byte', async () => {
     for (const fixture of SMALL) {
       const bytes = fixtureBytes(fixture.ledger);
-      const whole = await verify(bytes, trustOf(fixture));
-      expect(await verify(inChunks(bytes, 1), trustOf(fixture)), fixture.ledger).toEqual(whole);
+      const whole = await verify(bytes, optionsOf(fixture));
+      expect(await verify(inChunks(bytes, 1), optionsOf(fixture)), fixture.ledger).toEqual(whole);
     }
   });
 
@@ -35,9 +35,9 @@ describe('chunks', () => {
     const kinds = [[2], [7], [1, 1_000, 3, 129], [4_096]];
     for (const [index, fixture] of SMALL.entries()) {
       const bytes = fixtureBytes(fixture.ledger);
-      const whole = await verify(bytes, trustOf(fixture));
+      const whole = await verify(bytes, optionsOf(fixture));
       const chunks = inChunks(bytes, ...kinds[index % kinds.length]);
-      expect(await verify(chunks, trustOf(fixture)), fixture.ledger).toEqual(whole);
+      expect(await verify(chunks, optionsOf(fixture)), fixture.ledger).toEqual(whole);
     }
   });
 
@@ -47,10 +47,10 @@ describe('chunks', () => {
     );
     for (const fixture of LARGE) {
       const bytes = fixtureBytes(fixture.ledger);
-      const whole = await verify(bytes, trustOf(fixture));
+      const whole = await verify(bytes, optionsOf(fixture));
       const isLong = bytes.length > 65_000;
       for (const size of isLong ? [65_534, 65_535, 65_536, 65_537, 997] : [997]) {
-        expect(await verify(inChunks(bytes, size), trustOf(fixture)), fixture.ledger).toEqual(whole);
+        expect(await verify(inChunks(bytes, size), optionsOf(fixture)), fixture.ledger).toEqual(whole);
       }
     }
   });
@@ -62,8 +62,8 @@ describe('chunks', () => {
         fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 20 }),
         async (fixture, sizes) => {
           const bytes = fixtureBytes(fixture.ledger);
-          const whole = await verify(bytes, trustOf(fixture));
-          expect(await verify(inChunks(bytes, ...sizes), trustOf(fixture))).toEqual(whole);
+          const whole = await verify(bytes, optionsOf(fixture));
+          expect(await verify(inChunks(bytes, ...sizes), optionsOf(fixture))).toEqual(whole);
         },
       ),
       { numRuns: 50 },
@@ -86,10 +86,10 @@ describe('chunks', () => {
 test('files, streams of files and bytes', async () => {
   for (const fixture of FILE_CASES.filter((_, index) => index % 3 === 0)) {
     const path = `${FIXTURES}${fixture.ledger}`;
-    const whole = await verify(fixtureBytes(fixture.ledger), trustOf(fixture));
-    expect(await verify(path, trustOf(fixture)), fixture.ledger).toEqual(whole);
+    const whole = await verify(fixtureBytes(fixture.ledger), optionsOf(fixture));
+    expect(await verify(path, optionsOf(fixture)), fixture.ledger).toEqual(whole);
     const stream = createReadStream(path, { highWaterMark: 1_000 });
-    expect(await verify(stream, trustOf(fixture)), fixture.ledger).toEqual(whole);
+    expect(await verify(stream, optionsOf(fixture)), fixture.ledger).toEqual(whole);
   }
 });
 
@@ -102,8 +102,8 @@ test('backends', async () => {
   expect(signed.length).toBeGreaterThan(30);
   for (const fixture of signed) {
     const path = `${FIXTURES}${fixture.ledger}`;
-    const node = await verify(path, trustOf(fixture));
-    expect(await verify(path, { ...trustOf(fixture), verifier: nobleVerifier }), fixture.ledger).toEqual(
+    const node = await verify(path, optionsOf(fixture));
+    expect(await verify(path, { ...optionsOf(fixture), verifier: nobleVerifier }), fixture.ledger).toEqual(
       node,
     );
   }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
+import { buildEvent, type AnyEvent } from '../../src/event/build.js';
 import { EventError } from '../../src/event/validate.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
 import type { JsonValue } from '../../src/json/value.js';
@@ -207,7 +207,7 @@ describe('what would not verify', () => {
     });
     const ledger = await openUnsigned(path);
     await ledger.append(signedBy(otherSigner, whole));
-    await ledger.append(signedBy(signer, checkpointOf(path, '2026-01-01T14:00:00Z')));
+    await ledger.append(signedBy(signer, checkpointOf(path, '2026-01-01T14:00:00Z') as unknown as AnyEvent));
     const late = signedBy(otherSigner, buildEvent(draft(2), defaults));
     expect(await appendInVain(ledger, late)).toBe('KEY_NOT_VALID_HERE');
     expect(await appendInVain(await openUnsigned(path), late)).toBe('KEY_NOT_VALID_HERE');
