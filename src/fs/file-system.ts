@@ -259,10 +259,15 @@ export async function placeFile(
   if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
   const file = await fileSystem.open(temporary, 'new');
   try {
-    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-    await file.datasync();
-  } finally {
-    await file.close();
+    try {
+      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await fileSystem.rename(temporary, path);
+  } catch (error) {
+    await fileSystem.remove(temporary).catch(() => undefined);
+    throw error;
   }
-  await fileSystem.rename(temporary, path);
 }

@@ -102,7 +102,7 @@ function renderCheckpoints({ checkpoints }: Report): string[] {
   const { count: total, last_tree_size: size, unsealed, signers = [], anchors = [] } = checkpoints;
   const last =
     size === null
-      ? 'none of them signed by a known key'
+      ? 'none of them right and signed by a known key'
       : `the last over ${count(size, 'record')}, ${grouped(unsealed)} after it`;
   return [
     ...(total === 0 && size === null ? [] : [row('checkpoints', `${grouped(total)}, ${last}`)]),

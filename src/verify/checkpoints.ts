@@ -86,14 +86,17 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
   const { tree_size: size, root, chain_tip_event_id: tip } = event;
   if (size !== state.records) {
     const expected = `${state.records}, the records before this one`;
-    return [{ code: 'CHECKPOINT_SIZE_MISMATCH', pointer: '/tree_size', expected, actual: `${size}` }];
+    // Records that were dropped, or put in, are missed by every later checkpoint too.
+    const cause = `by ${size - state.records}`;
+    return [{ code: 'CHECKPOINT_SIZE_MISMATCH', pointer: '/tree_size', expected, actual: `${size}`, cause }];
   }
   const problems: RuleFinding[] = [];
   const code: FindingCode = 'CHECKPOINT_ROOT_MISMATCH';
   const actualRoot = hashToBase64url(rangeRoot(state.tree));
   if (root.b64 !== actualRoot) {
     const expected = `sha-256:${actualRoot}, the root of the ${size} records before this one`;
-    problems.push({ code, pointer: '/root', expected, actual: `sha-256:${root.b64}` });
+    // A record that was changed has every later root changed with it.
+    problems.push({ code, pointer: '/root', expected, actual: `sha-256:${root.b64}`, cause: 'root' });
   }
   if (tip.b64 !== state.tipEventId) {
     const expected = `sha-256:${state.tipEventId ?? ''}, the event before this one`;

@@ -1,9 +1,9 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
 import { digestFromBase64url } from '../value/digest.js';
-import { parseCheckpoint } from '../note/checkpoint.js';
+import { parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
-import { formatNote, type NoteSignature } from '../note/signed-note.js';
+import { formatNote, MAX_NOTE_SIGNATURES, type NoteSignature } from '../note/signed-note.js';
 import { hashLine, readLeaves, type OpenLedger } from '../proof/leaves.js';
 import type { AttestationEvent } from '../schema/generated/types.js';
 import { consistencyRanges, RangeHasher } from '../tree/proof.js';
@@ -14,7 +14,10 @@ import { collectCosignatures, verifyCosignatures, type Collected } from './witne
 export interface AttestOptions {
   /** The submission prefixes of the witnesses. */
   readonly urls: readonly string[];
-  /** Keys of known witnesses; without any, lines are taken as they come, and nobody has verified them. */
+  /**
+   * Keys of known witnesses, beside those that the ledger declares. Without any, lines by others are taken too, a few of each
+   * witness, and nobody has verified them.
+   */
   readonly keys?: readonly NoteKey[];
   /** Opens the ledger for proofs that it extends what a witness saw before. */
   readonly open: OpenLedger;
@@ -35,7 +38,7 @@ export interface Attested {
   readonly cosignatures: readonly NoteSignature[];
   /** Those that a known witness made, as far as keys were given. */
   readonly verified: readonly NoteSignature[];
-  /** Lines that name a known witness and are wrong, or that nobody known made while keys were given: left out. */
+  /** Lines left out: wrong ones, those that nobody known made while keys were given, and more than a note can take. */
   readonly refused: readonly NoteSignature[];
   /** Where the attestation stands; undefined when there was nothing to append. */
   readonly attestation: Appended | undefined;
@@ -44,6 +47,10 @@ export interface Attested {
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
+/** Of one witness: as many keys as it could be changing over to. */
+const MAX_UNKNOWN_LINES = 2;
+const MAX_UNKNOWN_NAME = 255;
+const COSIGNATURE_BYTES = 72;
 
 /**
  * Collects cosignatures of a checkpoint that was just made, and appends them.
@@ -75,11 +82,12 @@ export async function attestCheckpoint(
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(fetch === undefined ? {} : { fetch }),
   });
-  const lines = answers.flatMap((answer) => answer.lines);
-  const judged = verifyCosignatures(own.text, lines, keys);
-  const verified = judged.right.map(({ signature }) => signature);
-  const cosignatures = unique(keys.length === 0 ? lines : verified);
-  const refused = keys.length === 0 ? [] : [...judged.wrong, ...judged.unknown];
+  const sorted = sortLines(ledger, own, answers, keys);
+  const { verified, refused } = sorted;
+  const cosignatures = unique([...verified, ...sorted.unknown]).slice(
+    0,
+    MAX_NOTE_SIGNATURES - own.signatures.length,
+  );
   const result = { answers, cosignatures, verified, refused };
   if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
   const { text } = own;
@@ -93,6 +101,44 @@ export async function attestCheckpoint(
   });
   const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
   return { ...result, attestation, note };
+}
+
+/**
+ * What a witness answers could do harm: a line that names the log, or a witness that the ledger knows, and is wrong would make the
+ * ledger invalid for good. So each is held against the ledger's own keys too.
+ */
+function sortLines(
+  ledger: Ledger,
+  { text, checkpoint }: SignedCheckpoint,
+  answers: readonly Collected[],
+  keys: readonly NoteKey[],
+): Record<'verified' | 'unknown' | 'refused', NoteSignature[]> {
+  const sorted: Record<'verified' | 'unknown' | 'refused', NoteSignature[]> = {
+    verified: [],
+    unknown: [],
+    refused: [],
+  };
+  for (const { lines } of answers) {
+    const { right, wrong } = verifyCosignatures(text, lines, keys);
+    const rightLines = new Set(right.map(({ signature }) => signature));
+    let strangers = 0;
+    for (const line of lines) {
+      const own = ledger.judgeCosignature(text, line);
+      if (own === false || wrong.includes(line) || line.name === checkpoint.origin) sorted.refused.push(line);
+      else if (own === true || rightLines.has(line)) sorted.verified.push(line);
+      else if (keys.length > 0 || !isShort(line) || strangers === MAX_UNKNOWN_LINES) sorted.refused.push(line);
+      else {
+        strangers += 1;
+        sorted.unknown.push(line);
+      }
+    }
+  }
+  return sorted;
+}
+
+/** Of the form of a cosignature by an Ed25519 key, under a name that is not out of proportion. */
+function isShort({ name, signature }: NoteSignature): boolean {
+  return name.length <= MAX_UNKNOWN_NAME && signature.length === COSIGNATURE_BYTES;
 }
 
 /** The consistency proof from a size to that of the checkpoint, in one pass and logarithmic memory. */

@@ -286,6 +286,16 @@ export class Ledger {
     });
   }
 
+  /**
+   * Whether a cosignature of one of this ledger's checkpoints would count by the keys that the ledger declares: false where
+   * verifying would find fault with it, undefined where it has never known a key that the line names.
+   *
+   * @param text - The text of the checkpoint's note.
+   */
+  judgeCosignature(text: string, line: NoteSignature): boolean | undefined {
+    return this.#opened(this.#guard).judgeNoteLine(text, line, nowOf(this.#options));
+  }
+
   #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> & { readonly event: AnyEvent } {
     const { event, eventText } = this.#completeEvent(entry.event);
     const { meta, given } = this.#readCompanions(entry, event);
@@ -543,16 +553,6 @@ export class Ledger {
   #assertFits(tip: ChainTip, event: CheckpointEvent): void {
     const guard = this.#opened(this.#guard);
     assertFits(tip, event, this.origin, (text, line) => guard.judgeNoteLine(text, line, event.occurred_at));
-  }
-
-  /**
-   * Whether a cosignature of one of this ledger's checkpoints would count by the keys that the ledger declares: false where
-   * verifying would find fault with it, undefined where it has never known a key that the line names.
-   *
-   * @param text - The text of the checkpoint's note.
-   */
-  judgeCosignature(text: string, line: NoteSignature): boolean | undefined {
-    return this.#opened(this.#guard).judgeNoteLine(text, line, nowOf(this.#options));
   }
 
   #isCheckpointDue(tip: ChainTip, now: string): boolean {

@@ -104,9 +104,12 @@ async function checkpoint(
             signal,
             onProgress: (answer) => terminal.say(describeAnswer(answer)),
           });
+    for (const { name } of attested?.refused ?? []) {
+      terminal.say(`left out a line by ${printable(name)}, which is wrong or by nobody known`);
+    }
     if (attested?.attestation !== undefined) await replaceFile(notePath, Buffer.from(attested.note));
     await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
-    if (attested !== undefined) assertCosigned(attested, policy, keys);
+    if (attested !== undefined) assertCosigned(attested, policy);
   } finally {
     await ledger.close();
   }
@@ -157,14 +160,13 @@ function toResult(made: Checkpointed, notePath: string, attested: Attested | und
 function describeAnswer({ url, lines, error }: Collected): string {
   const where = printable(url);
   if (error !== undefined) return `${where}: ${error.code}: ${printable(error.message, 500)}`;
-  return `${where}: cosigned by ${lines.map(({ name }) => printable(name)).join(', ')}`;
+  return `${where}: answered with lines by ${lines.map(({ name }) => printable(name)).join(', ')}`;
 }
 
 /** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
 function assertCosigned(
   { verified, cosignatures, refused }: Attested,
   policy: WitnessPolicy | undefined,
-  keys: readonly NoteKey[],
 ): void {
   const hint = 'the checkpoint stands; the next one asks the witnesses again';
   const isMet =
@@ -184,9 +186,6 @@ function assertCosigned(
     });
   }
   if (cosignatures.length > 0) return;
-  const what =
-    refused.length > 0 && keys.length > 0
-      ? 'no cosignature was one by the keys given'
-      : 'no witness cosigned';
+  const what = refused.length > 0 ? 'no cosignature was right and by a known witness' : 'no witness cosigned';
   throw new NorthrootError('WITNESS_QUORUM', what, { hint });
 }
