@@ -90,7 +90,7 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
   add(
     own.length > 0,
     'REVOKED_KEYS',
-    `keys that were revoked, and whose records only checkpoints by the same key cover: ${own.length}`,
+    `keys that were revoked, and whose records only checkpoints by revoked keys, or by keys that these added, cover: ${own.length}`,
   );
   return list;
 }

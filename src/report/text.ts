@@ -35,7 +35,7 @@ const ANCHOR_WORDS = {
 
 const BASIS_WORDS = {
   checkpoints_by_others: 'checkpoints that others signed, or that you hold',
-  own_checkpoints: 'checkpoints that revoked keys signed',
+  own_checkpoints: 'checkpoints by revoked keys, or by keys that these added',
   nothing: 'nothing: no checkpoint covers all of them',
 } as const;
 

@@ -21,15 +21,21 @@ export interface Fingerprints {
 
 /**
  * A policy that pins the origin and the keys of genesis, and asks of signatures what genesis promises. Keys that the ledger's admins
- * added later follow from these; so do revocations.
+ * added later follow from these; so do revocations. A key is not pinned as a witness when it could not cosign.
  */
 export function draftTrustPolicy(genesis: GenesisEvent): TrustPolicy {
   return {
     trust_version: '1',
     origins: [genesis.origin],
-    keys: genesis.keys,
+    keys: genesis.keys.map((key) =>
+      canCosign(key) ? key : { ...key, roles: key.roles.filter((role) => role !== 'witness') },
+    ),
     require: { event_signatures: genesis.signing.events, checkpoints: genesis.signing.checkpoints },
   };
+}
+
+function canCosign({ name, public_key: text }: Key): boolean {
+  return name !== undefined && isKeyName(name) && text.startsWith('ed25519:');
 }
 
 /** @param origin - The log whose checkpoints the key signs, if it is known. */

@@ -16,7 +16,9 @@ import {
   isSignedByLog,
   meetsLogDemands,
   meetsWitnessDemands,
+  mergeEndorsers,
   noEndorsers,
+  sameEndorsers,
   type Endorsers,
   type KnownCheckpoint,
   type RecordPlace,
@@ -55,6 +57,8 @@ function judgeCheckpoint(
   const noteProblems = note === undefined ? [] : findNoteProblems(state, event, note);
   for (const problem of noteProblems) findings.addToEvent(problem);
   const verdict = note && judgeSignatures(state, line, note, findings);
+  const endorsers = verdict?.endorsers ?? noEndorsers();
+  if (!sameEndorsers(endorsers, state.seals.lastEndorsers)) state.seals.lastEndorsers = endorsers;
   const isRight = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
   const checkpoint: KnownCheckpoint = {
     place,
@@ -63,7 +67,7 @@ function judgeCheckpoint(
     textHash: note && hashText(note),
     treeSize: event.tree_size,
     isRight,
-    endorsers: verdict?.endorsers ?? noEndorsers(),
+    endorsers: state.seals.lastEndorsers,
   };
   if (
     note !== undefined &&
@@ -200,7 +204,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   const verdict = judgeSignatures(state, line, note, findings);
   if (checkpoint === undefined || verdict === undefined) return;
   const wasSigned = isSignedByLog(checkpoint.endorsers);
-  addAll(checkpoint.endorsers, verdict.endorsers);
+  checkpoint.endorsers = mergeEndorsers(checkpoint.endorsers, verdict.endorsers);
   takeUp(state, checkpoint, wasSigned ? verdict.endorsers : checkpoint.endorsers);
 }
 
@@ -299,12 +303,6 @@ export function listEndorsers(
 
 function namedKey(key: NoteKey | undefined): { keyid: string; name: string } {
   return { keyid: key?.publicKey.keyid ?? '', name: key?.name ?? '' };
-}
-
-function addAll(to: Endorsers, from: Endorsers): void {
-  for (const name of ['logKeys', 'witnessKeys'] as const) for (const each of from[name]) to[name].add(each);
-  for (const name of ['policyLogs', 'policyWitnesses'] as const)
-    for (const each of from[name]) to[name].add(each);
 }
 
 export function relatedTo({ file, line, seq, eventId }: RecordPlace): {

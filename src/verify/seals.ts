@@ -37,7 +37,8 @@ export interface KnownCheckpoint {
   readonly treeSize: number;
   /** Its size, root and note are right; somebody known and entitled must have signed it too, for it to seal anything. */
   readonly isRight: boolean;
-  readonly endorsers: Endorsers;
+  /** Attestations replace it by one of more; never changed itself, because checkpoints that the same keys signed share it. */
+  endorsers: Endorsers;
 }
 
 /** Records after the last seal, and between two checkpoints, that rest on the signatures of the same keys. */
@@ -72,6 +73,8 @@ export interface Seals {
   stretch: number;
   /** By role and keyid. */
   readonly tallies: Map<string, EndorserTally>;
+  /** Those of the last checkpoint. */
+  lastEndorsers: Endorsers;
   /** Signature lines in notes by keys that are not known. */
   unknown: number;
   attestations: number;
@@ -85,6 +88,7 @@ export function emptySeals(): Seals {
     unsealed: new Map(),
     stretch: 0,
     tallies: new Map(),
+    lastEndorsers: noEndorsers(),
     unknown: 0,
     attestations: 0,
   };
@@ -92,6 +96,31 @@ export function emptySeals(): Seals {
 
 export function noEndorsers(): Endorsers {
   return { logKeys: new Set(), policyLogs: new Set(), witnessKeys: new Set(), policyWitnesses: new Set() };
+}
+
+const PARTS = ['logKeys', 'policyLogs', 'witnessKeys', 'policyWitnesses'] as const;
+
+/** Both together: `a` itself where `b` has none that are new. */
+export function mergeEndorsers(a: Endorsers, b: Endorsers): Endorsers {
+  if (includesEndorsers(a, b)) return a;
+  return {
+    logKeys: new Set([...a.logKeys, ...b.logKeys]),
+    policyLogs: new Set([...a.policyLogs, ...b.policyLogs]),
+    witnessKeys: new Set([...a.witnessKeys, ...b.witnessKeys]),
+    policyWitnesses: new Set([...a.policyWitnesses, ...b.policyWitnesses]),
+  };
+}
+
+/** Whether they are the same keys. */
+export function sameEndorsers(a: Endorsers, b: Endorsers): boolean {
+  return includesEndorsers(a, b) && PARTS.every((part) => a[part].size === b[part].size);
+}
+
+function includesEndorsers(a: Endorsers, b: Endorsers): boolean {
+  return PARTS.every((part) => {
+    const known: ReadonlySet<unknown> = a[part];
+    return [...b[part]].every((each) => known.has(each));
+  });
 }
 
 /** What a user demands of a checkpoint. */

@@ -126,7 +126,8 @@ function sortLines(
       const own = ledger.judgeCosignature(text, line);
       if (own === false || wrong.includes(line) || line.name === checkpoint.origin) sorted.refused.push(line);
       else if (own === true || rightLines.has(line)) sorted.verified.push(line);
-      else if (keys.length > 0 || !isShort(line) || strangers === MAX_UNKNOWN_LINES) sorted.refused.push(line);
+      else if (keys.length > 0 || !isShort(line) || strangers === MAX_UNKNOWN_LINES)
+        sorted.refused.push(line);
       else {
         strangers += 1;
         sorted.unknown.push(line);

@@ -127,6 +127,8 @@ interface Pending {
 interface PendingCheckpoint {
   readonly givenAt: string;
   readonly principalId: string | undefined;
+  /** Whether it is left out when records before it made one already. */
+  readonly onlyWhenDue?: boolean;
   readonly resolve: (checkpoint: Checkpointed) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -159,6 +161,8 @@ export class Ledger {
   #stopped: NorthrootError | undefined;
   /** Set when that event stood in the queue: those behind it in the queue were given after it. */
   #cut: NorthrootError | undefined;
+  /** Set when a checkpoint that was due could not be made. */
+  #cannotSeal = false;
   #closing: Promise<void> | undefined;
 
   private constructor(files: LedgerFiles, options: LedgerOptions, survey: Survey) {
@@ -429,17 +433,36 @@ export class Ledger {
   #schedule(): void {
     const { checkpointEvery } = this.#options;
     clearTimeout(this.#timer);
-    if (checkpointEvery === undefined || this.#closing !== undefined || this.#failure !== undefined) return;
+    if (checkpointEvery === undefined || this.#cannotSeal) return;
+    if (this.#closing !== undefined || this.#failure !== undefined) return;
     const wait = timeToCheckpoint(this.#tip, checkpointEvery, this.#since(), nowOf(this.#options));
     if (wait === Infinity) return;
+    // At once, and so before what is appended next: what a ledger looks like is no matter of chance.
+    if (wait === 0) {
+      this.#makeWhenDue();
+      return;
+    }
     const make = (): void => {
       if (wait > MAX_TIMER_MS) this.#schedule();
-      // Where it cannot be made, the next append says why.
-      else this.checkpoint().catch((error: unknown) => this.#stop(error));
+      else this.#makeWhenDue();
     };
     this.#timer = setTimeout(make, Math.min(wait, MAX_TIMER_MS));
     // A timer alone keeps no process alive: at the end of its input the ledger is closed.
     this.#timer.unref();
+  }
+
+  /** Where the checkpoint cannot be made, the next append says why. */
+  #makeWhenDue(): void {
+    const stop = (error: unknown): void => this.#stop(error);
+    const givenAt = nowOf(this.#options);
+    this.#queue.push({
+      givenAt,
+      principalId: undefined,
+      onlyWhenDue: true,
+      resolve: () => undefined,
+      reject: stop,
+    });
+    this.#commits ??= this.#commitAll();
   }
 
   #since(): string {
@@ -447,6 +470,7 @@ export class Ledger {
   }
 
   #stop(error: unknown): void {
+    this.#cannotSeal = true;
     if (error instanceof NorthrootError) this.#stopped ??= error;
   }
 
@@ -500,6 +524,7 @@ export class Ledger {
       }
       try {
         if (!('id' in pending)) {
+          if (pending.onlyWhenDue === true && !this.#isCheckpointDue(tip, pending.givenAt)) continue;
           const checkpoint = putCheckpoint(pending.givenAt, pending.principalId);
           outcomes.push(() => pending.resolve(checkpoint));
           continue;
@@ -515,6 +540,10 @@ export class Ledger {
         const seq = put(this.#makeLine(pending, tip), id, checkpoint?.occurred_at);
         outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'appended' }));
       } catch (error) {
+        if (!('id' in pending) && pending.onlyWhenDue === true) {
+          this.#stop(error);
+          continue;
+        }
         this.#stopAfterRefusal();
         this.#cut = this.#stopped;
         if ('id' in pending && pending.before !== undefined) takenBack = this.#takeBack(pending.before, tip);
@@ -557,7 +586,7 @@ export class Ledger {
 
   #isCheckpointDue(tip: ChainTip, now: string): boolean {
     const { checkpointEvery } = this.#options;
-    if (checkpointEvery === undefined || this.#stopped !== undefined) return false;
+    if (checkpointEvery === undefined || this.#cannotSeal) return false;
     return timeToCheckpoint(tip, checkpointEvery, this.#since(), now) === 0;
   }
 

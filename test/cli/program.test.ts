@@ -9,6 +9,10 @@ const shop = new Workshop();
 const { version } = parse<{ version: string }>(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 );
+const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
+  key: ['show', 'add', 'revoke'],
+  trust: ['init', 'show'],
+};
 const help = expectOk(shop.run(['--help']));
 const COMMANDS = [...(help.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)]
   .map(([, name]) => name)
@@ -71,60 +75,84 @@ describe('northroot', () => {
   });
 });
 
+/** The vkey of a log. */
+function makeVkey(): string {
+  const text = expectOk(shop.run(['keygen', '--form', 'jwk']));
+  shop.write('sample.jwk', text, 0o600);
+  return expectOk(shop.run(['key', 'show', 'sample.jwk', '--form', 'vkey', '--name', 'log.example'])).trim();
+}
+
+const vkey = makeVkey();
+
 /** A value that an option's parser takes, by the name that its help gives the value. */
 const SAMPLES: Readonly<Record<string, string>> = {
+  address: '127.0.0.1:0',
   amounts: 'usd=0.25,calls=1',
   code: 'ABANDONED',
   digest: 'sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
   file: 'some.file',
+  folder: 'some-folder',
   id: 'agent:a1',
+  key: vkey,
   name: 'some-name',
   n: '1',
+  note: 'some.note',
+  path: '/w1',
   pattern: '*',
   point: '1',
+  role: 'event',
   seconds: '0.5',
   size: '64KiB',
+  text: 'rotation',
   time: '2026-03-01',
   type: 'x.note',
+  url: 'http://127.0.0.1:8787/w1',
+  vkey,
 };
 
-describe.each(COMMANDS.map((name) => (name === 'key' ? ['key', 'show'] : [name])))(
-  'the help of %s',
-  (...words) => {
-    const text = expectOk(shop.run([...words, '--help']));
-    const usage = /^Usage: northroot (.*)$/m.exec(text)?.[1] ?? '';
-    const [, options = ''] = /\nOptions:\n((?: .*\n)+)/.exec(text) ?? [];
+/** The commands, those within `key` and `trust` instead of these. */
+const PATHS = COMMANDS.flatMap((name) => {
+  const subs = SUBCOMMANDS[name];
+  return subs === undefined ? [[name]] : subs.map((sub) => [name, sub]);
+});
 
-    it('names every argument, and tells of it', () => {
-      expect(usage.startsWith(words.join(' '))).toBe(true);
-      const [, told = ''] = /\nArguments:\n((?: .*\n)+)/.exec(text) ?? [];
-      for (const [, name] of usage.matchAll(/[<[]([a-z]+)(?:\.\.\.)?[>\]]/g)) {
-        if (name !== 'options') expect(told).toMatch(new RegExp(`^ {2}${name} {2,}\\S`, 'm'));
-      }
-      expect(text.split('\n\n')[1]?.trim()).not.toBe('');
-    });
+describe.each(PATHS)('the help of %s', (...words) => {
+  const text = expectOk(shop.run([...words, '--help']));
+  const usage = /^Usage: northroot (.*)$/m.exec(text)?.[1] ?? '';
+  const [, options = ''] = /\nOptions:\n((?: .*\n)+)/.exec(text) ?? [];
 
-    it('lists only options that are taken', () => {
-      const flags: string[] = [];
-      for (const entry of options.split(/\n(?= {2}-)/)) {
-        const flat = entry.replace(/\s+/g, ' ');
-        const [, flag, value] = /(--[a-z-]+)(?: <([a-z]+)>)?/.exec(flat) ?? [];
-        const choice = /choices: "([^"]+)"/.exec(flat)?.[1];
-        if (flag === undefined || flag === '--help') continue;
-        flags.push(flag);
-        if (value === undefined) continue;
-        const sample = choice ?? SAMPLES[value];
-        expect(sample, `a sample of <${value}>`).toBeDefined();
-        flags.push(sample);
-      }
-      // One argument too many, or too few, stops the command after it has read its options.
-      const tooMany = Array<string>(usage.includes('...') ? 0 : 3).fill('surplus');
-      const run = shop.run([...words, ...flags, '--quiet', ...tooMany]);
+  it('names every argument, and tells of it', () => {
+    expect(usage.startsWith(words.join(' '))).toBe(true);
+    const [, told = ''] = /\nArguments:\n((?: .*\n)+)/.exec(text) ?? [];
+    for (const [, name] of usage.matchAll(/[<[]([a-z-]+)(?:\.\.\.)?[>\]]/g)) {
+      if (name !== 'options') expect(told).toMatch(new RegExp(`^ {2}${name} {2,}\\S`, 'm'));
+    }
+    expect(text.split('\n\n')[1]?.trim()).not.toBe('');
+  });
+
+  it('lists only options that are taken', () => {
+    const flags: string[][] = [];
+    for (const entry of options.split(/\n(?= {2}-)/)) {
+      const flat = entry.replace(/\s+/g, ' ');
+      const [, flag, value] = /(--[a-z-]+)(?: <([a-z]+)>)?/.exec(flat) ?? [];
+      const choice = /choices: "([^"]+)"/.exec(flat)?.[1];
+      if (flag === undefined || flag === '--help') continue;
+      const sample = value === undefined ? [] : [choice ?? SAMPLES[value]];
+      expect(sample, `a sample of <${value}>`).not.toContain(undefined);
+      flags.push([flag, ...sample]);
+    }
+    // One argument too many, or too few, stops the command after it has read its options.
+    const tooMany = Array<string>(usage.includes('...') ? 0 : 3).fill('surplus');
+    const take = (given: readonly string[][]): Run =>
+      shop.run([...words, ...given.flat(), '--quiet', ...tooMany]);
+    const all = take(flags);
+    const isExclusive = all.stderr.includes('cannot be used with option');
+    for (const run of isExclusive ? flags.map((flag) => take([flag])) : [all]) {
       expectError(run, 2, 'USAGE');
       expect(run.stderr).toMatch(/too many arguments|missing required argument/);
-    });
-  },
-);
+    }
+  });
+});
 
 describe('completion', () => {
   const script = expectOk(shop.run(['completion', 'bash']));
@@ -143,9 +171,12 @@ describe('completion', () => {
   });
 
   it.each<[string[], string[]]>([
-    [['ver'], ['verify']],
+    [['ver'], ['verify', 'verify-proof']],
     [['ke'], ['keygen', 'key']],
-    [['-q', 'ver'], ['verify']],
+    [
+      ['-q', 'ver'],
+      ['verify', 'verify-proof'],
+    ],
     [['--ver'], ['--version']],
     [['verify', '--fo'], ['--format']],
     [
@@ -156,9 +187,30 @@ describe('completion', () => {
     [['verify', '--trust', ''], []],
     [
       ['key', ''],
-      ['show', '--form', '--name', '--help'],
+      ['show', 'add', 'revoke', '--help'],
     ],
     [['key', 'show', '--form', 'j'], ['jwk']],
+    [
+      ['key', 'show', 'some.key', '--'],
+      ['--form', '--name', '--help'],
+    ],
+    [
+      ['key', 'add', '--v'],
+      ['--valid-from', '--valid-until'],
+    ],
+    [['key', 'revoke', 'x', '--v'], []],
+    [['-q', 'key', 're'], ['revoke']],
+    [
+      ['trust', 'init', '--'],
+      ['--out', '--yes', '--help'],
+    ],
+    [
+      ['trust', 'show', '--format', ''],
+      ['text', 'json'],
+    ],
+    [['show', 'x', '--form'], ['--format']],
+    [['checkpoint', 'x', '--witness-k'], ['--witness-key']],
+    [['checkpoint', '--note', ''], []],
     [['explain', 'PREV_M'], ['PREV_MISMATCH']],
     [['schema', 'ex'], ['execution']],
     [

@@ -41,9 +41,24 @@ function firstWords(command: Command): readonly string[] {
   }
 }
 
-/** A command's options; those of `key show` stand with `key`. */
-function optionsOf(command: Command): Option[] {
-  return [command, ...command.commands].flatMap(({ options }) => [...options]);
+/** A command as it is typed after `northroot`, with its subcommands: `key`, `key add`, …. */
+interface Path {
+  readonly words: string;
+  readonly command: Command;
+}
+
+/** All commands, those with two words first. */
+function pathsOf(program: Command): Path[] {
+  const paths = program.commands.map((command) => ({ words: command.name(), command }));
+  const within = paths.flatMap(({ words, command }) =>
+    command.commands.map((sub) => ({ words: `${words} ${sub.name()}`, command: sub })),
+  );
+  return [...within, ...paths];
+}
+
+/** The commands that have subcommands. */
+function groupsOf(program: Command): string[] {
+  return program.commands.filter(({ commands }) => commands.length > 0).map((command) => command.name());
 }
 
 function flags(options: readonly Option[]): string[] {
@@ -52,25 +67,24 @@ function flags(options: readonly Option[]): string[] {
 
 /** For bash, and for zsh by its emulation. A word with nothing to offer falls back to the names of files. */
 function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
-  const values = (command: Command): string[] =>
-    optionsOf(command)
+  const cases = pathsOf(program).flatMap(({ words, command }) => {
+    const own = flags(command.options).join(' ');
+    const values = command.options
       .filter(({ required }) => required)
-      .map(
-        ({ long, argChoices }) =>
-          `    '${command.name()} ${long}') words='${argChoices?.join(' ') ?? ''}' ;;`,
-      );
-  const cases = program.commands.flatMap((command) => [
-    ...values(command),
-    `    '${command.name()} ${command.name()}') words='${[...firstWords(command), ...flags(optionsOf(command))].join(' ')}' ;;`,
-    `    '${command.name()} '*) words='${flags(optionsOf(command)).join(' ')}' ;;`,
-  ]);
+      .map(({ long, argChoices }) => `    '${words} ${long}') words='${argChoices?.join(' ') ?? ''}' ;;`);
+    const first = [...firstWords(command), own].join(' ');
+    const last = command.name();
+    return [...values, `    '${words} ${last}') words='${first}' ;;`, `    '${words} '*) words='${own}' ;;`];
+  });
   const commands = program.commands.map((command) => command.name());
   return [
     ...(shell === 'zsh' ? ['autoload -U +X bashcompinit && bashcompinit'] : []),
     '_northroot() {',
     '  local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" command= words= i',
     '  for ((i = 1; i < COMP_CWORD; i++)); do',
-    '    case "${COMP_WORDS[i]}" in -*) ;; *) command="${COMP_WORDS[i]}"; break ;; esac',
+    '    case "${COMP_WORDS[i]}" in -*) continue ;; esac',
+    '    command="${command:+$command }${COMP_WORDS[i]}"',
+    `    case "$command" in ${groupsOf(program).join('|')}) ;; *) break ;; esac`,
     '  done',
     '  case "$command $previous" in',
     ...cases,
@@ -84,19 +98,33 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
 }
 
 function fishScript(program: Command): string {
-  const lines = program.commands.flatMap((command) => {
-    const within = `complete -c northroot -n '__fish_seen_subcommand_from ${command.name()}'`;
-    const words = firstWords(command);
+  const head = [
+    'function __northroot_in',
+    '  set -l command',
+    '  for word in (commandline -opc)[2..-1]',
+    "    string match -q -- '-*' $word; and continue",
+    '    set -a command $word',
+    `    contains -- "$command" ${groupsOf(program).join(' ')}; or break`,
+    '  end',
+    '  test "$command" = "$argv[1]"',
+    'end',
+  ];
+  const top = program.commands.map(
+    (command) =>
+      `complete -c northroot -n "__northroot_in ''" -a ${command.name()} -d ${quote(command.summary())}`,
+  );
+  const lines = pathsOf(program).flatMap(({ words, command }) => {
+    const within = `complete -c northroot -n "__northroot_in '${words}'"`;
+    const first = firstWords(command);
     return [
-      `complete -c northroot -n __fish_use_subcommand -a ${command.name()} -d ${quote(command.summary())}`,
-      ...(words.length === 0 ? [] : [`${within} -a ${quote(words.join(' '))}`]),
-      ...optionsOf(command).map(({ long = '', description, required, argChoices }) => {
+      ...(first.length === 0 ? [] : [`${within} -a ${quote(first.join(' '))}`]),
+      ...command.options.map(({ long = '', description, required, argChoices }) => {
         const choices = argChoices === undefined ? '' : ` -f -a ${quote(argChoices.join(' '))}`;
         return `${within} -l ${long.slice(2)}${required ? ' -r' : ''}${choices} -d ${quote(description)}`;
       }),
     ];
   });
-  return `${lines.join('\n')}\n`;
+  return `${[...head, ...top, ...lines].join('\n')}\n`;
 }
 
 /** Within fish's single quotes a backslash is special before a quote and before itself only. */

@@ -8,6 +8,7 @@ import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { readSmallFile } from '../../fs/file-system.js';
 import { MAX_KEY_BYTES } from '../../key/key-form.js';
+import { isKeyName } from '../../key/vkey.js';
 import { parsePrivateKey } from '../../key/private-key.js';
 import {
   formatPublicKey,
@@ -148,8 +149,8 @@ function newEntry(publicKey: PublicKey, options: AddOptions): Key {
       throw usage(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
     }
   }
-  if (roles.includes('witness') && name === undefined) {
-    throw usage('a witness needs the --name that it cosigns under');
+  if (roles.includes('witness') && (name === undefined || !isKeyName(name))) {
+    throw usage('a witness needs the --name that it cosigns under, without white space and "+"');
   }
   return {
     keyid: publicKey.keyid,
