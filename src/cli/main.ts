@@ -88,7 +88,7 @@ export async function main(args: readonly string[]): Promise<number> {
   for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
 
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(withKeyidLast(args), { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (!interrupt.signal.aborted) return failOn(error, terminal);
@@ -97,6 +97,13 @@ export async function main(args: readonly string[]): Promise<number> {
   if (!interrupt.signal.aborted) return status;
   terminal.say('interrupted');
   return INTERRUPTED;
+}
+
+/** A keyid may begin with `-`, as no option of its length does: then it goes behind `--`, where there are only arguments. */
+function withKeyidLast(args: readonly string[]): readonly string[] {
+  const keyid = args.findIndex((arg) => /^-[\w-]{42}$/.test(arg));
+  if (keyid === -1 || !args.includes('revoke') || args.includes('--')) return args;
+  return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }
 
 function makeProgram(): Command {

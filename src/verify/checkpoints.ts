@@ -178,7 +178,6 @@ function reportUnsigned(state: VerifyState, note: SignedCheckpoint, findings: Li
 function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
   const event = line.event as unknown as AttestationEvent;
   const { seals } = state;
-  seals.attestations += 1;
   const id = event.checkpoint_event_id.b64;
   const checkpoint = seals.known.get(id);
   if (checkpoint === undefined) {
@@ -206,6 +205,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   const wasSigned = isSignedByLog(checkpoint.endorsers);
   checkpoint.endorsers = mergeEndorsers(checkpoint.endorsers, verdict.endorsers);
   takeUp(state, checkpoint, wasSigned ? verdict.endorsers : checkpoint.endorsers);
+  if (seals.sealing === checkpoint) seals.attestations += 1;
 }
 
 /** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
@@ -229,6 +229,7 @@ function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Endorser
   const isNewer = treeSize > (seals.sealing?.treeSize ?? -1);
   if (isNewer && meetsLogDemands(endorsers, state) && meetsWitnessDemands(endorsers, state)) {
     seals.sealing = checkpoint;
+    seals.attestations = 0;
   }
 }
 

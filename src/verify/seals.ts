@@ -77,6 +77,7 @@ export interface Seals {
   lastEndorsers: Endorsers;
   /** Signature lines in notes by keys that are not known. */
   unknown: number;
+  /** Attestations of `sealing`, which stand after it and are no tail. */
   attestations: number;
 }
 

@@ -626,6 +626,14 @@ describe('checkpoints and keys that come and go', () => {
     const tail = 'TAIL_UNSEALED info in 2';
     expect(await codes(one, need(1, keyOf(b, w)))).toEqual([tail]);
     expect(await codes(one, need(2, keyOf(b, w), keyOf(c, w)))).toEqual(['WITNESS_QUORUM in 2', tail]);
+    const tight = policy({
+      keys: [manager(), keyOf(b, w)],
+      require: { witness_threshold: 1, max_unsealed_records: 0 },
+    });
+    expect(await codes(one, { trust: tight })).toEqual([tail]);
+    expect(await codes(ledger(first, seal(a), cosigned(b), by(a, note(1))), { trust: tight })).toEqual([
+      'TAIL_UNSEALED in 2',
+    ]);
     const added = ledger(first, by(a, change('add', keyOf(c, w))), seal(a), cosigned(b, c));
     expect(await codes(added, need(1, keyOf(b, w)))).toEqual(['TAIL_UNSEALED info in 3']);
     const own = ledger(first, by(a, change('add', keyOf(c, w))), seal(a), cosigned(c));

@@ -151,7 +151,7 @@ describe('the number of keys', () => {
     const maker = begun();
     const first = maker.seal(a);
     maker.append(attestationOf(first, logLine(b)), a);
-    const demands = policy({ checkpoint_quorum: 2, max_unsealed_records: 1 }, all(b));
+    const demands = policy({ checkpoint_quorum: 2, max_unsealed_records: 0 }, all(b));
     expect(await codes(maker, demands)).toEqual(['TAIL_UNSEALED info in 2']);
     maker.append(note(1), a);
     expect(await codes(maker, demands)).toEqual(['TAIL_UNSEALED in 2']);
