@@ -351,7 +351,8 @@ describe('verify --checkpoint', () => {
     const codes = report.not_checked.map(({ code }) => code);
     expect(codes).toContain('TRUNCATION');
     const text = expectOk(shop.run(['verify', 'kept.jsonl', '--checkpoint', 'kept.note']));
-    expect(text).toMatch(/kept\.note/);
+    expect(text).toMatch(/^ {2}anchor +kept\.note, of 6 records: the ledger extends it$/m);
+    expect(text).toMatch(/^ {2}checkpoints +1, the last over 6 records, 2 after it$/m);
   });
 
   it('reads the ledger from standard input too', () => {
@@ -437,6 +438,17 @@ describe('verify --checkpoint', () => {
     ['a time that is none', 'USAGE', ['--now', 'soon']],
   ])('could not decide by %s', (_what, code, args) => {
     expectError(shop.run(['verify', 'kept.jsonl', ...args]), 2, code);
+  });
+
+  it('judges the age of checkpoints by --now, where a policy bounds it', () => {
+    const policy = parse<{ require: object }>(expectOk(shop.run(['trust', 'init', 'kept.jsonl', '--yes'])));
+    const require = { ...policy.require, checkpoint_max_age_seconds: 86_400 };
+    shop.write('aged.json', JSON.stringify({ ...policy, require }));
+    expect(verify('kept.jsonl', '--trust', 'aged.json').status).toBe(0);
+    for (const now of ['2099-01-01', '2001-01-01T00:00:00Z']) {
+      const { status, report } = verify('kept.jsonl', '--trust', 'aged.json', '--now', now);
+      expect([status, codesOf(report)]).toEqual([1, expect.arrayContaining(['CHECKPOINT_MISSING'])]);
+    }
   });
 
   it('reads a tile tree, and holds it against a checkpoint', () => {

@@ -105,9 +105,10 @@ describe('key add', () => {
   });
 
   it('has defaults, and takes any form of a public key', () => {
-    for (const form of ['pem', 'openssh', 'did', 'jwk', 'wire']) {
-      const { keyid } = keygen(`${form}.key`);
-      shop.write(`${form}.pub`, expectOk(shop.run(['key', 'show', `${form}.key`, '--form', form])));
+    for (const form of ['pem', 'openssh', 'did', 'jwk', 'wire'] as const) {
+      const { publicKey } = generatePrivateKey();
+      const { keyid } = publicKey;
+      shop.write(`${form}.pub`, formatPublicKeyAs(publicKey, form));
       const { key } = parse<Changed>(expectOk(shop.run(['key', 'add', 'a.jsonl', `${form}.pub`])));
       expect(key).toMatchObject({ keyid, roles: ['event'], principals: ['*'] });
       expect(Object.keys(key).sort()).toEqual(['keyid', 'principals', 'public_key', 'roles']);
@@ -202,6 +203,22 @@ describe('key revoke', () => {
     expectRefused('r.jsonl', 1, 'SCHEMA', ['key', 'add', 'r.jsonl', 'r.pem']);
   });
 
+  it.each(['-', '--', '-q', '-V', '-h'])('takes a keyid that begins with %s', (start) => {
+    const name = `dash${start}.jsonl`;
+    init(name);
+    // Keys with two given letters are too rare to be made here.
+    const dashed = start === '-' ? findKey(start) : undefined;
+    if (dashed === undefined) {
+      const unknown = `${start}${'A'.repeat(43 - start.length)}`;
+      const run = expectRefused(name, 2, 'USAGE', ['key', 'revoke', name, unknown, '--reason', 'x']);
+      expect(run.stderr).toContain(`no key ${unknown}`);
+      return;
+    }
+    expectOk(shop.run(['key', 'add', name, dashed.file]));
+    const args = ['key', 'revoke', name, dashed.keyid, '--reason', 'x'];
+    expect(parse<Changed>(expectOk(shop.run(args))).key.keyid).toBe(dashed.keyid);
+  });
+
   it('of the last admin leaves nobody who could change keys', () => {
     init('last.jsonl');
     keygen('last.pem');
@@ -235,6 +252,13 @@ describe('key revoke', () => {
       const keys = (event['keys'] ?? (event['action'] === 'add' ? [event['key']] : [])) as Key[];
       return keys.map((key) => key.keyid);
     });
+  }
+
+  function findKey(start: string): { keyid: string; file: string } {
+    for (;;) {
+      const { keyid } = makeKeyFile('found.jwk');
+      if (keyid.startsWith(start)) return { keyid, file: 'found.jwk' };
+    }
   }
 
   /** A public key without a private half; made here, since a process for each would take long. */

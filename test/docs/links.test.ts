@@ -9,6 +9,7 @@ const DOCUMENTS = [
   'docs/format.md',
   'docs/verification.md',
   'docs/codes.md',
+  'docs/witness.md',
   'docs/ed25519-verdicts.md',
   'ARCHITECTURE.md',
   'SECURITY.md',

@@ -53,12 +53,12 @@ function lines(...signatures: readonly NoteSignature[]): Response {
 
 /** Answers what is posted to each URL. */
 function fakeFetch(answers: Readonly<Record<string, Answer>>): typeof fetch {
-  return (async (input: string | URL | Request, init?: RequestInit) => {
+  return async (input: string | URL | Request, init?: RequestInit) => {
     const url = input instanceof Request ? input.url : input.toString();
     const answer = answers[url.replace(/\/add-checkpoint$/, '')];
     if (answer === undefined) throw new TypeError('fetch failed');
     return answer(Buffer.from(init?.body as Uint8Array).toString());
-  }) as typeof fetch;
+  };
 }
 
 function attest(
