@@ -52,7 +52,7 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
   add(
     held.length > 0 && reach < state.records,
     'TRUNCATION',
-    `your checkpoint covers the first ${reach} records: of those after it nothing shows that none were changed or cut off`,
+    `your checkpoint covers the records before seq ${reach}: of those from there on nothing shows that none were changed or cut off`,
   );
   for (const { name, signatures } of held) {
     add(

@@ -23,7 +23,7 @@ export interface AttestOptions {
   readonly open: OpenLedger;
   /** For each witness, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number;
-  /** Who appends the attestation; the same as for other events of the ledger unless given. */
+  /** Who appends the attestation; the maker of the ledger unless given. */
   readonly principalId?: string;
   readonly signal?: AbortSignal;
   readonly onProgress?: (result: Collected) => void;
@@ -46,6 +46,9 @@ export interface Attested {
   readonly note: string;
 }
 
+/** Opens the ledger to append to it, has it used, and closes it. */
+export type WithLedger = <T>(use: (ledger: Ledger) => Promise<T>) => Promise<T>;
+
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** Of one witness: as many keys as it could be changing over to. */
 const MAX_UNKNOWN_LINES = 2;
@@ -53,12 +56,13 @@ const MAX_UNKNOWN_NAME = 255;
 const COSIGNATURE_BYTES = 72;
 
 /**
- * Collects cosignatures of a checkpoint that was just made, and appends them.
+ * Collects cosignatures of a checkpoint that was made, and appends them. The ledger is opened when the witnesses have answered,
+ * so that nobody else waits for them.
  *
  * @throws as {@link Ledger.append}; what goes wrong with a witness is in its answer.
  */
 export async function attestCheckpoint(
-  ledger: Ledger,
+  withLedger: WithLedger,
   checkpoint: Checkpointed,
   options: AttestOptions,
 ): Promise<Attested> {
@@ -82,25 +86,28 @@ export async function attestCheckpoint(
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(fetch === undefined ? {} : { fetch }),
   });
-  const sorted = sortLines(ledger, own, answers, keys);
-  const { verified, refused } = sorted;
-  const cosignatures = unique([...verified, ...sorted.unknown]).slice(
-    0,
-    MAX_NOTE_SIGNATURES - own.signatures.length,
-  );
-  const result = { answers, cosignatures, verified, refused };
-  if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
-  const { text } = own;
-  const attestation = await ledger.append({
-    event: {
-      event_type: 'attestation',
-      checkpoint_event_id: digestFromBase64url(checkpoint.eventId.slice('sha-256:'.length)),
-      note: formatNote({ text, signatures: cosignatures }),
-      ...(principalId === undefined ? {} : { principal_id: principalId }),
-    } satisfies Partial<AttestationEvent>,
+  if (answers.every(({ lines }) => lines.length === 0)) {
+    const none = { cosignatures: [], verified: [], refused: [] };
+    return { answers, ...none, attestation: undefined, note: checkpoint.note };
+  }
+  return withLedger(async (ledger) => {
+    const { verified, unknown, refused } = sortLines(ledger, own, answers, keys);
+    const room = MAX_NOTE_SIGNATURES - own.signatures.length;
+    const cosignatures = unique([...verified, ...unknown]).slice(0, room);
+    const result = { answers, cosignatures, verified, refused };
+    if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
+    const { text } = own;
+    const attestation = await ledger.append({
+      event: {
+        event_type: 'attestation',
+        checkpoint_event_id: digestFromBase64url(checkpoint.eventId.slice('sha-256:'.length)),
+        note: formatNote({ text, signatures: cosignatures }),
+        principal_id: principalId ?? ledger.principalId,
+      } satisfies Partial<AttestationEvent>,
+    });
+    const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
+    return { ...result, attestation, note };
   });
-  const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
-  return { ...result, attestation, note };
 }
 
 /**

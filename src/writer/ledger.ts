@@ -46,7 +46,8 @@ import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 export type Notice =
   | { readonly code: 'LEDGER_CREATED'; readonly path: string; readonly origin: string }
   | ({ readonly code: 'TORN_TAIL_SAVED' } & SavedTail)
-  | { readonly code: 'LEDGER_DAMAGED'; readonly path: string; readonly lines: number };
+  | { readonly code: 'LEDGER_DAMAGED'; readonly path: string; readonly lines: number }
+  | { readonly code: 'CHECKPOINT_FAILED'; readonly path: string; readonly error: NorthrootError };
 
 /** How a ledger is opened for appending. */
 export interface LedgerOptions {
@@ -470,8 +471,11 @@ export class Ledger {
   }
 
   #stop(error: unknown): void {
+    if (this.#cannotSeal) return;
     this.#cannotSeal = true;
-    if (error instanceof NorthrootError) this.#stopped ??= error;
+    const reason = error instanceof NorthrootError ? error : this.#fail(error);
+    this.#stopped ??= reason;
+    this.#options.onNotice?.({ code: 'CHECKPOINT_FAILED', path: this.path, error: reason });
   }
 
   /** Chains, writes and syncs a group; gives what does not fit back to the queue. */

@@ -330,6 +330,20 @@ describe('append --checkpoint-every', () => {
     expect(typesOf('shared.jsonl').filter((type) => type === 'x.note')).toHaveLength(22);
     expectSealed('shared.jsonl', places.at(-1)!);
   });
+
+  it('says so when the last checkpoint that was due could not be made', () => {
+    const ledger = make('no-seal.jsonl');
+    const [genesis] = shop.records(ledger);
+    const [key] = (genesis as unknown as { event: { keys: object[] } }).event.keys;
+    const revoke = { event_type: 'key', action: 'revoke', key, principal_id: 'service:ledger' };
+    const run = shop.run(['append', ledger, '--checkpoint-every', '1'], { input: ndjson([revoke]) });
+    expect(run.status).toBe(2);
+    expectCode(run, 'KEY_NOT_VALID_HERE');
+    expect(run.stderr).toContain('a checkpoint of no-seal.jsonl was due and could not be made');
+    // The event itself is in the ledger.
+    expect(parseLines<{ status: string }>(run.stdout).map(({ status }) => status)).toEqual(['appended']);
+    expect(typesOf(ledger).at(-1)).toBe('key');
+  });
 });
 
 describe('verify --checkpoint', () => {

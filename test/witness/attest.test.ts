@@ -66,7 +66,7 @@ function attest(
   answers: Readonly<Record<string, Answer>>,
   options: Partial<AttestOptions> = {},
 ): Promise<Attested> {
-  return attestCheckpoint(ledger, made, {
+  return attestCheckpoint((use) => use(ledger), made, {
     urls: Object.keys(answers),
     open: () => openLedgerSource(path),
     timeoutMs: 2_000,

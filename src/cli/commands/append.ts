@@ -14,7 +14,7 @@ import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-sp
 import { isKnownEventType } from '../../schema/check.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
-import { Ledger, type Checkpointed, type Entry } from '../../writer/ledger.js';
+import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
@@ -88,7 +88,12 @@ async function append(
     // Told of when it is waited for.
     published.catch(() => undefined);
   };
-  const ledger = await openLedger(context, path, options, publish);
+  let unsealed: NorthrootError | undefined;
+  const notice = (of: Notice): void => {
+    if (of.code === 'CHECKPOINT_FAILED') unsealed = of.error;
+    terminal.say(describeNotice(of));
+  };
+  const ledger = await openLedger(context, path, options, publish, notice);
   const waiting: Promise<void>[] = [];
   let refusal: { readonly error: unknown; readonly order: number; readonly place: string } | undefined;
   let order = 0;
@@ -126,7 +131,11 @@ async function append(
     await ledger.close();
     await published;
   }
-  if (refusal === undefined) return 0;
+  if (refusal === undefined) {
+    if (unsealed === undefined) return 0;
+    terminal.fail(unsealed);
+    return 2;
+  }
   const { error, place } = refusal;
   if (!(error instanceof NorthrootError)) throw error;
   terminal.fail(error, place);
@@ -153,6 +162,7 @@ async function openLedger(
   path: string,
   options: AppendOptions,
   onCheckpoint: (checkpoint: Checkpointed) => void,
+  onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, lockTimeout, segmentBytes, checkpointEvery } = options;
   if (unsigned && key !== undefined) {
@@ -163,7 +173,7 @@ async function openLedger(
       return await Ledger.open(path, {
         create: origin === undefined ? {} : { origin },
         lockTimeoutMs: lockTimeout * 1000,
-        onNotice: (notice) => terminal.say(describeNotice(notice)),
+        onNotice,
         signal,
         stopsAtRefusal: true,
         ...(signer === undefined ? {} : { signer }),

@@ -80,39 +80,45 @@ async function checkpoint(
   }
   const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
   const { principal } = options;
-  const ledger = await Ledger.open(path, {
-    checkpoints: true,
-    lockTimeoutMs: options.lockTimeout * 1000,
-    onNotice: (notice) => terminal.say(describeNotice(notice)),
-    signal,
-    ...(signer === undefined ? {} : { signer }),
-  });
-  try {
-    await assertSound(path, signal);
-    const made = await ledger.checkpoint(principal);
-    const notePath = options.note ?? notePathOf(path);
-    await replaceFile(notePath, Buffer.from(made.note));
-    const attested =
-      urls.length === 0
-        ? undefined
-        : await attestCheckpoint(ledger, made, {
-            urls,
-            keys,
-            open: () => openLedgerSource(path),
-            timeoutMs: options.witnessTimeout * 1000,
-            principalId: principal ?? ledger.principalId,
-            signal,
-            onProgress: (answer) => terminal.say(describeAnswer(answer)),
-          });
-    for (const { name } of attested?.refused ?? []) {
-      terminal.say(`left out a line by ${printable(name)}, which is wrong or by nobody known`);
+  const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
+    const ledger = await Ledger.open(path, {
+      checkpoints: true,
+      lockTimeoutMs: options.lockTimeout * 1000,
+      onNotice: (notice) => terminal.say(describeNotice(notice)),
+      signal,
+      ...(signer === undefined ? {} : { signer }),
+    });
+    try {
+      return await use(ledger);
+    } finally {
+      await ledger.close();
     }
-    if (attested?.attestation !== undefined) await replaceFile(notePath, Buffer.from(attested.note));
-    await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
-    if (attested !== undefined) assertCosigned(attested, policy);
-  } finally {
-    await ledger.close();
+  };
+  const notePath = options.note ?? notePathOf(path);
+  const made = await withLedger(async (ledger) => {
+    await assertSound(path, signal);
+    const checkpointed = await ledger.checkpoint(principal);
+    await replaceFile(notePath, Buffer.from(checkpointed.note));
+    return checkpointed;
+  });
+  const attested =
+    urls.length === 0
+      ? undefined
+      : await attestCheckpoint(withLedger, made, {
+          urls,
+          keys,
+          open: () => openLedgerSource(path),
+          timeoutMs: options.witnessTimeout * 1000,
+          signal,
+          onProgress: (answer) => terminal.say(describeAnswer(answer)),
+          ...(principal === undefined ? {} : { principalId: principal }),
+        });
+  for (const { name } of attested?.refused ?? []) {
+    terminal.say(`left out a line by ${printable(name)}, which is wrong or by nobody known`);
   }
+  if (attested?.attestation !== undefined) await replaceFile(notePath, Buffer.from(attested.note));
+  await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
+  if (attested !== undefined) assertCosigned(attested, policy);
   return 0;
 }
 

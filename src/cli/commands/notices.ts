@@ -10,6 +10,8 @@ export function describeNotice(notice: Notice): string {
       return `created ${printable(notice.path)}, origin ${printable(notice.origin)}`;
     case 'TORN_TAIL_SAVED':
       return `${printable(notice.path)} ended in ${notice.length} torn bytes at byte ${notice.offset}, left by a crash and never acknowledged: saved to ${printable(notice.savedTo)} and cut off`;
+    case 'CHECKPOINT_FAILED':
+      return `warning: a checkpoint of ${printable(notice.path)} was due and could not be made: ${notice.error.code}`;
     case 'LEDGER_DAMAGED':
       return `warning: ${notice.lines} lines of ${printable(notice.path)} are no records; run northroot verify`;
   }
