@@ -64,7 +64,7 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
   add(
     !bare && state.checkpoints === 0 && ending.anchors.length === 0,
     'CHECKPOINTS',
-    'there is no checkpoint: whoever can write the ledger could have rewritten what is not signed, and its order',
+    'there is no checkpoint: signatures cover events and not their places, so that whoever can write the file could have dropped or moved records and rebuilt the chain',
   );
   add(
     state.checkpoints > 0 && state.seals.signed === undefined,
@@ -74,7 +74,7 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
   add(
     ending.lastTreeSize !== null && ending.unsealed > 0,
     'UNSEALED',
-    `records after the last checkpoint, which nothing seals yet: ${ending.unsealed}`,
+    `records after the last checkpoint, of which some could have been dropped or moved: ${ending.unsealed}`,
   );
   add(
     ending.lastTreeSize !== null && !hasWitness(result),
