@@ -3,8 +3,16 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { formatPublicKey, nodeVerifier, type VerificationKey, type Verifier } from '../../src/index.js';
-import { genesis, keyOf, ledger, makeSigner, note, verify } from './ledger-kit.js';
+import {
+  formatPublicKey,
+  nodeVerifier,
+  type AnyEvent,
+  type Key,
+  type TrustPolicy,
+  type VerificationKey,
+  type Verifier,
+} from '../../src/index.js';
+import { brief, checkpoint, genesis, keyOf, ledger, makeSigner, note, verify } from './ledger-kit.js';
 import { readText, root, tablesOf } from './markdown.js';
 
 const security = readText('SECURITY.md');
@@ -128,5 +136,42 @@ describe('one changed byte', () => {
       const isHidden = (await verify(changed, { verifier })).verdict === 'ok';
       if (isHidden) expect(isWithin([metaAt, metaEnd])(offset)).toBe(true);
     }
+  });
+});
+
+describe('a record dropped, and the chain rebuilt over the rest', () => {
+  const keeper = makeSigner();
+  const roles: Key['roles'] = ['event', 'checkpoint', 'admin'];
+  const first = { event: genesis([keyOf(keeper, { roles })]), signers: [keeper] };
+  const record = (n: number) => ({ event: note(n), signers: [keeper] });
+  const trust: TrustPolicy = {
+    trust_version: '1',
+    origins: ['example.com/test'],
+    keys: [keyOf(keeper, { roles })],
+    require: { event_signatures: 'required' },
+  };
+  const strict = { trust: { ...trust, require: { ...trust.require, checkpoints: 'required' as const } } };
+  const seal = { event: checkpoint([keeper]), signers: [keeper] };
+  const sealed = ledger(first, record(1), record(2), seal);
+  const sealLine = JSON.parse(sealed.toString().split('\n')[3] as string) as { event: AnyEvent };
+
+  it('is not found by signatures, and the report says so', async () => {
+    const report = await verify(ledger(first, record(2)), { trust });
+    expect([report.verdict, report.findings]).toEqual(['ok', []]);
+    expect(report.not_checked.map(({ code }) => code)).toEqual(['TRUNCATION', 'CHECKPOINTS']);
+  });
+
+  it('is found by a checkpoint', async () => {
+    expect((await verify(sealed, strict)).verdict).toBe('ok');
+    const dropped = ledger(first, record(2), { event: sealLine.event, signers: [keeper] });
+    expect((await verify(dropped, { trust })).findings.map(brief)).toEqual(['CHECKPOINT_SIZE_MISMATCH in 3']);
+    const moved = ledger(first, record(2), record(1), { event: sealLine.event, signers: [keeper] });
+    expect((await verify(moved, { trust })).findings.map(({ code }) => code)).toContain(
+      'CHECKPOINT_ROOT_MISMATCH',
+    );
+    // Without the checkpoint too, the policy that demands one finds it.
+    expect((await verify(ledger(first, record(2)), strict)).findings.map(brief)).toEqual([
+      'CHECKPOINT_MISSING in 3',
+    ]);
   });
 });
