@@ -153,7 +153,7 @@ describe('a record dropped, and the chain rebuilt over the rest', () => {
   const strict = { trust: { ...trust, require: { ...trust.require, checkpoints: 'required' as const } } };
   const seal = { event: checkpoint([keeper]), signers: [keeper] };
   const sealed = ledger(first, record(1), record(2), seal);
-  const sealLine = JSON.parse(sealed.toString().split('\n')[3] as string) as { event: AnyEvent };
+  const sealLine = JSON.parse(sealed.toString().split('\n')[3]) as { event: AnyEvent };
 
   it('is not found by signatures, and the report says so', async () => {
     const report = await verify(ledger(first, record(2)), { trust });
