@@ -17,18 +17,32 @@ const HELPERS: readonly (readonly [command: string, ...args: string[]])[] = [
 ];
 
 const RETRY_MS = 50;
+/** Who waits longer than this wants to know what for. */
+const SILENT_MS = 1_000;
 
 /**
  * Locks `file` for this process until it is closed.
  *
  * @param timeoutMs - How long to wait for another holder, in milliseconds; 0 to try once.
  * @param signal - Aborting ends the wait with the signal's reason.
+ * @param onWait - Called once, when the wait takes longer than a second.
  * @throws NorthrootError `LEDGER_LOCKED` when another writer keeps it; `LOCK_UNAVAILABLE` when no helper can be run.
  */
-export async function lockFile(file: OpenFile, timeoutMs: number, signal?: AbortSignal): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
+export async function lockFile(
+  file: OpenFile,
+  timeoutMs: number,
+  signal?: AbortSignal,
+  onWait?: () => void,
+): Promise<void> {
+  const start = performance.now();
+  const deadline = start + timeoutMs;
+  let tell = onWait;
   while (!(await tryLock(file))) {
     signal?.throwIfAborted();
+    if (performance.now() - start >= SILENT_MS) {
+      tell?.();
+      tell = undefined;
+    }
     if (performance.now() >= deadline) {
       throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
         hint: 'wait until it has finished, or give a longer --lock-timeout',

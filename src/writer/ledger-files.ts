@@ -16,6 +16,8 @@ export interface OpenFilesOptions {
   readonly create: boolean;
   readonly lockTimeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** Called once, when another writer keeps the ledger for longer than a second. */
+  readonly onWait?: () => void;
 }
 
 /** The files of an open ledger, locked for this process. */
@@ -90,7 +92,7 @@ async function openOnce(path: string, options: OpenFilesOptions): Promise<Ledger
   const mode = isFolder ? 'read' : kind === 'missing' ? 'create' : 'append';
   const locked = await fileSystem.open(path, mode);
   try {
-    await lockFile(locked, options.lockTimeoutMs, options.signal);
+    await lockFile(locked, options.lockTimeoutMs, options.signal, options.onWait);
     const common = { path, isFolder, isNew: kind === 'missing', locked };
     if (!isFolder) return { ...common, earlier: [], last: locked };
     const earlier = await listSegments(fileSystem, path, options.create);

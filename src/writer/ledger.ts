@@ -46,6 +46,7 @@ import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 export type Notice =
   | { readonly code: 'LEDGER_CREATED'; readonly path: string; readonly origin: string }
   | ({ readonly code: 'TORN_TAIL_SAVED' } & SavedTail)
+  | { readonly code: 'LEDGER_WAITING'; readonly path: string }
   | { readonly code: 'LEDGER_DAMAGED'; readonly path: string; readonly lines: number }
   | { readonly code: 'CHECKPOINT_FAILED'; readonly path: string; readonly error: NorthrootError };
 
@@ -198,6 +199,7 @@ export class Ledger {
       create,
       lockTimeoutMs,
       signal: options.signal,
+      onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path }),
     });
     try {
       const survey = await surveyLedger(fileSystem, files, { keepsTree: keepsTree(options) });

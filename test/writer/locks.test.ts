@@ -194,3 +194,23 @@ describe('the helper that locks', () => {
     await expectSound(path, 3);
   });
 });
+
+test('whoever waits for long is told what for, once', async () => {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  await makeLedger(path, 0);
+  const holder = await openUnsigned(path);
+  const notices: string[] = [];
+  let tell: () => void = () => undefined;
+  const told = new Promise<void>((resolve) => (tell = resolve));
+  const second = openUnsigned(path, {
+    lockTimeoutMs: 60_000,
+    onNotice: ({ code }) => {
+      notices.push(code);
+      tell();
+    },
+  });
+  await told;
+  await holder.close();
+  await (await second).close();
+  expect(notices).toEqual(['LEDGER_WAITING']);
+});
