@@ -1,7 +1,7 @@
 /**
  * The project's checks, one after the other, recorded in a ledger of northroot's own: each step is authorized under a grant
  * before it runs and recorded as an execution with its measured time after it, through `northroot append` as any pipeline
- * would do it; at the end the ledger is verified with the CLI that was just built. The last line printed is
+ * would do it; at the end the ledger is sealed and verified with the CLI that was just built. The last line printed is
  * `N passed, N failed`: a step counts as one, the tests count by themselves.
  */
 
@@ -141,7 +141,10 @@ for (const { tool, command, timeMs } of steps) {
 }
 
 console.log('\n== the ledger of this run');
-const verify = spawnSync('node', [...cli, 'verify', ledger], { stdio: ['ignore', 'inherit', 'inherit'] });
+northroot(['checkpoint', ledger, '--quiet']);
+const verify = spawnSync('node', [...cli, 'verify', ledger, '--checkpoint', `${ledger}.checkpoint`], {
+  stdio: ['ignore', 'inherit', 'inherit'],
+});
 if (verify.status === 0) passed += 1;
 else failed += 1;
 
