@@ -308,11 +308,17 @@ export class Ledger {
     const { meta, given } = this.#readCompanions(entry, event);
     const id = event.event_id.b64;
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
-    // What the ledger has already is not written again, so nothing is asked of it.
-    const signatures = this.#events.find(id) === undefined ? this.#admit(event, eventText, given) : [];
+    // What the ledger has already, or is about to have, is not written again, so nothing is asked of it.
+    const signatures = this.#has(event) ? [] : this.#admit(event, eventText, given);
     const checkpoint = event.event_type === 'checkpoint' ? (event as unknown as CheckpointEvent) : undefined;
     const givenAt = nowOf(this.#options);
     return { id, previousId, eventText, meta, signatures, checkpoint, givenAt, event };
+  }
+
+  /** Whether an event is there. A key event counts already when it waits to be written: what it changes is taken up by then. */
+  #has({ event_type: type, event_id: { b64 } }: AnyEvent): boolean {
+    const isWaiting = (): boolean => this.#queue.some((pending) => 'id' in pending && pending.id === b64);
+    return this.#events.find(b64) !== undefined || (type === 'key' && isWaiting());
   }
 
   /**
@@ -322,8 +328,7 @@ export class Ledger {
    */
   #takeUp(event: AnyEvent): GuardState | undefined {
     const { event_type: type } = event;
-    if (type !== 'checkpoint' && type !== 'key') return undefined;
-    if (this.#events.find(event.event_id.b64) !== undefined) return undefined;
+    if ((type !== 'checkpoint' && type !== 'key') || this.#has(event)) return undefined;
     const guard = this.#opened(this.#guard);
     const before = guard.save();
     if (type === 'checkpoint') guard.advanceClock(event.occurred_at);

@@ -559,6 +559,15 @@ describe('keys', () => {
     expect((await verifyLedger(path)).verdict).toBe('ok');
   });
 
+  test('a key event that is given twice at once is appended once', async () => {
+    const path = newPath();
+    const ledger = await openLedger(path);
+    const given = [keyEvent('add', otherSigner), keyEvent('revoke', signer)];
+    const calls = given.flatMap((event) => [ledger.append({ event }), ledger.append({ event })]);
+    const statuses = (await Promise.all(calls)).map(({ seq, status }) => `${seq} ${status}`);
+    expect(statuses).toEqual(['1 appended', '1 exists', '2 appended', '2 exists']);
+  });
+
   test('an admin may revoke the last admin: then nobody changes keys any more', async () => {
     const path = newPath();
     const ledger = await openLedger(path, { checkpoints: true });
