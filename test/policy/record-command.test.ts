@@ -519,6 +519,20 @@ describe('record does not run', () => {
     );
   });
 
+  it('no ledger that is only held for a while: --lock-timeout is in seconds', async () => {
+    const holder = shop.start(['append', 'main.jsonl']);
+    await holder.feed(ndjson([{ event_type: 'x.note', principal_id: 'agent:a1', n: 'held for a while' }]));
+    await holder.until(({ stdout }) => stdout.includes('appended'));
+    const common = ['--tool', 'sh.run', '--lock-timeout', '30'];
+    const asking = shop.start(['authorize', 'main.jsonl', '--principal', 'agent:a1', ...common]);
+    const recording = shop.start(['record', 'main.jsonl', '--auth', mainGrant, ...common, '--', 'true']);
+    await recording.until(({ stderr }) => stderr.includes('waiting for another process'));
+    holder.endInput();
+    expect((await asking.end()).stderr).not.toContain('LEDGER_LOCKED');
+    expect(await recording.end()).toMatchObject({ status: 0 });
+    await holder.end();
+  });
+
   it('with what is said of an end that nobody has seen', () => {
     for (const option of [
       ['--outcome', 'success'],

@@ -1,6 +1,6 @@
 /** `northroot authorize`: asks the ledger's grants whether something may be done, and records the answer. */
 
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
@@ -59,11 +59,7 @@ export function addAuthorize(
     .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .addOption(
-      new Option('--lock-timeout <seconds>', 'how long to wait for another writer')
-        .argParser(seconds)
-        .default(10_000, '10'),
-    )
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
       run((context) => authorize(context, ledger, command, options)),
     );
@@ -95,7 +91,7 @@ async function authorize(
       ...(grantId === undefined ? {} : { grantId }),
     },
     {
-      lockTimeoutMs: options.lockTimeout,
+      lockTimeoutMs: options.lockTimeout * 1000,
       signal,
       onNotice: (notice) => terminal.say(describeNotice(notice)),
       ...(signer === undefined ? {} : { signer }),

@@ -75,11 +75,7 @@ export function addRecord(
     .option('--ended-at <time>', 'without a command: when it ended', instant)
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
-    .addOption(
-      new Option('--lock-timeout <seconds>', 'how long to wait for another writer')
-        .argParser(seconds)
-        .default(10_000, '10'),
-    )
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .action((ledger: string, command: string[], options: RecordOptions) =>
       run((context) => record(context, ledger, command, options)),
     );
@@ -97,7 +93,7 @@ async function record(
   const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
   const open = (signal?: AbortSignal): Promise<Ledger> =>
     Ledger.open(path, {
-      lockTimeoutMs: options.lockTimeout,
+      lockTimeoutMs: options.lockTimeout * 1000,
       onNotice: (notice) => terminal.say(describeNotice(notice)),
       ...(signal === undefined ? {} : { signal }),
       ...(signer === undefined ? {} : { signer }),
