@@ -302,6 +302,7 @@ export { attestCheckpoint, type Attested, type AttestOptions, type WithLedger } 
 export { serveWitness, type ServeOptions, type WitnessServer } from './witness/serve-witness.js';
 export {
   collectCosignatures,
+  submissionUrl,
   verifyCosignatures,
   type Collected,
   type CollectOptions,

@@ -24,7 +24,7 @@ export async function verifyLedger(ledger: Verifiable, options: VerifyOptions = 
 }
 
 /** The source of whatever can be verified. */
-export async function toSource(ledger: Verifiable): Promise<LedgerSource> {
+async function toSource(ledger: Verifiable): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
   if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
   return 'segments' in ledger ? ledger : streamSource(ledger, '-');

@@ -352,7 +352,7 @@ function judgeAndApply(
 }
 
 /** An execution as `bounds/` sees it. */
-export function factsOf(event: ExecutionEvent): ExecutionFacts {
+function factsOf(event: ExecutionEvent): ExecutionFacts {
   return {
     toolName: event.tool_name,
     occurredAt: event.occurred_at,

@@ -43,8 +43,6 @@ export interface Ending {
   readonly lastTreeSize: number | null;
   /** How many records stand after it. */
   readonly unsealed: number;
-  /** The size of the largest tree that the policies' demands on checkpoints are met for; null for none. */
-  readonly sealedTreeSize: number | null;
   /** Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them. */
   readonly uncovered: Readonly<Record<EventVerdict, number>>;
 }
@@ -86,7 +84,6 @@ export function endVerification(state: VerifyState, options: EndOptions = {}): E
     anchors,
     lastTreeSize: signed?.treeSize ?? null,
     unsealed: state.records - (signed?.reach ?? 0),
-    sealedTreeSize: sealing?.treeSize ?? null,
     uncovered: sumUp(uncovered),
   };
 }

@@ -112,7 +112,7 @@ export function verifyCosignatures(
 }
 
 async function collectFrom(url: string, size: number, options: CollectOptions): Promise<NoteSignature[]> {
-  const target = toTarget(url);
+  const target = submissionUrl(url);
   const timeout = AbortSignal.timeout(options.timeoutMs);
   const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
   let oldSize = options.oldSizes?.get(url) ?? 0;
@@ -204,7 +204,12 @@ function readSignatureLines(body: Buffer): NoteSignature[] {
   });
 }
 
-function toTarget(prefix: string): string {
+/**
+ * Where a witness takes checkpoints.
+ *
+ * @throws NorthrootError `WITNESS_URL_INVALID` when `prefix` is no submission prefix
+ */
+export function submissionUrl(prefix: string): string {
   const url = URL.canParse(prefix) ? new URL(prefix) : undefined;
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';
   if (url === undefined || !isWeb || /[?#]/.test(prefix) || url.username !== '' || url.password !== '') {

@@ -60,7 +60,7 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
 }
 
 /** How many records stand after the last checkpoint. */
-export function recordsSince({ seq, checkpoint }: ChainTip): number {
+function recordsSince({ seq, checkpoint }: ChainTip): number {
   return checkpoint === undefined ? seq : seq - checkpoint.seq - 1;
 }
 

@@ -185,6 +185,17 @@ describe('checkpoint', () => {
     expectOk(shop.run(['checkpoint', 'n.jsonl', '--note', 'n.note']));
     expectSealed('n.jsonl', 4, '--checkpoint', 'n.note');
   });
+
+  it('seals nothing for a witness that has no such URL', () => {
+    const ledger = make('bad-url.jsonl');
+    const before = shop.read(ledger);
+    for (const url of ['ftp://w.example', 'w.example', 'http://w.example/?a=b']) {
+      const run = shop.run(['checkpoint', ledger, '--witness', url]);
+      expect(run).toMatchObject({ status: 2, stdout: '' });
+      expectCode(run, 'WITNESS_URL_INVALID');
+    }
+    expect(shop.read(ledger)).toBe(before);
+  });
 });
 
 describe('append --checkpoint-every', () => {

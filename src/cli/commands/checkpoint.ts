@@ -15,7 +15,7 @@ import {
 } from '../../trust/witness-policy.js';
 import { runVerification } from '../../verify/run-verification.js';
 import { attestCheckpoint, type Attested } from '../../witness/attest.js';
-import type { Collected } from '../../witness/witness-client.js';
+import { submissionUrl, type Collected } from '../../witness/witness-client.js';
 import { Ledger, type Checkpointed } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readWitnessPolicy } from '../input.js';
@@ -75,6 +75,8 @@ async function checkpoint(
   const urls = [
     ...new Set([...options.witness, ...(policy?.witnesses ?? []).flatMap(({ url }) => url ?? [])]),
   ];
+  // What is wrong with the command is told of before anything is sealed.
+  for (const url of urls) submissionUrl(url);
   if (urls.length === 0 && keys.length > 0) {
     throw new NorthrootError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
   }
