@@ -253,6 +253,7 @@ export {
   verifyProof,
   type ProofEventSignature,
   type ProofGap,
+  type ProofOutcome,
   type ProofResult,
   type ProofVerdict,
   type StatedTree,

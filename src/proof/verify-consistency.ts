@@ -13,18 +13,12 @@ import {
   NO_SIGNERS,
   NO_WITNESS,
   verdictOf,
-  type ProofGap,
-  type ProofVerdict,
+  type ProofOutcome,
   type StatedTree,
 } from './verify-proof.js';
 
-/** What was found; all members but the first four are what the files say, proven only where the verdict is `ok`. */
-export interface ConsistencyResult {
-  readonly verdict: ProofVerdict;
-  /** 0 ok, 1 invalid, 2 undecided. */
-  readonly exit_status: 0 | 1 | 2;
-  readonly problems: readonly ProofProblem[];
-  readonly not_checked: readonly ProofGap[];
+/** What was found; the members here are what the files say, proven only where the verdict is `ok`. */
+export interface ConsistencyResult extends ProofOutcome {
   readonly origin: string | null;
   readonly old_tree: StatedTree | null;
   readonly tree: StatedTree | null;

@@ -40,13 +40,17 @@ export interface ProofGap {
   readonly message: string;
 }
 
-/** What was found; all members but the first four are what the file says, proven only where the verdict is `ok`. */
-export interface ProofResult {
+/** What every verification of a proof says first. */
+export interface ProofOutcome {
   readonly verdict: ProofVerdict;
   /** 0 ok, 1 invalid, 2 undecided. */
   readonly exit_status: 0 | 1 | 2;
   readonly problems: readonly ProofProblem[];
   readonly not_checked: readonly ProofGap[];
+}
+
+/** What was found; the members here are what the file says, proven only where the verdict is `ok`. */
+export interface ProofResult extends ProofOutcome {
   readonly origin: string | null;
   readonly index: number | null;
   readonly tree: StatedTree | null;
