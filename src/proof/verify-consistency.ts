@@ -9,13 +9,7 @@ import { hashToBase64url } from '../tree/compact-range.js';
 import { verifyConsistency } from '../tree/proof.js';
 import { readConsistencyProof } from './consistency-proof.js';
 import { ProofKeyring, type CheckpointSigners, type ProofProblem, type ProofTrust } from './proof-keys.js';
-import {
-  NO_SIGNERS,
-  NO_WITNESS,
-  verdictOf,
-  type ProofOutcome,
-  type StatedTree,
-} from './verify-proof.js';
+import { NO_SIGNERS, NO_WITNESS, verdictOf, type ProofOutcome, type StatedTree } from './verify-proof.js';
 
 /** What was found; the members here are what the files say, proven only where the verdict is `ok`. */
 export interface ConsistencyResult extends ProofOutcome {
