@@ -41,6 +41,11 @@ export function segmentName(seq: number): string {
   return `${String(seq).padStart(20, '0')}.jsonl`;
 }
 
+/** The `seq` that the name of a segment promises. */
+export function firstSeqOf(path: string): number {
+  return Number(path.slice(-'.jsonl'.length - 20, -'.jsonl'.length));
+}
+
 /** The path of a file in `folder`, which may end in `/`. */
 export function joinPath(folder: string, name: string): string {
   return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`;

@@ -39,6 +39,7 @@ import {
   type LedgerFiles,
 } from './ledger-files.js';
 import { SignatureGuard, type GuardState } from './signature-guard.js';
+import { Soundness } from './soundness.js';
 import { surveyLedger, type Survey } from './survey.js';
 import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 
@@ -58,7 +59,7 @@ export interface LedgerOptions {
   readonly create?: GenesisOptions;
   /** How long to wait for another writer, in milliseconds. Default 10,000. */
   readonly lockTimeoutMs?: number;
-  /** Aborting ends the wait for another writer with the signal's reason. */
+  /** Aborting ends the wait for another writer, and the verification before a checkpoint, with the signal's reason. */
   readonly signal?: AbortSignal;
   /**
    * Whether nothing is appended after an event that was refused: those that were given after it are refused too, as
@@ -153,6 +154,8 @@ export class Ledger {
   #genesis: GenesisEvent | undefined;
   #guard: SignatureGuard | undefined;
   #tip: ChainTip;
+  /** Whether the ledger verifies up to the tip: known from the first checkpoint on. */
+  #soundness: Soundness | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The size that the file appended to has, unless someone else writes to it. */
   #end: number;
@@ -278,9 +281,11 @@ export class Ledger {
 
   /**
    * Appends a checkpoint of all records before it, signed by the ledger's signer. The ledger was opened with `checkpoints`.
+   * Nothing is sealed that does not verify: the first checkpoint costs a verification of the whole ledger, each later one
+   * that of the records since.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
-   * @throws NorthrootError `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
+   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
    *   its key may not; TypeError when the ledger was opened without `checkpoints`.
    */
   checkpoint(principalId?: string): Promise<Checkpointed> {
@@ -493,6 +498,10 @@ export class Ledger {
     }
     try {
       await this.#growTreeFor(group);
+      if (this.#mayCheckpoint(group)) {
+        const { signal } = this.#options;
+        this.#soundness ??= await Soundness.read(this.#fileSystem, this.#files, signal);
+      }
     } catch (error) {
       this.#failure = this.#fail(error);
       for (const pending of group) pending.reject(this.#failure);
@@ -509,12 +518,14 @@ export class Ledger {
     const put = (line: Buffer, id: string, checkpointAt?: string): number => {
       const { seq } = tip;
       this.#events.add(id, { file: this.path, line: 0, seq });
+      this.#soundness?.add(line);
       lines.push(line);
       bytes += line.length;
       tip = advanceTip(tip, line.subarray(0, -1), { id, checkpointAt });
       return seq;
     };
     const putCheckpoint = (givenAt: string, principalId?: string): Checkpointed => {
+      this.#opened(this.#soundness).assertSound();
       const { event, line } = this.#makeCheckpointLine(tip, givenAt, principalId);
       const seq = put(line, event.event_id.b64, event.occurred_at);
       const { note, tree_size: treeSize } = event;
@@ -588,6 +599,17 @@ export class Ledger {
     if (!isAsked || this.#tip.tree !== undefined) return;
     const { tree } = await surveyLedger(this.#fileSystem, this.#files, { keepsTree: true });
     this.#tip = { ...this.#tip, tree };
+  }
+
+  /** Whether a checkpoint may come to be made among the records of a group; rather once too often than not. */
+  #mayCheckpoint(group: readonly (Pending | PendingCheckpoint)[]): boolean {
+    const { checkpointEvery } = this.#options;
+    if (group.some((pending) => !('id' in pending))) return true;
+    if (checkpointEvery === undefined || this.#cannotSeal) return false;
+    // One that somebody gives may be dated back, and so make the next one due.
+    if (group.some((pending) => 'id' in pending && pending.checkpoint !== undefined)) return true;
+    const tip = { ...this.#tip, seq: this.#tip.seq + group.length };
+    return group.some(({ givenAt }) => timeToCheckpoint(tip, checkpointEvery, this.#since(), givenAt) === 0);
   }
 
   #assertFits(tip: ChainTip, event: CheckpointEvent): void {

@@ -13,7 +13,6 @@ import {
   witnessPolicyKeys,
   type WitnessPolicy,
 } from '../../trust/witness-policy.js';
-import { runVerification } from '../../verify/run-verification.js';
 import { attestCheckpoint, type Attested } from '../../witness/attest.js';
 import { submissionUrl, type Collected } from '../../witness/witness-client.js';
 import { Ledger, type Checkpointed } from '../../writer/ledger.js';
@@ -98,7 +97,6 @@ async function checkpoint(
   };
   const notePath = options.note ?? notePathOf(path);
   const made = await withLedger(async (ledger) => {
-    await assertSound(path, signal);
     const checkpointed = await ledger.checkpoint(principal);
     await replaceFile(notePath, Buffer.from(checkpointed.note));
     return checkpointed;
@@ -122,16 +120,6 @@ async function checkpoint(
   await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
   if (attested !== undefined) assertCosigned(attested, policy);
   return 0;
-}
-
-/** What is sealed must be what verify finds whole: a checkpoint over broken evidence would make it look looked at. */
-async function assertSound(path: string, signal: AbortSignal): Promise<void> {
-  const { state } = await runVerification(await openLedgerSource(path), { signal, maxFindings: 0 });
-  if (!state.hasInvalid) return;
-  throw new NorthrootError('LEDGER_INVALID', `${printable(path)} does not verify, and was not sealed`, {
-    exitStatus: 1,
-    hint: `northroot verify ${printable(path)} says what is wrong with it`,
-  });
 }
 
 function readWitnessKey(vkey: string): NoteKey {
