@@ -237,6 +237,8 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
 export interface ReplaceOptions {
   /** The name that the file has until it is whole, in the same file system. What has it already is removed. */
   readonly temporary?: string;
+  /** Asked when the file is whole, before it gets its name; rejecting leaves what has that name. */
+  readonly confirm?: () => Promise<void>;
   readonly fileSystem?: FileSystem;
 }
 
@@ -254,7 +256,7 @@ export async function replaceFile(
 export async function placeFile(
   path: string,
   bytes: Uint8Array,
-  { temporary = `${path}.new-${process.pid}`, fileSystem = nodeFileSystem }: ReplaceOptions = {},
+  { temporary = `${path}.new-${process.pid}`, confirm, fileSystem = nodeFileSystem }: ReplaceOptions = {},
 ): Promise<void> {
   if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
   const file = await fileSystem.open(temporary, 'new');
@@ -265,6 +267,7 @@ export async function placeFile(
     } finally {
       await file.close();
     }
+    await confirm?.();
     await fileSystem.rename(temporary, path);
   } catch (error) {
     await fileSystem.remove(temporary).catch(() => undefined);

@@ -3,7 +3,6 @@
 import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
-import { replaceFile } from '../../fs/file-system.js';
 import { openLedgerSource } from '../../fs/source.js';
 import { parseNoteKey, type NoteKey } from '../../note/note-key.js';
 import { isSignedBy } from '../../note/note-key.js';
@@ -98,7 +97,7 @@ async function checkpoint(
   const notePath = options.note ?? notePathOf(path);
   const made = await withLedger(async (ledger) => {
     const checkpointed = await ledger.checkpoint(principal);
-    await replaceFile(notePath, Buffer.from(checkpointed.note));
+    await ledger.publishNote(notePath, checkpointed.note);
     return checkpointed;
   });
   const attested =
@@ -108,6 +107,7 @@ async function checkpoint(
           urls,
           keys,
           open: () => openLedgerSource(path),
+          onAttested: (note, ledger) => ledger.publishNote(notePath, note),
           timeoutMs: options.witnessTimeout * 1000,
           signal,
           onProgress: (answer) => terminal.say(describeAnswer(answer)),
@@ -116,7 +116,6 @@ async function checkpoint(
   for (const { name } of attested?.refused ?? []) {
     terminal.say(`left out a line by ${printable(name)}, which is wrong or by nobody known`);
   }
-  if (attested?.attestation !== undefined) await replaceFile(notePath, Buffer.from(attested.note));
   await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
   if (attested !== undefined) assertCosigned(attested, policy);
   return 0;
