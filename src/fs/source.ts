@@ -122,7 +122,7 @@ async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void>
   } catch (error) {
     throw toIoError(error, 'read', path);
   } finally {
-    await file.close();
+    await orIoError(file.close(), path);
   }
 }
 

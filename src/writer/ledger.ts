@@ -860,12 +860,15 @@ function nowOf(options: LedgerOptions): string {
   return options.now?.() ?? new Date().toISOString();
 }
 
-/** Gives up on opening; a file that was made for it and got no record is taken away again. */
+/** Gives up on opening; files that were made for it and got no record are taken away again. */
 async function abandon(fileSystem: FileSystem, files: LedgerFiles): Promise<void> {
   try {
-    const { locked } = files;
-    if (files.isNew && !files.isFolder && (await locked.size()) === 0 && (await locked.isInPlace()))
-      await fileSystem.remove(files.path);
+    const { isFolder, isNew, last, path } = files;
+    if (isNew && last !== undefined && (await last.size()) === 0 && (await last.isInPlace())) {
+      await fileSystem.remove(last.path);
+    }
+    // One that is not empty stays.
+    if (isNew && isFolder) await fileSystem.removeFolder(path);
   } catch {
     // The error that led here says more.
   }
