@@ -63,11 +63,7 @@ export class Soundness {
     );
   }
 
-  async #read(
-    file: OpenFile,
-    { isFolder }: LedgerFiles,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async #read(file: OpenFile, { isFolder }: LedgerFiles, signal: AbortSignal | undefined): Promise<void> {
     const segment: SegmentName = {
       file: file.path,
       firstSeq: isFolder ? firstSeqOf(file.path) : undefined,

@@ -21,14 +21,7 @@ vi.mock('node:fs/promises', async (importOriginal) => {
   };
 });
 
-const OPERATIONS: readonly Operation[] = [
-  'open',
-  'write',
-  'datasync',
-  'close',
-  'rename',
-  'syncFolderOf',
-];
+const OPERATIONS: readonly Operation[] = ['open', 'write', 'datasync', 'close', 'rename', 'syncFolderOf'];
 
 test.each(OPERATIONS.flatMap((operation) => [[operation, 'once'] as const, [operation, 'on'] as const]))(
   'replaceFile where %s fails (%s)',

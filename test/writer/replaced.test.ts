@@ -108,7 +108,10 @@ describe.each(CHANGES)('%s', (_what, name, change) => {
   test('has no checkpoint published', async () => {
     const { path, ledger } = await open({ checkpoints: true });
     const { note } = await ledger.checkpoint();
-    const [published, never] = ['.note', '.never'].map((end) => path.replace(/\/?$/, end)) as [string, string];
+    const [published, never] = ['.note', '.never'].map((end) => path.replace(/\/?$/, end)) as [
+      string,
+      string,
+    ];
     await ledger.publishNote(published, note);
     expect(readFileSync(published, 'utf8')).toBe(note);
     change(path);
