@@ -74,6 +74,11 @@ export interface VerifyState {
   readonly seals: Seals;
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
+  /**
+   * Whether signatures that decide nothing (of executions and extension events) are taken as right without being computed: for a
+   * writer that reads a ledger it goes on with. What was found so is no verification.
+   */
+  assumesSignatures: boolean;
   readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
   readonly signers: Map<string, SignerTally>;
   readonly countsByType: Map<string, number>;
@@ -126,6 +131,7 @@ export function startVerification(
     checkpoints: 0,
     seals: emptySeals(),
     end: { file: '', line: 1, byteOffset: 0 },
+    assumesSignatures: false,
     signatures: { valid: 0, invalid: 0, unverified: 0, missing: 0 },
     signers: new Map(),
     countsByType: new Map(),

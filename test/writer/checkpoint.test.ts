@@ -111,6 +111,8 @@ describe('a checkpoint on demand', () => {
       status: 'appended',
       note: records[2].event['note'],
       treeSize: 2,
+      findings: [],
+      verdict: 'ok',
     });
     expect(told).toEqual([made, again]);
     expect(records.map(({ event }) => event['principal_id'])).toEqual([
@@ -545,18 +547,19 @@ describe('keys', () => {
     expect(await codeOf(ledger.append({ event: keyEvent('revoke', signer, {}, missing) }))).toBe(
       'PREV_EVENT_NOT_FOUND',
     );
-    // What waited behind it relied on it, perhaps.
+    // What waits behind it is judged without it.
     const refused = ledger.append({ event: keyEvent('add', otherSigner, {}, missing) });
-    const behind = ledger.append({ event: draft(1) });
+    const behind = ledger.append({ event: keyEvent('revoke', otherSigner) });
+    const other = ledger.append({ event: draft(1) });
     expect(await codeOf(refused)).toBe('PREV_EVENT_NOT_FOUND');
-    expect(await codeOf(behind)).toBe('NOT_REACHED');
-    await ledger.append({ event: draft(1) });
+    expect((await behind).findings.map(({ code }) => code)).toEqual(['KEY_UNKNOWN']);
+    await other;
     await ledger.append({ event: keyEvent('add', otherSigner) });
     await ledger.close();
     const next = await openLedger(path, { signer: otherSigner });
     await next.append({ event: draft(2) });
     await next.close();
-    expect(typesOf(path)).toEqual(['genesis', 'x.test', 'key', 'x.test']);
+    expect(typesOf(path)).toEqual(['genesis', 'key', 'x.test', 'key', 'x.test']);
     expect((await verifyLedger(path)).verdict).toBe('ok');
   });
 
