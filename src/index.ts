@@ -186,6 +186,7 @@ export { restoreVerification, saveVerification, type SavedVerification } from '.
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
 export {
   DEFAULT_MAX_FINDINGS,
+  canGoOn,
   runVerification,
   type VerificationResult,
   type VerifyOptions,

@@ -18,14 +18,23 @@ import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
-import type { CheckpointEvent, GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
+import type {
+  AttestationEvent,
+  CheckpointEvent,
+  GenesisEvent,
+  Key,
+  KeyEvent,
+} from '../schema/generated/types.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import type { EventIndex } from '../verify/event-index.js';
 import { advanceTip, emptyTip, type ChainTip } from './chain-tip.js';
 import {
+  assertAttests,
   assertFits,
   assertSchedule,
+  hashNoteOf,
   makeCheckpoint,
   timeToCheckpoint,
   type CheckpointSchedule,
@@ -117,6 +126,8 @@ interface Pending {
   readonly signatures: readonly SignatureEntry[];
   /** Of a checkpoint: it must fit the place that it gets. */
   readonly checkpoint?: CheckpointEvent | undefined;
+  /** Of an attestation: its checkpoint must stand before it. */
+  readonly attestation?: AttestationEvent | undefined;
   /** Of a key event or a checkpoint: what counted before it was taken up. */
   readonly before?: GuardState | undefined;
   /** When it was given: the time of a checkpoint that becomes due by it. */
@@ -150,6 +161,8 @@ export class Ledger {
   readonly #files: LedgerFiles;
   readonly #fileSystem: FileSystem;
   readonly #events: EventIndex;
+  /** What each checkpoint's note says, for attestations: see {@link hashNoteOf}. */
+  readonly #noteHashes: Map<string, string | null>;
   #genesis: GenesisEvent | undefined;
   #guard: SignatureGuard | undefined;
   #tip: ChainTip;
@@ -173,6 +186,7 @@ export class Ledger {
     this.#files = files;
     this.#fileSystem = options.fileSystem ?? nodeFileSystem;
     this.#events = survey.events;
+    this.#noteHashes = survey.noteHashes;
     this.#end = survey.end;
     this.#tip = emptyTip(keepsTree(options));
   }
@@ -249,7 +263,7 @@ export class Ledger {
    * @returns The event's position; of an event that the ledger has already, its existing one.
    * @throws EventError when the event is not valid (the code of its first fault); TypeError when it is not plain JSON.
    * @throws NorthrootError `SIGNATURE_MISSING`, `SIGNATURE_INVALID`, `KEY_UNKNOWN`, `KEY_NOT_FOR_…` when the record would
-   *   not verify; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed write.
+   *   not verify; `CHECKPOINT_…` and `ORIGIN_MISMATCH` for a checkpoint or attestation that does not fit; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed write.
    */
   append(entry: Entry): Promise<Appended> {
     return new Promise((resolve, reject) => {
@@ -294,13 +308,14 @@ export class Ledger {
   }
 
   /**
-   * Whether a cosignature of one of this ledger's checkpoints would count by the keys that the ledger declares: false where
-   * verifying would find fault with it, undefined where it has never known a key that the line names.
-   *
-   * @param text - The text of the checkpoint's note.
+   * What a line on one of this ledger's checkpoints is worth by the keys that the ledger declares: `valid` where it counts,
+   * `invalid` where it names a key of the ledger's and does not count, `unknown` where no key of the ledger's has its name.
    */
-  judgeCosignature(text: string, line: NoteSignature): boolean | undefined {
-    return this.#opened(this.#guard).judgeNoteLine(text, line, nowOf(this.#options));
+  checkCosignature(checkpoint: SignedCheckpoint, line: NoteSignature): 'valid' | 'invalid' | 'unknown' {
+    const note = { ...checkpoint, signatures: [line] };
+    const { counted, unknown } = this.#opened(this.#guard).judgeNote(note, nowOf(this.#options));
+    if (unknown > 0) return 'unknown';
+    return counted.length > 0 ? 'valid' : 'invalid';
   }
 
   #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> & { readonly event: AnyEvent } {
@@ -311,8 +326,10 @@ export class Ledger {
     // What the ledger has already, or is about to have, is not written again, so nothing is asked of it.
     const signatures = this.#has(event) ? [] : this.#admit(event, eventText, given);
     const checkpoint = event.event_type === 'checkpoint' ? (event as unknown as CheckpointEvent) : undefined;
+    const attestation =
+      event.event_type === 'attestation' ? (event as unknown as AttestationEvent) : undefined;
     const givenAt = nowOf(this.#options);
-    return { id, previousId, eventText, meta, signatures, checkpoint, givenAt, event };
+    return { id, previousId, eventText, meta, signatures, checkpoint, attestation, givenAt, event };
   }
 
   /** Whether an event is there. A key event counts already when it waits to be written: what it changes is taken up by then. */
@@ -517,6 +534,7 @@ export class Ledger {
     const putCheckpoint = (givenAt: string, principalId?: string): Checkpointed => {
       const { event, line } = this.#makeCheckpointLine(tip, givenAt, principalId);
       const seq = put(line, event.event_id.b64, event.occurred_at);
+      this.#noteHashes.set(event.event_id.b64, hashNoteOf(event.note));
       const { note, tree_size: treeSize } = event;
       const eventId = `sha-256:${event.event_id.b64}`;
       const checkpoint = { seq, eventId, status: 'appended', note, treeSize } as const;
@@ -540,7 +558,7 @@ export class Ledger {
           outcomes.push(() => pending.resolve(checkpoint));
           continue;
         }
-        const { id, checkpoint } = pending;
+        const { id, checkpoint, attestation } = pending;
         const existing = this.#events.find(id);
         if (existing !== undefined) {
           const { seq } = existing;
@@ -548,7 +566,9 @@ export class Ledger {
           continue;
         }
         if (checkpoint !== undefined) this.#assertFits(tip, checkpoint);
+        if (attestation !== undefined) assertAttests(attestation, (of) => this.#noteHashes.get(of));
         const seq = put(this.#makeLine(pending, tip), id, checkpoint?.occurred_at);
+        if (checkpoint !== undefined) this.#noteHashes.set(id, hashNoteOf(checkpoint.note));
         outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'appended' }));
       } catch (error) {
         if (!('id' in pending) && pending.onlyWhenDue === true) {
@@ -592,7 +612,7 @@ export class Ledger {
 
   #assertFits(tip: ChainTip, event: CheckpointEvent): void {
     const guard = this.#opened(this.#guard);
-    assertFits(tip, event, this.origin, (text, line) => guard.judgeNoteLine(text, line, event.occurred_at));
+    assertFits(tip, event, this.origin, (note) => guard.judgeNote(note, event.occurred_at));
   }
 
   #isCheckpointDue(tip: ChainTip, now: string): boolean {

@@ -10,17 +10,16 @@ import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
 import type { RelatedRecord } from '../finding/finding.js';
 import { readWireKey } from '../key/wire-key.js';
-import { verifyNoteSignature } from '../note/note-key.js';
-import type { NoteSignature } from '../note/signed-note.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
+import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import {
   findCheckpointKeyProblem,
   findEntitlementProblem,
   findValidityProblem,
   Keyring,
-  type RingKey,
   type SavedKey,
 } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
@@ -31,15 +30,16 @@ export interface GuardState {
   readonly clock: string;
 }
 
+/** A writer has no policies: it writes what the ledger's own rules allow. */
+const NO_REQUIREMENTS = new CheckpointRequirements(undefined, undefined);
+
 export class SignatureGuard {
-  readonly #origin: string;
   #keyring = new Keyring(nodeVerifier);
   readonly #required: boolean;
   #clock: string;
 
   /** @throws NorthrootError `KEY_MALFORMED` when a key entry of genesis contradicts itself. */
   constructor(genesis: GenesisEvent) {
-    this.#origin = genesis.origin;
     this.#required = genesis.signing.events === 'required';
     this.#clock = genesis.occurred_at;
     for (const key of genesis.keys) {
@@ -145,21 +145,15 @@ export class SignatureGuard {
     );
   }
 
-  /**
-   * Whether a signature line of a checkpoint's note would count: false where verifying would find fault with it, undefined
-   * where the ledger has never known a key that it names.
-   *
-   * @param text - The note's text, of this ledger's origin.
-   */
-  judgeNoteLine(text: string, line: NoteSignature, instant: string): boolean | undefined {
-    const keys = this.#keyring.findNoteKeys(this.#origin, [line]);
-    if (keys.length === 0) return undefined;
-    const at = this.#instantOf(instant);
-    return keys.every((key) => {
-      const known = this.#keyring.find(key.keyid) as RingKey;
-      const isWitness = key.type === 'cosignature';
-      const problem = isWitness ? findValidityProblem(known, at) : findCheckpointKeyProblem(known, at);
-      return problem === undefined && verifyNoteSignature(text, line, key) !== undefined;
+  /** What the signatures of a checkpoint's note are worth, by the keys that the ledger declares. */
+  judgeNote(note: SignedCheckpoint, occurredAt: string): NoteVerdict {
+    const instant = this.#instantOf(occurredAt);
+    return judgeCheckpointNote(note, {
+      keyring: this.#keyring,
+      requirements: NO_REQUIREMENTS,
+      findProblem: ({ entry, role }) =>
+        entry &&
+        (role === 'witness' ? findValidityProblem(entry, instant) : findCheckpointKeyProblem(entry, instant)),
     });
   }
 

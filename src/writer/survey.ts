@@ -12,7 +12,9 @@ import { MemberMarks, scanCanonical } from '../json/scan.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { appendLeaf, emptyRange, leafHash, type CompactRange } from '../tree/compact-range.js';
 import { EventIndex } from '../verify/event-index.js';
+import type { CheckpointEvent } from '../schema/generated/types.js';
 import type { ChainTip } from './chain-tip.js';
+import { hashNoteOf } from './checkpoint.js';
 import type { LedgerFiles } from './ledger-files.js';
 
 /** What {@link surveyLedger} found. */
@@ -29,6 +31,8 @@ export interface Survey {
   readonly clock: string | undefined;
   /** The last checkpoint. */
   readonly checkpoint: ChainTip['checkpoint'];
+  /** Of each checkpoint's note, by the event's id: see `hashNoteOf`. */
+  readonly noteHashes: Map<string, string | null>;
   /** The lines of key events, with the number of each. */
   readonly keyLines: readonly { readonly bytes: Uint8Array; readonly number: number }[];
   /** The tree over all lines, if it was asked for. */
@@ -59,6 +63,7 @@ export async function surveyLedger(
   let unreadable = 0;
   let clock: string | undefined;
   let checkpoint: Survey['checkpoint'];
+  const noteHashes = new Map<string, string | null>();
   const keyLines: { bytes: Uint8Array; number: number }[] = [];
   const tree = keepsTree ? emptyRange() : undefined;
   let end = 0;
@@ -76,10 +81,11 @@ export async function surveyLedger(
       if (events.find(id) === undefined) events.add(id, { file, line: line.number, seq: lines });
       const type = readEventType(bytes, marks);
       if (type === 'key') keyLines.push({ bytes: Uint8Array.from(bytes), number: lines });
-      const at = type === 'checkpoint' ? occurredAt(bytes) : undefined;
-      if (at !== undefined) {
-        clock = later(clock, at);
-        checkpoint = { seq: lines, occurredAt: at };
+      const found = type === 'checkpoint' ? readCheckpointEvent(bytes) : undefined;
+      if (found !== undefined) {
+        clock = later(clock, found.occurred_at);
+        checkpoint = { seq: lines, occurredAt: found.occurred_at };
+        if (!noteHashes.has(id)) noteHashes.set(id, hashNoteOf(found.note));
       }
     }
     if (tree !== undefined) appendLeaf(tree, line.longLeafHash ?? leafHash(bytes));
@@ -118,6 +124,7 @@ export async function surveyLedger(
     unreadable,
     clock,
     checkpoint,
+    noteHashes,
     keyLines,
     tree,
     end: torn?.offset ?? end,
@@ -144,9 +151,9 @@ function readEventType(line: Uint8Array, marks: MemberMarks): (typeof TYPES)[num
   return TYPE_TEXTS.find(({ text }) => text.equals(value))?.type;
 }
 
-function occurredAt(line: Uint8Array): string | undefined {
+function readCheckpointEvent(line: Uint8Array): CheckpointEvent | undefined {
   const { event, wellFormed } = examineLine(line, 'records');
-  return wellFormed ? (event?.['occurred_at'] as string) : undefined;
+  return wellFormed ? (event as unknown as CheckpointEvent) : undefined;
 }
 
 function later(a: string | undefined, b: string | undefined): string | undefined {

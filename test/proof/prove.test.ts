@@ -227,7 +227,7 @@ describe('a trust policy', () => {
       {},
       ['KEY_NOT_VALID_HERE', 'KEY_NOT_VALID_HERE'],
     ],
-    ['a quorum', [own], { require: { checkpoint_quorum: 2 } }, ['CHECKPOINT_SIGNATURE_INVALID']],
+    ['a quorum', [own], { require: { checkpoint_quorum: 2 } }, ['CHECKPOINT_MISSING']],
     ['witnesses', [own], { require: { witness_threshold: 1 } }, ['WITNESS_QUORUM']],
     [
       'signatures of events',
@@ -304,12 +304,12 @@ describe('a witness policy', () => {
         ...witnessed(`log ${formatPublicKeyAs(stranger.publicKey, 'vkey', ORIGIN)}`, 'quorum none'),
         keys: [logKey],
       },
-      ['KEY_UNKNOWN'],
+      ['CHECKPOINT_MISSING'],
     ],
     [
       'a log of another origin',
       witnessed(`log ${formatPublicKeyAs(signer.publicKey, 'vkey', 'example.com/other')}`, 'quorum none'),
-      ['KEY_UNKNOWN'],
+      ['KEY_UNKNOWN', 'CHECKPOINT_MISSING'],
     ],
     [
       'what a trust policy names too',
