@@ -97,9 +97,9 @@ async function checkpoint(
   const notePath = options.note ?? notePathOf(path);
   const made = await withLedger(async (ledger) => {
     if (urls.length > 0 && keys.length === 0 && !ledger.keys.some(({ roles }) => roles.includes('witness'))) {
-      throw new NorthrootError('USAGE', 'no key of a witness is known, so that no cosignature could count', {
-        hint: 'give the key of each witness with --witness-key, or --witness-policy',
-      });
+      terminal.say(
+        'no key of a witness is known, so that no cosignature can count: give it with --witness-key',
+      );
     }
     await assertSound(path, signal);
     const checkpointed = await ledger.checkpoint(principal);
