@@ -18,7 +18,14 @@ import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
-import type { CheckpointEvent, GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
+import type {
+  AttestationEvent,
+  CheckpointEvent,
+  GenesisEvent,
+  Key,
+  KeyEvent,
+} from '../schema/generated/types.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import type { Finding } from '../finding/finding.js';
@@ -26,6 +33,7 @@ import { readWireKey } from '../key/wire-key.js';
 import type { EventVerdict } from '../verify/state.js';
 import type { ChainTip } from './chain-tip.js';
 import {
+  assertAttests,
   assertFits,
   assertSchedule,
   makeCheckpoint,
@@ -268,7 +276,7 @@ export class Ledger {
    * @returns The event's position; of an event that the ledger has already, its existing one.
    * @throws EventError when the event is not valid (the code of its first fault); TypeError when it is not plain JSON.
    * @throws NorthrootError `SIGNATURE_MISSING`, `SIGNATURE_INVALID`, `KEY_UNKNOWN`, `KEY_NOT_FOR_…` when the record would
-   *   not verify; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed
+   *   not verify; `CHECKPOINT_…` and `ORIGIN_MISMATCH` for a checkpoint or attestation that does not fit; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed
    *   write, and when the ledger was replaced, renamed or removed.
    */
   append(entry: Entry): Promise<Appended> {
@@ -339,13 +347,14 @@ export class Ledger {
   }
 
   /**
-   * Whether a cosignature of one of this ledger's checkpoints would count by the keys that the ledger declares: false where
-   * verifying would find fault with it, undefined where it has never known a key that the line names.
-   *
-   * @param text - The text of the checkpoint's note.
+   * What a line on one of this ledger's checkpoints is worth by the keys that the ledger declares: `valid` where it counts,
+   * `invalid` where it names a key of the ledger's and does not count, `unknown` where no key of the ledger's has its name.
    */
-  judgeCosignature(text: string, line: NoteSignature): boolean | undefined {
-    return this.#guard.judgeNoteLine(text, line, nowOf(this.#options));
+  checkCosignature(checkpoint: SignedCheckpoint, line: NoteSignature): 'valid' | 'invalid' | 'unknown' {
+    const note = { ...checkpoint, signatures: [line] };
+    const { counted, unknown } = this.#guard.judgeNote(note, nowOf(this.#options));
+    if (unknown > 0) return 'unknown';
+    return counted.length > 0 ? 'valid' : 'invalid';
   }
 
   #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
@@ -628,9 +637,7 @@ export class Ledger {
 
   #assertFits(event: CheckpointEvent): void {
     const guard = this.#guard;
-    assertFits(this.#running.tip, event, this.origin, (text, line) =>
-      guard.judgeNoteLine(text, line, event.occurred_at),
-    );
+    assertFits(this.#running.tip, event, this.origin, (note) => guard.judgeNote(note, event.occurred_at));
   }
 
   #isCheckpointDue(now: string): boolean {
@@ -670,6 +677,13 @@ export class Ledger {
     }
     const signatures = this.#admit(event, eventText, given);
     if (event.event_type === 'checkpoint') this.#assertFits(event as unknown as CheckpointEvent);
+    if (event.event_type === 'attestation') {
+      const { known } = this.#running.state.seals;
+      assertAttests(event as unknown as AttestationEvent, (id) => {
+        const checkpoint = known.get(id);
+        return checkpoint && (checkpoint.textHash ?? null);
+      });
+    }
     return makeLine({ eventText, meta, signatures }, this.#running.tip);
   }
 

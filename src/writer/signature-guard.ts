@@ -10,19 +10,21 @@ import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
 import type { JsonObject } from '../json/value.js';
 import { readWireKey } from '../key/wire-key.js';
-import { verifyNoteSignature } from '../note/note-key.js';
-import type { NoteSignature } from '../note/signed-note.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor } from '../trust/authority.js';
+import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import {
   findCheckpointKeyProblem,
   findEntitlementProblem,
   findValidityProblem,
-  type RingKey,
 } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
+
+/** A writer has no policies: it writes what the ledger's own rules allow. */
+const NO_REQUIREMENTS = new CheckpointRequirements(undefined, undefined);
 
 /** Asks the running verification's own keys, clock and grants. */
 export class SignatureGuard {
@@ -143,21 +145,15 @@ export class SignatureGuard {
     );
   }
 
-  /**
-   * Whether a signature line of a checkpoint's note would count: false where verifying would find fault with it, undefined
-   * where the ledger has never known a key that it names.
-   *
-   * @param text - The note's text, of this ledger's origin.
-   */
-  judgeNoteLine(text: string, line: NoteSignature, instant: string): boolean | undefined {
-    const keys = this.#state.keyring.findNoteKeys(this.#state.origin ?? '', [line]);
-    if (keys.length === 0) return undefined;
-    const at = this.#instantOf(instant);
-    return keys.every((key) => {
-      const known = this.#state.keyring.find(key.keyid) as RingKey;
-      const isWitness = key.type === 'cosignature';
-      const problem = isWitness ? findValidityProblem(known, at) : findCheckpointKeyProblem(known, at);
-      return problem === undefined && verifyNoteSignature(text, line, key) !== undefined;
+  /** What the signatures of a checkpoint's note are worth, by the keys that the ledger declares. */
+  judgeNote(note: SignedCheckpoint, occurredAt: string): NoteVerdict {
+    const instant = this.#instantOf(occurredAt);
+    return judgeCheckpointNote(note, {
+      keyring: this.#state.keyring,
+      requirements: NO_REQUIREMENTS,
+      findProblem: ({ entry, role }) =>
+        entry &&
+        (role === 'witness' ? findValidityProblem(entry, instant) : findCheckpointKeyProblem(entry, instant)),
     });
   }
 
