@@ -13,7 +13,7 @@ import { compareTimestamps } from '../value/timestamp.js';
 import { appendLeaf, emptyRange, leafHash, type CompactRange } from '../tree/compact-range.js';
 import { EventIndex } from '../verify/event-index.js';
 import type { ChainTip } from './chain-tip.js';
-import type { LedgerFiles } from './ledger-files.js';
+import { firstSeqOf, type LedgerFiles } from './ledger-files.js';
 
 /** What {@link surveyLedger} found. */
 export interface Survey {
@@ -35,6 +35,8 @@ export interface Survey {
   readonly tree: CompactRange | undefined;
   /** The size of the last file, in bytes, without its torn tail. */
   readonly end: number;
+  /** The first segment whose name is not the number of the record that comes next, and that number. */
+  readonly misplaced: { readonly path: string; readonly expected: number } | undefined;
   /** The tail of the last file, where it does not end in `\n`: the offset where it begins, and its first bytes. */
   readonly torn: { readonly offset: number; readonly start: Uint8Array } | undefined;
 }
@@ -63,6 +65,7 @@ export async function surveyLedger(
   const tree = keepsTree ? emptyRange() : undefined;
   let end = 0;
   let torn: Survey['torn'];
+  let misplaced: Survey['misplaced'];
 
   const take = (line: RawLine, file: string): void => {
     const { bytes } = line;
@@ -87,7 +90,14 @@ export async function surveyLedger(
   };
 
   const buffer = Buffer.alloc(CHUNK_BYTES);
+  /** By the last record's own number; where that cannot be read, or more was torn off, nothing is known. */
+  const checkName = (path: string): void => {
+    if (!files.isFolder || misplaced !== undefined || torn !== undefined) return;
+    const seq = lines === 0 ? -1 : examineLine(lastLine.subarray(0, lastLength), 'records').seq;
+    if (seq !== undefined && firstSeqOf(path) !== seq + 1) misplaced = { path, expected: seq + 1 };
+  };
   const read = async (file: OpenFile): Promise<void> => {
+    checkName(file.path);
     const splitter = new LineSplitter();
     for (end = 0; ;) {
       const count = await file.read(buffer, end);
@@ -120,6 +130,7 @@ export async function surveyLedger(
     checkpoint,
     keyLines,
     tree,
+    misplaced,
     end: torn?.offset ?? end,
     torn,
   };
