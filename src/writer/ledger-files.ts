@@ -107,7 +107,7 @@ export function misplacedSegment(path: string, expected: number): NorthrootError
           'SEGMENT_MISPLACED',
           `expected the segment after seq ${expected - 1} to be ${name}, found ${printable(path)}`,
         ];
-  return new NorthrootError(code as string, message as string, {
+  return new NorthrootError(code, message, {
     exitStatus: 1,
     hint: 'get the folder back from a backup, whole; nothing was changed',
   });

@@ -1,5 +1,6 @@
 /** What the operating system says, in northroot's words: also where Node has no name for it, and where closing fails. */
 
+import type * as FsPromises from 'node:fs/promises';
 import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ const faults = vi.hoisted((): { write: Error | undefined; close: Error | undefin
 }));
 
 vi.mock('node:fs/promises', async (importOriginal) => {
-  const original = await importOriginal<typeof import('node:fs/promises')>();
+  const original = await importOriginal<typeof FsPromises>();
   return {
     ...original,
     open: async (...args: Parameters<typeof original.open>) => {

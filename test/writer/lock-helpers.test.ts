@@ -1,5 +1,6 @@
 /** The helper that takes the lock: where it is looked for, and what it may do wrong. */
 
+import type * as ChildProcess from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -13,7 +14,7 @@ const helpers = vi.hoisted((): { instead: Map<string, string>; asked: string[] }
 }));
 
 vi.mock('node:child_process', async (importOriginal) => {
-  const original = await importOriginal<typeof import('node:child_process')>();
+  const original = await importOriginal<typeof ChildProcess>();
   return {
     ...original,
     spawn: (command: string, args: string[], options: object) => {
