@@ -1,8 +1,9 @@
 /** What commands read: a file or standard input whole, or in chunks; keys and trust policies. */
 
 import { addAbortSignal } from 'node:stream';
+import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { readFileChunks, readSmallFile } from '../fs/file-system.js';
+import { isOpenToOthers, readFileChunks, readSmallFile } from '../fs/file-system.js';
 import { streamSource, type LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
 import { MAX_KEY_BYTES } from '../key/key-form.js';
@@ -14,6 +15,7 @@ import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.
 import { MAX_WITNESS_POLICY_BYTES, parseWitnessPolicy, type WitnessPolicy } from '../trust/witness-policy.js';
 import type { Anchor } from '../verify/anchors.js';
 import type { Context } from './context.js';
+import type { Terminal } from './terminal.js';
 
 /** `-` is standard input. */
 export const STDIN = '-';
@@ -55,9 +57,13 @@ export async function openLedgerInput(path: string, context: Context): Promise<L
   return path === STDIN ? streamSource(openInput(path, context), STDIN) : openLedger(path);
 }
 
-/** The signer of a key file in any form that keys have. */
-export async function readSigner(path: string): Promise<Signer> {
-  return createSigner(parsePrivateKey(await readSmallFile(path, MAX_KEY_BYTES)));
+/** The signer of a key file in any form that keys have. Warns of one that others than its owner may read. */
+export async function readSigner(terminal: Terminal, path: string): Promise<Signer> {
+  const signer = createSigner(parsePrivateKey(await readSmallFile(path, MAX_KEY_BYTES)));
+  if (await isOpenToOthers(path)) {
+    terminal.say(`warning: others may read the private key ${printable(path)}: chmod 600 it`);
+  }
+  return signer;
 }
 
 export async function readTrustPolicy(path: string | undefined): Promise<TrustPolicy | undefined> {

@@ -3,6 +3,7 @@
  * 2 could not decide.
  */
 
+import { constants } from 'node:os';
 import { Command, CommanderError } from 'commander';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
@@ -32,8 +33,8 @@ import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
 import { Terminal } from './terminal.js';
 
-/** What a shell expects of a program that Ctrl-C ended. */
-const INTERRUPTED = 130;
+/** What a shell gives for a program that a signal ended is so much more than the signal's number. */
+const SIGNALLED = 128;
 
 const COMMANDS = [
   addInit,
@@ -72,8 +73,13 @@ const COMMANDS = [
 export async function main(args: readonly string[]): Promise<number> {
   const terminal = new Terminal();
   const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort());
-  process.once('SIGTERM', () => interrupt.abort());
+  let interrupted = 0;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      interrupted ||= SIGNALLED + constants.signals[signal];
+      interrupt.abort();
+    });
+  }
   // Node ends such a program with 1, which would call the ledger invalid.
   process.once('uncaughtException', (error) => process.exit(failOn(error, terminal)));
   let status = 0 as ExitStatus | 'stopped';
@@ -96,7 +102,7 @@ export async function main(args: readonly string[]): Promise<number> {
   if (status === 'stopped') return 0;
   if (!interrupt.signal.aborted) return status;
   terminal.say('interrupted');
-  return INTERRUPTED;
+  return interrupted;
 }
 
 /** A keyid may begin with `-`, as no option of its length does: then it goes behind `--`, where there are only arguments. */

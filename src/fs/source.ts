@@ -91,6 +91,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
     return { paths: [path], size, segments: iterate([segment]), findGrowth };
   }
+  await assertUnmixed(path);
   const names = await listSegments(path);
   if (names.length === 0) {
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a folder without ledger segments`, {
@@ -114,6 +115,24 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
 async function listSegments(folder: string): Promise<string[]> {
   const names = await orIoError(readdir(folder), folder);
   return names.filter((name) => SEGMENT_NAME.test(name)).sort();
+}
+
+/** Whether the names in a folder are those of a ledger's segments and those of a tile tree: nobody can say which is meant. */
+export function isMixed(names: readonly string[]): boolean {
+  const hasTree = names.includes('checkpoint') && names.includes('tile');
+  return hasTree && names.some((name) => SEGMENT_NAME.test(name));
+}
+
+/** The error for such a folder. */
+export function mixedFolder(path: string): NorthrootError {
+  return new NorthrootError('NOT_A_LEDGER', `${printable(path)} has both ledger segments and a tile tree`, {
+    hint: 'move one of them to a folder of its own',
+  });
+}
+
+/** Refuses a folder that is both. @throws NorthrootError `NOT_A_LEDGER`, or as {@link toIoError}. */
+export async function assertUnmixed(folder: string): Promise<void> {
+  if (isMixed(await orIoError(readdir(folder), folder))) throw mixedFolder(folder);
 }
 
 /** A ledger that is in memory. */

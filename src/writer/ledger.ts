@@ -45,6 +45,7 @@ import {
   assertInPlace,
   closeLedgerFiles,
   joinPath,
+  misplacedSegment,
   openLedgerFiles,
   segmentName,
   type LedgerFiles,
@@ -208,7 +209,7 @@ export class Ledger {
    * it and cut off, with a notice.
    *
    * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `LOCK_UNAVAILABLE`, `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`
-   *   (the last record cannot be built on), or as the file system does.
+   *   (the last record cannot be built on), `SEGMENT_MISSING`, `SEGMENT_MISPLACED`, or as the file system does.
    * @throws EventError when the genesis options are not of the right form.
    */
   static async open(path: string, options: LedgerOptions = {}): Promise<Ledger> {
@@ -230,6 +231,8 @@ export class Ledger {
     try {
       const depth = willSeal(options) ? 'all' : 'deciding';
       const { running, survey } = await RunningVerification.read(fileSystem, files, depth, options.signal);
+      const { misplaced } = survey;
+      if (misplaced !== undefined) throw misplacedSegment(misplaced.path, misplaced.expected);
       const ledger = new Ledger(files, options, survey, running);
       const saved = await settleTornTail(fileSystem, files, survey);
       if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });

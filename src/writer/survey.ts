@@ -5,7 +5,8 @@
 
 import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
-import type { LedgerFiles } from './ledger-files.js';
+import { examineLine } from '../ledger/examine-line.js';
+import { firstSeqOf, type LedgerFiles } from './ledger-files.js';
 
 /** What {@link surveyLedger} found. */
 export interface Survey {
@@ -18,6 +19,8 @@ export interface Survey {
   readonly damaged: number;
   /** The size of the last file, in bytes, without its torn tail. */
   readonly end: number;
+  /** The first segment whose name is not the number of the record that comes next, and that number. */
+  readonly misplaced: { readonly path: string; readonly expected: number } | undefined;
   /** The tail of the last file, where it does not end in `\n`: the offset where it begins, and its first bytes. */
   readonly torn: { readonly offset: number; readonly start: Uint8Array } | undefined;
 }
@@ -41,11 +44,19 @@ export async function surveyLedger(
   let damaged = 0;
   let end = 0;
   let torn: Survey['torn'];
+  let misplaced: Survey['misplaced'];
 
   const buffer = Buffer.alloc(CHUNK_BYTES);
+  /** By the last record's own number; where that cannot be read, or more was torn off, nothing is known. */
+  const checkName = (path: string): void => {
+    if (!files.isFolder || misplaced !== undefined || torn !== undefined) return;
+    const seq = lines === 0 ? -1 : examineLine(lastLine.subarray(0, lastLength), 'records').seq;
+    if (seq !== undefined && firstSeqOf(path) !== seq + 1) misplaced = { path, expected: seq + 1 };
+  };
   const read = async (file: OpenFile): Promise<void> => {
     // Only the last file can be torn by a crash: what came after was begun when all before it was on disk.
     if (torn !== undefined) damaged += 1;
+    checkName(file.path);
     const splitter = new LineSplitter();
     for (end = 0; ;) {
       const count = await file.read(buffer, end);
@@ -78,6 +89,7 @@ export async function surveyLedger(
     lastLine: lastLine.subarray(0, lastLength),
     lines,
     damaged,
+    misplaced,
     end: torn?.offset ?? end,
     torn,
   };

@@ -70,14 +70,18 @@ describe('several processes that begin one ledger', () => {
 });
 
 describe('an interrupted append', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('by %s keeps what it printed', async (signal) => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('by %s keeps what it printed, and ends with %d', async (signal, expected) => {
     const name = `${signal}.jsonl`;
     const running = shop.start(['append', name]);
     void running.feed(shop.read('events.jsonl'));
     await running.until(({ stdout }) => stdout.split('\n').length > 500);
     running.kill(signal);
     const { status, stdout } = await running.end();
-    expect(status).toBe(130);
+    expect(status).toBe(expected);
     expect(stdout.endsWith('\n')).toBe(true);
     expectAcknowledged(name, stdout);
     expect(shop.lines(name)).toHaveLength(parseLines(stdout).length + 1);

@@ -184,7 +184,7 @@ async function openLedger(
       throw asUsageError(error);
     }
   };
-  const named = unsigned ? undefined : await findNamedSigner(key);
+  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
   const isSettled = unsigned || named !== undefined;
   const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
   if (origin === undefined || origin === ledger.origin) return ledger;

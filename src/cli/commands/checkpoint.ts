@@ -76,7 +76,7 @@ async function checkpoint(
   if (urls.length === 0 && keys.length > 0) {
     throw new NorthrootError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
   }
-  const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
+  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
   const { principal } = options;
   const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
     const ledger = await Ledger.open(path, {
