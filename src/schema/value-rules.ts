@@ -95,13 +95,13 @@ function checkTimestamp(value: unknown, pointer: string, issues: IssueList): voi
   }
 }
 
-/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart. */
+/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart; `undefined` for neither. */
 function checkMeters(
   vector: unknown,
   pointer: string,
   issues: IssueList,
   shaped: boolean,
-  keyOf: (unit: string) => string = sameUnit,
+  keyOf: (unit: string) => string | undefined = sameUnit,
 ): void {
   if (!Array.isArray(vector)) return;
   const seen = vector.length > FEW_METERS ? new Set<unknown>() : undefined;
@@ -111,7 +111,7 @@ function checkMeters(
     const { unit, amount } = meter;
     if (typeof unit === 'string') {
       const key = keyOf(unit);
-      if (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key)) {
+      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key))) {
         issues.add('METER_UNIT_DUPLICATE', `${pointer}/${i}/unit`, 'each unit once', unit);
       }
       seen?.add(key);
@@ -128,7 +128,7 @@ function hasUnit(
   vector: readonly unknown[],
   index: number,
   key: string,
-  keyOf: (unit: string) => string,
+  keyOf: (unit: string) => string | undefined,
 ): boolean {
   for (let i = 0; i < index; i++) {
     const unit = (vector[i] as { unit?: unknown } | null)?.unit;
@@ -142,9 +142,9 @@ function sameUnit(unit: string): string {
 }
 
 /** Two limits of one unit over windows of the same length are one limit twice, however the window is written. */
-function rateKey(unit: string): string {
+function rateKey(unit: string): string | undefined {
   const rate = tryParseRateUnit(unit);
-  return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
+  return rate === undefined ? undefined : `${rate.meter} ${rate.window}`;
 }
 
 /** Whether there is a quantity without fault; one of the wrong shape has an issue already. */
