@@ -1,6 +1,6 @@
 /**
- * The rules of SPEC §2 that a JSON Schema cannot say: real dates, fractions in lowest terms, finite doubles, each unit once, no
- * negative amounts, warnings sorted. They look at the places that SPEC §3 knows and at nothing else.
+ * The rules of SPEC §2 that the compiled validators leave out: real dates, fractions in lowest terms, finite doubles, each unit
+ * once, no negative amounts, warnings sorted. (Some of them the published schemas say too; here each has its own code.) They look at the places that SPEC §3 knows and at nothing else.
  *
  * A value need not have the right shape: what is no string, object or array is passed over here, since it has an issue already.
  */
@@ -147,9 +147,9 @@ function rateKey(unit: string): string | undefined {
   return rate === undefined ? undefined : `${rate.meter} ${rate.window}`;
 }
 
-/** Whether there is a quantity without fault; one of the wrong shape has an issue already. */
+/** Whether there is a quantity without fault; one of the wrong shape, or missing where it is required, has an issue already. */
 function checkQuantity(value: unknown, pointer: string, issues: IssueList, shaped: boolean): boolean {
-  if (!shaped && !validateQuantity(value)) return false;
+  if (value === undefined || (!shaped && !validateQuantity(value))) return false;
   const problem = quantityProblem(value as Quantity);
   if (problem !== undefined) issues.add('QUANTITY_INVALID', pointer, problem, value);
   return problem === undefined;
