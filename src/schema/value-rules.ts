@@ -1,6 +1,7 @@
 /**
  * The rules of SPEC §2 that the compiled validators leave out: real dates, fractions in lowest terms, finite doubles, each unit
- * once, no negative amounts, warnings sorted. (Some of them the published schemas say too; here each has its own code.) They look at the places that SPEC §3 knows and at nothing else.
+ * once, no negative amounts, warnings sorted. (Some of them the published schemas say too; here each has its own code.) They look
+ * at the places that SPEC §3 knows and at nothing else.
  *
  * A value need not have the right shape: what is no string, object or array is passed over here, since it has an issue already.
  */
