@@ -86,6 +86,11 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
     'NOTE_SIGNATURES_UNVERIFIED',
     `signature lines of checkpoints by unknown keys, which could not be checked: ${state.seals.unknown}`,
   );
+  add(
+    !bare && state.selfIssuable > 0,
+    'AUTHORITY',
+    `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
+  );
   const own = listRevoked(result).filter(({ restsOn }) => restsOn === 'own_checkpoints');
   add(
     own.length > 0,

@@ -391,6 +391,7 @@ export class Ledger {
     return completeDraft(event, {
       occurredAt: nowOf(this.#options),
       ...(principalId === undefined ? {} : { principalId }),
+      ledgerId: this.genesisId,
     });
   }
 
@@ -613,6 +614,7 @@ export class Ledger {
       principalId: principalId ?? genesis.principal_id,
       occurredAt,
       signer: this.#assertCheckpointer(),
+      ledgerId: this.genesisId,
     });
     const eventText = canonicalText(event);
     const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
