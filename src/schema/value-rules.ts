@@ -149,9 +149,9 @@ function rateKey(unit: string): string | undefined {
   return rate === undefined ? undefined : `${rate.meter} ${rate.window}`;
 }
 
-/** Whether there is a quantity without fault; one of the wrong shape, or missing where it is required, has an issue already. */
+/** Whether there is a quantity without fault; one of the wrong shape has an issue already. */
 function checkQuantity(value: unknown, pointer: string, issues: IssueList, shaped: boolean): boolean {
-  if (value === undefined || (!shaped && !validateQuantity(value))) return false;
+  if (!shaped && !validateQuantity(value)) return false;
   const problem = quantityProblem(value as Quantity);
   if (problem !== undefined) issues.add('QUANTITY_INVALID', pointer, problem, value);
   return problem === undefined;
