@@ -20,6 +20,7 @@ import {
   type Signer,
   type TrustPolicy,
 } from '../../src/index.js';
+import { bytesSource } from '../../src/fs/source.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
 import { signingRuleFor } from '../../src/trust/authority.js';
 import {
@@ -180,6 +181,10 @@ describe('the tables', () => {
       await verify(ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: note(1), signers: [a, b] })),
       await verify(sealed, { checkpoints: [anchorOf(sealed, b)] }),
       await verify(revoked),
+      await verifyLedger({
+        ...bytesSource(unsigned(note(1)), 'growing'),
+        findGrowth: () => Promise.resolve({ file: 'growing', byteOffset: 1 }),
+      }),
     ];
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
     expect(new Set(lists.flat())).toEqual(new Set(rows));
