@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
+import { refuseOtherFiles } from './other-file.js';
 
 /** One file of a ledger. */
 export interface Segment {
@@ -50,12 +51,13 @@ const NEWLINE = 0x0a;
  * A ledger file or folder.
  *
  * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a
- *   device), …; while reading also `FILE_CHANGED`.
+ *   device), …; while reading also `FILE_CHANGED`, and `NOT_A_LEDGER` for a key, a note, a proof or a binary file.
  */
 export async function openLedgerSource(path: string): Promise<LedgerSource> {
   const status = await orIoError(stat(path), path);
   if (!status.isDirectory()) {
-    const segment = { file: path, firstSeq: undefined, chunks: readChunks(path) };
+    const chunks = refuseOtherFiles(readChunks(path), path);
+    const segment = { file: path, firstSeq: undefined, chunks };
     return { paths: [path], size: status.isFile() ? status.size : undefined, segments: iterate([segment]) };
   }
   const names = (await orIoError(readdir(path), path)).filter((name) => SEGMENT_NAME.test(name)).sort();

@@ -7,7 +7,7 @@ import { readSmallFile, writeNewFile } from '../../fs/file-system.js';
 import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../proof/make-proof.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput } from '../input.js';
+import { STDIN, openLedgerOf } from '../input.js';
 
 interface ProveOptions {
   readonly checkpoint?: string;
@@ -47,7 +47,7 @@ async function prove(
   if ((event === undefined) === (options.consistency === undefined)) {
     throw new NorthrootError('USAGE', 'expected an event to prove, or --consistency and no event');
   }
-  const open = () => openLedgerInput(ledger, context);
+  const open = () => openLedgerOf(ledger, event, context);
   const checkpoint = await readNoteFile(options.checkpoint);
   const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
   const oldNote = await readNoteFile(options.consistency);

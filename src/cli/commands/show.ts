@@ -8,7 +8,7 @@ import { toDsseEnvelope } from '../../signature/dsse.js';
 import { findRecord } from '../../verify/find-record.js';
 import type { ReadRecord } from '../../verify/read-records.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput } from '../input.js';
+import { openLedgerOf } from '../input.js';
 import { jsonText } from '../json-text.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
@@ -45,7 +45,7 @@ async function show(
   format: ShowFormat,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const record = await findRecord(await openLedgerInput(ledger, context), wanted, signal);
+  const record = await findRecord(await openLedgerOf(ledger, wanted, context), wanted, signal);
   await terminal.write(render(record, format));
   if (format === 'event' && terminal.isShown) await terminal.write('\n');
   return 0;

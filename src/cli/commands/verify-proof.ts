@@ -1,6 +1,8 @@
 /** `northroot verify-proof`: verifies a proof with nothing but a key. */
 
 import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
 import { readSmallFile } from '../../fs/file-system.js';
 import { MAX_KEY_BYTES } from '../../key/key-form.js';
 import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
@@ -59,6 +61,7 @@ async function runVerifyProof(
   const { terminal } = context;
   const trust = await readTrust(options);
   const bytes = await readInput(file, context);
+  assertNotALedger(bytes, file);
   if (options.consistency === undefined) {
     const result = verifyProof(bytes, trust);
     const text = renderProofResult(result, file, terminal.paint);
@@ -70,6 +73,15 @@ async function runVerifyProof(
   const text = renderConsistencyResult(result, file, terminal.paint);
   await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
   return result.exit_status;
+}
+
+/** @throws NorthrootError `NOT_A_PROOF` for a ledger. */
+function assertNotALedger(bytes: Uint8Array, file: string): void {
+  if (!/^\{"(?:event|canonical_profile_id)":/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1')))
+    return;
+  throw new NorthrootError('NOT_A_PROOF', `${printable(file)} is not a proof: it looks like a ledger`, {
+    hint: `northroot verify ${printable(file)} verifies a ledger; northroot prove makes a proof of one`,
+  });
 }
 
 async function readTrust({ key = [], trust, witnessPolicy: path }: VerifyProofOptions): Promise<ProofTrust> {
