@@ -24,7 +24,7 @@ expectOk(
   shop.run(['append', 'good.jsonl', '--origin', ORIGIN], { input: ndjson([1, 2, 3, 4].map((n) => note(n))) }),
 );
 expectOk(
-  shop.run(['append', 'folder/', '--segment-bytes', '2000'], {
+  shop.run(['append', 'folder/', '--create', '--segment-bytes', '2000'], {
     input: ndjson([1, 2, 3, 4].map((n) => note(n))),
   }),
 );
@@ -136,7 +136,7 @@ describe('verify', () => {
 
   it('is ok with something to look at, and says so', () => {
     expectOk(
-      shop.run(['append', 'future.jsonl', '--unsigned'], {
+      shop.run(['append', 'future.jsonl', '--create', '--unsigned'], {
         input: ndjson([note(1, { event_type: 'future' })]),
       }),
     );
