@@ -31,7 +31,9 @@ describe('a long stream', () => {
 
   it('goes on when nobody reads the results', () => {
     const input = shop.lines('events.jsonl').slice(0, 3_000).join('\n');
-    const run = shop.shell('northroot append unread.jsonl --create - | head -n 1; echo "${PIPESTATUS[0]}"', { input });
+    const run = shop.shell('northroot append unread.jsonl --create - | head -n 1; echo "${PIPESTATUS[0]}"', {
+      input,
+    });
     const [first, status] = run.stdout.trim().split('\n');
     expect(JSON.parse(first)).toMatchObject({ seq: 1, status: 'appended' });
     expect(status).toBe('0');
