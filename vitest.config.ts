@@ -16,7 +16,7 @@ function temporaryFolder(): string {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     pool: 'forks',
     env: { TMPDIR: temporaryFolder() },
   },

@@ -1,5 +1,5 @@
 /**
- * The command line: flags in, exported functions called, words out. Exit status as SPEC §8: 0 ok, 1 invalid, 3 violation,
+ * The command line: flags in, the library's functions called, words out. Exit status as SPEC §8: 0 ok, 1 invalid, 3 violation,
  * 2 could not decide.
  */
 

@@ -81,7 +81,7 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     listed += 1;
     if (listed === options.limit) break;
   }
-  if (listed === 0 && !terminal.closed)
+  if (listed === 0 && seen > 0 && !terminal.closed)
     terminal.say(`0 of ${seen} ${seen === 1 ? 'record matches' : 'records match'}`);
   return 0;
 }
