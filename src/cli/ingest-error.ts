@@ -39,6 +39,6 @@ export function ingestError(
   const at = issue.pointer === '' ? '' : ` at ${issue.pointer}`;
   return new NorthrootError(issue.code, `${WORDS[issue.code]}${at} (byte ${issue.offset})`, {
     exitStatus: 1,
-    hint: HINTS[issue.code as IngestCode] ?? (typeof hint === 'string' ? hint : hint(issue.offset)),
+    hint: HINTS[issue.code] ?? (typeof hint === 'string' ? hint : hint(issue.offset)),
   });
 }

@@ -1,7 +1,6 @@
 /** `northroot verify`: what it reads, how it reports, what it ends with. */
 
 import { describe, expect, it } from 'vitest';
-import { isFindingCode } from '../../src/finding/catalog.js';
 import type { Report } from '../../src/report/report.js';
 import { checkReport } from '../../src/schema/check.js';
 import type { FindingJson } from '../../src/schema/generated/types.js';
