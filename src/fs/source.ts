@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
+import { refuseOtherFiles } from './other-file.js';
 
 /** One file of a ledger. */
 export interface Segment {
@@ -76,7 +77,7 @@ const MAX_REST_BYTES = 1024 * 1024;
  * A ledger file or folder.
  *
  * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a
- *   device), …; while reading also `FILE_CHANGED`.
+ *   device), …; while reading also `FILE_CHANGED`, and `NOT_A_LEDGER` for a key, a note, a proof or a binary file.
  */
 export async function openLedgerSource(path: string, options: SourceOptions = {}): Promise<LedgerSource> {
   const { patienceMs = PATIENCE_MS } = options;
@@ -86,7 +87,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     readChunks(file, patienceMs, (byteOffset) => (growth ??= { file, byteOffset }));
   const status = await orIoError(stat(path), path);
   if (!status.isDirectory()) {
-    const segment = { file: path, firstSeq: undefined, chunks: read(path) };
+    const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
     const size = status.isFile() ? status.size : undefined;
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
     return { paths: [path], size, segments: iterate([segment]), findGrowth };

@@ -164,7 +164,7 @@ export class ProofKeyring {
     if (given !== undefined) return { verification: given.verification, problem: undefined };
     const entry = this.#ring.find(keyid);
     if (entry === undefined) return undefined;
-    const rule = signingRuleFor(event as unknown as JsonObject, { hasAuthority: this.#ring.hasAuthority });
+    const rule = signingRuleFor(event, { hasAuthority: this.#ring.hasAuthority });
     const problem = findEntitlementProblem(entry, rule, event.occurred_at);
     return { verification: entry.verification, problem };
   }

@@ -1,5 +1,5 @@
 /**
- * The linkage rows of SPEC §8, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
+ * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
  * Each link must name an earlier event; what it allows is judged by `bounds/`.
  */
 

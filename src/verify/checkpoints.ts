@@ -1,4 +1,4 @@
-/** The tree rows of SPEC §8 (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
+/** Step 10 of SPEC §8, checkpoints (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
 
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { FindingCode } from '../finding/catalog.js';

@@ -1,4 +1,4 @@
-/** The signature and trust rows of SPEC §8 (§5, §7): is each record signed, by a known key, that was entitled to? */
+/** Step 9 of SPEC §8, signatures and trust (§5, §7): is each record signed, by a known key, that was entitled to? */
 
 import { tryDecodeBase64url } from '../bytes/encoding.js';
 import type { JsonObject } from '../json/value.js';

@@ -40,7 +40,7 @@ export interface ChainState {
   otherSeq: number;
 }
 
-/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine` only. */
+/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/story.ts` changes one of its own. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;

@@ -15,11 +15,7 @@ import type { Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
-import {
-  findCheckpointKeyProblem,
-  findEntitlementProblem,
-  findValidityProblem,
-} from '../trust/keyring.js';
+import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 

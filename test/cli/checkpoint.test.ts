@@ -298,7 +298,7 @@ describe('append --checkpoint-every', () => {
       const running = shop.start(['append', 'killed.jsonl', '--checkpoint-every', '1']);
       const input = ndjson(Array.from({ length: 300 }, (_, n) => note(`${round}-${n}`, { text })));
       void running.feed(input);
-      await running.until(({ stdout }) => stdout.split('\n').length > 4 + 40 * round);
+      await running.until(({ stdout }) => stdout.split('\n').length > 4 + 10 * round);
       running.kill('SIGKILL');
       const { stdout } = await running.end();
       const done = parseLines(`${stdout.slice(0, stdout.lastIndexOf('\n') + 1)}`);

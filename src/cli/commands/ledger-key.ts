@@ -15,7 +15,7 @@ import { readSigner } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
 /** Where a ledger's own key is kept: beside it, out of a folder of segments. */
-function keyPathOf(ledger: string): string {
+export function keyPathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.key`;
 }
 

@@ -7,7 +7,7 @@ import { readSmallFile, writeNewFile } from '../../fs/file-system.js';
 import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../proof/make-proof.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput } from '../input.js';
+import { STDIN, openLedgerOf } from '../input.js';
 
 interface ProveOptions {
   readonly checkpoint?: string;
@@ -55,7 +55,7 @@ async function prove(
   if (options.entryOut !== undefined && options.consistency !== undefined) {
     throw new NorthrootError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
   }
-  const open = () => openLedgerInput(ledger, context);
+  const open = () => openLedgerOf(ledger, event, context);
   const checkpoint = await readNoteFile(options.checkpoint);
   const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
   const oldNote = await readNoteFile(options.consistency);

@@ -13,7 +13,7 @@ import { findRecord } from '../../verify/find-record.js';
 import { readDeclaredKeys } from '../../verify/declared-keys.js';
 import type { ReadRecord } from '../../verify/read-records.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { STDIN, openLedgerInput, openLedgerOf, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
 
@@ -65,7 +65,7 @@ async function show(
 ): Promise<ExitStatus> {
   const { format } = options;
   const { terminal, signal } = context;
-  const record = await findRecord(await openLedgerInput(ledger, context), wanted, signal);
+  const record = await findRecord(await openLedgerOf(ledger, wanted, context), wanted, signal);
   if (format === 'dsse') {
     await terminal.write(await toEnvelope(context, ledger, record, options));
     return 0;

@@ -1,6 +1,7 @@
 /** `northroot verify-proof`: verifies a proof with nothing but a key. */
 
 import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { readSmallFile } from '../../fs/file-system.js';
 import { MAX_KEY_BYTES } from '../../key/key-form.js';
@@ -65,6 +66,7 @@ async function runVerifyProof(
   }
   const trust = await readTrust(options);
   const bytes = await readInput(file, context);
+  assertNotALedger(bytes, file);
   if (options.consistency === undefined) {
     const { entry } = options;
     const beside = entry === undefined ? {} : { entry: await readSmallFile(entry, MAX_ENTRY_BYTES) };
@@ -78,6 +80,15 @@ async function runVerifyProof(
   const text = renderConsistencyResult(result, file, terminal.paint);
   await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
   return result.exit_status;
+}
+
+/** @throws NorthrootError `NOT_A_PROOF` for a ledger. */
+function assertNotALedger(bytes: Uint8Array, file: string): void {
+  if (!/^\{"(?:event|canonical_profile_id)":/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1')))
+    return;
+  throw new NorthrootError('NOT_A_PROOF', `${printable(file)} is not a proof: it looks like a ledger`, {
+    hint: `northroot verify ${printable(file)} verifies a ledger; northroot prove makes a proof of one`,
+  });
 }
 
 async function readTrust({ key = [], trust, witnessPolicy: path }: VerifyProofOptions): Promise<ProofTrust> {
