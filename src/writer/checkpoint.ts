@@ -25,6 +25,8 @@ export interface CheckpointOptions {
   readonly principalId: string;
   readonly occurredAt: string;
   readonly signer: Signer;
+  /** The event id of genesis, `sha-256:…`. */
+  readonly ledgerId: string;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface CheckpointOptions {
  *   numbered as they stand
  */
 export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
-  const { origin, principalId, occurredAt, signer } = options;
+  const { origin, principalId, occurredAt, signer, ledgerId } = options;
   if (tip.tree === undefined || tip.eventId === undefined) throw new TypeError('the tip keeps no tree');
   if (tip.tree.size !== tip.seq) {
     throw new NorthrootError(
@@ -49,14 +51,15 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
   }
   const root = rangeRoot(tip.tree);
   const text = formatCheckpoint({ origin, size: tip.seq, root, extensions: [] });
-  return buildCheckpoint({
+  const draft = {
     principal_id: principalId,
     occurred_at: occurredAt,
     tree_size: tip.seq,
     root: { alg: 'sha-256', b64: hashToBase64url(root) },
     chain_tip_event_id: digestFromBase64url(tip.eventId),
     note: formatNote({ text, signatures: [signNote(text, origin, signer)] }),
-  });
+  } as const;
+  return buildCheckpoint(draft, { ledgerId });
 }
 
 /** How many records stand after the last checkpoint. */
