@@ -386,6 +386,7 @@ describe('findPermission', () => {
   const now = '2026-03-01T11:00:00Z';
   const fsRead = { now, toolName: 'fs.read' };
   const done = { endedAt: now, isRelease: false };
+  const late = '2030-01-01T00:00:00Z';
 
   it('finds what may be executed, by id, prefix and number', () => {
     const permission = {
@@ -453,11 +454,7 @@ describe('findPermission', () => {
     ['the end of the one that runs', busy, { ...fsRead, now: '2026-03-01T12:30:00Z' }],
     ['the end of the window', busy, { ...fsRead, now: '2026-03-01T13:01:00Z' }],
     ['more than was reserved, when it is done', small, { now, meterUsed: meters({ usd: 5 }), done }],
-    [
-      'giving back late',
-      expiring,
-      { ...fsRead, now: '2030-01-01T00:00:00Z', done: { ...done, isRelease: true } },
-    ],
+    ['giving back late', expiring, { ...fsRead, now: late, done: { endedAt: late, isRelease: true } }],
   ])('permits %s', (_what, wanted, request) => {
     expect(findPermission(state, wanted, request).principalId).toBe('agent:a1');
   });
