@@ -11,7 +11,8 @@ import type { TrustPolicy } from '../../schema/generated/types.js';
 import type { WitnessPolicy } from '../../trust/witness-policy.js';
 import { isPrincipalPattern } from '../../value/principal.js';
 import { findRecord } from '../../verify/find-record.js';
-import { DEFAULT_MAX_FINDINGS, runVerification } from '../../verify/run-verification.js';
+import type { Anchor } from '../../verify/anchors.js';
+import { DEFAULT_MAX_FINDINGS, canGoOn, runVerification } from '../../verify/run-verification.js';
 import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
@@ -95,7 +96,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const isFiltered = Object.keys(filter).length > 0;
   const from = await readSavedVerification(
     options.state,
-    { trust, witnessPolicy },
+    { trust, witnessPolicy, checkpoints },
     isFiltered ? Infinity : maxFindings,
   );
   const source = await openLedgerInput(path, context);
@@ -173,6 +174,7 @@ async function toFilter(
 interface Policies {
   readonly trust: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
+  readonly checkpoints: readonly Anchor[];
 }
 
 /**
@@ -193,7 +195,7 @@ async function readSavedVerification(
   const isSame =
     JSON.stringify([policy, witnessPolicy]) === JSON.stringify([policies.trust, policies.witnessPolicy]);
   const isWhole = saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
-  return isSame && isWhole ? saved : undefined;
+  return isSame && isWhole && canGoOn(saved, policies.checkpoints) ? saved : undefined;
 }
 
 function tryRestore(bytes: Uint8Array): SavedVerification | undefined {

@@ -542,12 +542,16 @@ export interface RevokedKeyJson {
   rests_on?: 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 }
 /**
- * The largest tree that a known key signed as the log, or cosigned as a witness.
+ * The largest tree that a known key signed as the log or as a witness.
  */
 export interface CheckpointSignerJson {
   keyid: KeyId;
   name: string;
   role: 'log' | 'witness';
+  /**
+   * Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.
+   */
+  declared?: boolean;
   tree_size: SafeInteger;
 }
 /**
