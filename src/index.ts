@@ -141,6 +141,7 @@ export {
   Ledger,
   type Appended,
   type Checkpointed,
+  type Decided,
   type Entry,
   type LedgerOptions,
   type Notice,
@@ -166,6 +167,7 @@ export {
   type PolicyCheck,
   type PolicyEvaluator,
 } from './policy/evaluator.js';
+export { describeLeft, type DecidingBound } from './policy/bounds.js';
 export {
   authorizeAction,
   readState,
@@ -173,23 +175,31 @@ export {
   type AuthorizeOptions,
   type RecordedDecision,
 } from './policy/authorize.js';
-export { appendAnew } from './policy/append-anew.js';
 export {
   ABANDONED,
   draftExecution,
+  draftSettlement,
   findPermission,
+  findSpent,
+  raiseMeters,
+  startExecution,
   type ExecutionOutcome,
   type ExecutionRequest,
   type Permission,
+  type SpentBound,
+  type StartRequest,
+  type StartedExecution,
 } from './policy/record.js';
 export {
   findBalance,
   findGrant,
   listGrants,
   listOpenAuthorizations,
+  listOpenStarts,
   type Balance,
   type GrantAccount,
   type OpenAuthorization,
+  type StartedAuthorization,
 } from './report/accounts.js';
 export { tellStory, type Story, type StoryEvent, type StoryGrant } from './report/story.js';
 export { renderStory } from './report/story-text.js';

@@ -39,6 +39,8 @@ export interface RateLimit {
   readonly window: bigint;
   readonly limit: Rational;
   readonly timeline: Timeline;
+  /** What is started and not finished, for whoever decides live. */
+  readonly started?: Timeline;
 }
 
 /** How far content may go into a ledger's surroundings, from the strictest on. */
@@ -78,7 +80,9 @@ export interface Grant extends Authorized {
   readonly maxDelegationDepth: number | undefined;
   readonly accounts: ReadonlyMap<string, Account>;
   readonly rates: readonly RateLimit[];
-  readonly concurrency: { readonly limit: Rational; readonly timeline: Timeline } | undefined;
+  readonly concurrency:
+    | { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline }
+    | undefined;
   readonly outputMode: OutputMode | undefined;
   readonly resources: ReadonlySet<string> | undefined;
   /** Executions under it and under the grants delegated from it. */

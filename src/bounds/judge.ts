@@ -182,6 +182,7 @@ function judgeMeters(
       const over = formatRational(subtractRationals(amount, reserved));
       findings.push({
         code: 'RESERVATION_EXCEEDED',
+        limit: { unit, limit: reserved, used: ZERO },
         pointer,
         expected: `${unit} at most ${formatRational(reserved)}, as reserved`,
         actual: `${formatRational(amount)}, ${over} over`,
@@ -257,8 +258,10 @@ function judgeRates(
         });
         continue;
       }
-      const peak = addRationals(peakOverlap(rate.timeline, from, to), amount);
-      if (compareRationals(peak, rate.limit) > 0) findings.push(overRate(pointer, grant, rate, peak));
+      const before = peakWithStarted(rate, from, to);
+      const peak = addRationals(before, amount);
+      if (compareRationals(peak, rate.limit) > 0)
+        findings.push(overRate(pointer, grant, rate, before, peak));
       updates.push(() => addInterval(rate.timeline, from, to, amount));
     }
   }
@@ -290,10 +293,12 @@ function judgeConcurrency(
   for (const grant of chain) {
     if (grant.concurrency === undefined || from >= to) continue;
     const { limit, timeline } = grant.concurrency;
-    const peak = addRationals(peakOverlap(timeline, from, to), ONE);
+    const before = peakWithStarted(grant.concurrency, from, to);
+    const peak = addRationals(before, ONE);
     if (compareRationals(peak, limit) > 0) {
       findings.push({
         code: 'CONCURRENCY_EXCEEDED',
+        limit: { unit: 'concurrency', limit, used: before },
         pointer: '/started_at',
         expected: `at most ${formatRational(limit)} at once under ${grant.place.eventId}`,
         actual: `${formatRational(peak)} at once`,
@@ -332,10 +337,27 @@ function checkResources(facts: ExecutionFacts, chain: readonly Grant[], findings
   }
 }
 
-function overRate(pointer: string, grant: Grant, rate: RateLimit, peak: Rational): RuleFinding {
+/** With what is started, whose peak may be at another instant: rather too much than too little. */
+function peakWithStarted(
+  { timeline, started }: Pick<RateLimit, 'timeline' | 'started'>,
+  from: bigint,
+  to: bigint,
+): Rational {
+  const peak = peakOverlap(timeline, from, to);
+  return started === undefined ? peak : addRationals(peak, peakOverlap(started, from, to));
+}
+
+function overRate(
+  pointer: string,
+  grant: Grant,
+  rate: RateLimit,
+  before: Rational,
+  peak: Rational,
+): RuleFinding {
   const over = formatRational(subtractRationals(peak, rate.limit));
   return {
     code: 'RATE_LIMIT_EXCEEDED',
+    limit: { unit: rate.unit, limit: rate.limit, used: before },
     pointer,
     expected: `${rate.unit} at most ${formatRational(rate.limit)} under ${grant.place.eventId}`,
     actual: `${formatRational(peak)} within one window: ${over} over`,

@@ -3,6 +3,8 @@
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
 import {
+  ZERO,
+  addRationals,
   compareRationals,
   exceedsDenominatorLimit,
   subtractRationals,
@@ -55,6 +57,7 @@ export function checkActionCaps(
     const over = formatRational(subtractRationals(amount, cap));
     findings.push({
       code: 'ACTION_CAP_EXCEEDED',
+      limit: { unit, limit: cap, used: ZERO },
       pointer,
       expected: `${unit} at most ${formatRational(cap)} for one action under ${grant.place.eventId}`,
       actual: `${formatRational(amount)}, ${over} over`,
@@ -97,6 +100,7 @@ export function overCap(
   const reserved = before.reserved.n === 0n ? '' : `, ${formatRational(before.reserved)} reserved`;
   return {
     code,
+    limit: { unit, limit: before.cap, used: addRationals(before.used, before.reserved) },
     pointer,
     expected: `${unit} at most ${formatRational(before.cap)} under ${grant.place.eventId}`,
     actual: `${formatRational(before.used)} used before${reserved}, ${formatRational(amount)} by this event: ${over} over`,

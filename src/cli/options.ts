@@ -7,6 +7,7 @@ import { MAX_METERS, isUnit, type Meter } from '../value/meter.js';
 import { quantityFromNumberText, type Quantity } from '../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { isToolName } from '../value/tool.js';
+import type { ResourceRef } from '../schema/generated/types.js';
 import type { CheckpointSchedule } from '../writer/checkpoint.js';
 
 /** A whole number of at least `least`. */
@@ -106,6 +107,13 @@ function tryQuantity(text: string): Quantity | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Collects `kind=reference`, a resource, however often the option is given. */
+export function resourceList(text: string, previous: readonly ResourceRef[] = []): ResourceRef[] {
+  const [, kind = '', reference = ''] = /^([^=]{1,256})=(.{1,1024})$/su.exec(text) ?? [];
+  if (kind !== '') return [...previous, { kind, reference }];
+  throw new InvalidArgumentError('Expected kind=reference, such as file=/etc/hosts.');
 }
 
 /** Collects the values of an option that may be given again. */

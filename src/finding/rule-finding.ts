@@ -1,7 +1,15 @@
 /** What a rule says of the event or line that it judges, before its place is known. */
 
+import type { Rational } from '../value/rational.js';
 import type { FindingCode } from './catalog.js';
 import type { RelatedRecord, Severity } from './finding.js';
+
+/** The limit that was held against, and what counted against it before the event that is judged. */
+export interface LimitFact {
+  readonly unit: string;
+  readonly limit: Rational;
+  readonly used: Rational;
+}
 
 /** A finding without its place. */
 export interface RuleFinding {
@@ -17,4 +25,6 @@ export interface RuleFinding {
   readonly severity?: Severity;
   /** Findings with the same cause after the first only add to its count. */
   readonly cause?: string;
+  /** Of a bound that is an amount: for whoever decides live. Not a part of findings. */
+  readonly limit?: LimitFact;
 }

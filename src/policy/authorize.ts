@@ -1,14 +1,12 @@
 /** Asking a policy and recording its answer, in one step under the writer's lock: nobody can spend in between. */
 
-import { NorthrootError } from '../error.js';
-import { printable } from '../bytes/printable.js';
 import { openLedgerSource } from '../fs/source.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 import { digestFromBase64url } from '../value/digest.js';
 import { Ledger, type Appended, type LedgerOptions } from '../writer/ledger.js';
-import { appendAnew } from './append-anew.js';
+import { assertDecidable } from '../writer/running-verification.js';
 import {
   GrantEvaluator,
   type AuthorizationDecision,
@@ -20,7 +18,6 @@ import {
 export interface AuthorizeOptions extends LedgerOptions {
   /** The policy to ask, given the ledger's state. Default: its own grants ({@link GrantEvaluator}). */
   readonly policy?: (state: VerifyState) => PolicyEvaluator;
-  readonly trust?: TrustPolicy;
 }
 
 /** What is asked of a ledger. Without `now` it is asked about the moment in which nobody else can spend any more. */
@@ -32,33 +29,49 @@ export interface RecordedDecision extends AuthorizationDecision {
 }
 
 /**
- * Verifies a ledger, asks a policy, and appends the authorization event: allow or deny. Each call appends an event of its
+ * Asks a policy of a ledger that verifies, and appends the authorization event: allow or deny. Each call appends an event of its
  * own, so that what one asker was allowed no other may use.
  *
+ * @param ledger - The file or folder, which is opened for it and verified; or a ledger that is open, also one that others of the same
+ *   process append to: its own signer and trust policy hold, and of `options` only `policy` and `now`.
  * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as `Ledger.open` and `append`.
- * @throws TypeError, RangeError when the request is not of its form.
+ * @throws TypeError, RangeError when the request is not of its form; TypeError for a trust policy beside a ledger that is open.
  */
 export async function authorizeAction(
-  path: string,
+  ledger: string | Ledger,
   request: ActionRequest,
   options: AuthorizeOptions = {},
 ): Promise<RecordedDecision> {
-  const { policy, trust, ...ledgerOptions } = options;
-  const ledger = await Ledger.open(path, ledgerOptions);
+  if (typeof ledger !== 'string') {
+    if (options.trust !== undefined)
+      throw new TypeError('the ledger is open: give trust to Ledger.open instead');
+    return decideAction(ledger, request, options);
+  }
+  const opened = await Ledger.open(ledger, { ...options, decides: true });
   try {
-    const state = await readState(path, trust);
-    const evaluator = policy?.(state) ?? new GrantEvaluator(state);
-    const now = request.now ?? options.now?.() ?? new Date().toISOString();
-    const decision = evaluator.evaluate({ ...request, now });
-    const recorded = await appendAnew(ledger, toDraft({ ...request, now }, decision, evaluator));
-    return { ...decision, recorded };
+    return await decideAction(opened, request, options);
   } finally {
-    await ledger.close();
+    await opened.close();
   }
 }
 
+async function decideAction(
+  ledger: Ledger,
+  request: ActionRequest,
+  { policy, now: clock }: AuthorizeOptions,
+): Promise<RecordedDecision> {
+  let decision: AuthorizationDecision | undefined;
+  const recorded = await ledger.decide((state) => {
+    const evaluator = policy?.(state) ?? new GrantEvaluator(state);
+    const now = request.now ?? clock?.() ?? new Date().toISOString();
+    decision = evaluator.evaluate({ ...request, now });
+    return { event: toDraft({ ...request, now }, decision, evaluator), isAnew: true };
+  });
+  return { ...(decision as unknown as AuthorizationDecision), recorded };
+}
+
 /**
- * The state of a ledger that is fit to decide upon.
+ * The state of a ledger that is fit to decide upon. What is decided upon it is not recorded in the same step: see {@link Ledger.decide}.
  *
  * @throws NorthrootError `LEDGER_INVALID` when its evidence is broken.
  */
@@ -68,15 +81,8 @@ export async function readState(path: string, trust: TrustPolicy | undefined): P
     maxFindings: 0,
     ...(trust === undefined ? {} : { trust }),
   });
-  if (!state.hasInvalid) return state;
-  throw new NorthrootError(
-    'LEDGER_INVALID',
-    `${printable(path)} is not valid: nothing can be decided upon it`,
-    {
-      exitStatus: 1,
-      hint: `northroot verify ${printable(path)} says what is wrong`,
-    },
-  );
+  assertDecidable(state, path);
+  return state;
 }
 
 function toDraft(
@@ -85,11 +91,15 @@ function toDraft(
   evaluator: PolicyEvaluator,
 ): object {
   const { decision, decisionCode, checks, grantId, reservation } = answer;
+  const userIntent = answer.userIntentDigest ?? request.userIntentDigest;
   return {
     event_type: 'authorization',
     principal_id: request.principalId,
     occurred_at: request.now,
-    intents: { intent_digest: request.intentDigest },
+    intents: {
+      intent_digest: request.intentDigest,
+      ...(userIntent === undefined ? {} : { user_intent_digest: userIntent }),
+    },
     policy_id: evaluator.policyId,
     policy_digest: evaluator.policyDigest,
     decision,

@@ -3,22 +3,31 @@
  * engine; the one evaluator that it brings asks a ledger's own grants, through the very rules that verification applies.
  */
 
-import { makeAction, type Action, type Grant } from '../bounds/grant.js';
+import { digestKey, makeAction, type Action, type Grant } from '../bounds/grant.js';
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
-import type { FindingCode } from '../finding/catalog.js';
+import { withStarted } from '../bounds/started.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { HygieneReport } from '../json/hygiene.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
-import { findBalance, sumQuantity, type Balance } from '../report/accounts.js';
+import { balancesOf, sumQuantity, type Balance } from '../report/accounts.js';
 import { checkEvent } from '../schema/check.js';
-import type { AuthorizationEvent } from '../schema/generated/types.js';
+import type { AuthorizationEvent, ResourceRef } from '../schema/generated/types.js';
 import { sha256Digest, type Digest } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
 import { addRationals, subtractRationals } from '../value/rational.js';
 import type { VerifyState } from '../verify/state.js';
 import { executeAtOnce } from './at-once.js';
+import {
+  boundOf,
+  judgeOverdraft,
+  judgeSoundness,
+  listRunning,
+  type DecidingBound,
+  type Denial,
+  type DenialCode,
+} from './bounds.js';
 
 /** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
 export interface AuthorizationRequest {
@@ -26,8 +35,12 @@ export interface AuthorizationRequest {
   readonly toolName: string;
   readonly paramsDigest: Digest;
   readonly intentDigest: Digest;
+  /** What the user asked for; filled in where the intent is another one than the grant's (SPEC §8 rule 13). */
+  readonly userIntentDigest?: Digest;
   /** What the action may use at most; it is reserved when allowed. */
   readonly meters?: MeterVector;
+  /** What it will touch, where that is known. */
+  readonly resources?: readonly ResourceRef[];
   /** A timestamp of SPEC §2. */
   readonly now: string;
   /** The grant to act under, `sha-256:…`; without it the principal's grants are tried in ledger order. */
@@ -52,11 +65,15 @@ export interface AuthorizationDecision {
   readonly checks: readonly PolicyCheck[];
   /** Of a deny: what was expected and found, for people. It is not recorded. */
   readonly reason?: string;
+  /** Of a deny by a bound: which, and what is left of it. It is not recorded. */
+  readonly bound?: DecidingBound;
   /** The grant that the decision was made under. */
   readonly grantId: string | undefined;
+  /** The intent that links the action to its grant (SPEC §8 rule 13), where its own is another. */
+  readonly userIntentDigest?: Digest;
   /** What is to be reserved; empty for a deny. */
   readonly reservation: MeterVector;
-  /** The grant's accounts once the reservation is made. */
+  /** The grant's accounts once the reservation is made; what was started and is not recorded counts as reserved. */
   readonly remaining: readonly Balance[];
 }
 
@@ -72,17 +89,18 @@ export interface PolicyEvaluator {
 
 const POLICY_ID = 'northroot/grants/1';
 
-type Check = readonly [check: string, codes: readonly FindingCode[]];
+type Check = readonly [check: string, codes: readonly DenialCode[]];
 
 /** The checks in the order in which they are listed, and the codes that make each fail. */
 const CHECKS: readonly Check[] = [
-  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED']],
+  ['grant', ['GRANT_NOT_FOUND', 'GRANT_DENIED', 'GRANT_UNSOUND']],
   ['hygiene', ['HYGIENE_NOT_OK']],
 ];
 
 /** Those that need a grant. */
 const CHECKS_OF_GRANT: readonly Check[] = [
   ['principal', ['PRINCIPAL_MISMATCH']],
+  ['intent', ['INTENT_MISMATCH']],
   ['tool', ['TOOL_NOT_ALLOWED']],
   [
     'time',
@@ -91,11 +109,13 @@ const CHECKS_OF_GRANT: readonly Check[] = [
   ['spend', ['ACTION_CAP_EXCEEDED', 'RESERVATION_OVER_CAP', 'METER_CAP_EXCEEDED', 'QUANTITY_INVALID']],
   ['rate', ['RATE_LIMIT_EXCEEDED']],
   ['concurrency', ['CONCURRENCY_EXCEEDED']],
+  ['resource', ['RESOURCE_NOT_GRANTED']],
 ];
 
 /**
- * Answers by the grants of a verified ledger: it allows exactly what, recorded as an action and executed at once with all that
- * was asked for, breaks no bound. Of executions that run but are not recorded yet it cannot know.
+ * Answers by the grants of a verified ledger: it allows what, recorded as an action and executed at once with all that was asked for,
+ * breaks no bound; what was started and is not recorded counts as reserved, as having happened and as going on. Under a grant that is
+ * itself invalid or in violation, or of which any unit is overdrawn, it allows nothing.
  */
 export class GrantEvaluator implements PolicyEvaluator {
   readonly policyId = POLICY_ID;
@@ -110,9 +130,10 @@ export class GrantEvaluator implements PolicyEvaluator {
   evaluate(request: AuthorizationRequest): AuthorizationDecision {
     const event = toEvent(request);
     const grants = this.#candidates(request);
+    const running = listRunning(this.#state);
     let denied: AuthorizationDecision | undefined;
     for (const grant of grants) {
-      const answer = this.#decide(request, event, grant);
+      const answer = this.#decide(request, event, withStarted(grant, running));
       if (answer.decision === 'allow') return answer;
       denied ??= answer;
     }
@@ -133,16 +154,18 @@ export class GrantEvaluator implements PolicyEvaluator {
 
   #decide(request: AuthorizationRequest, event: AuthorizationEvent, grant: Grant): AuthorizationDecision {
     const { eventId } = grant.place;
-    const broken = judgeHygiene(request);
+    const broken: Denial[] = judgeHygiene(request);
     if (grant.decision === 'deny') {
       const expected = 'a grant that was allowed';
       return deny(eventId, CHECKS, [{ code: 'GRANT_DENIED', expected, actual: eventId }, ...broken]);
     }
+    broken.push(...judgeSoundness(grant));
     const { principalId: expected } = grant;
     const { principalId: actual } = request;
     if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
-    const action = makeAction(event, grant.place, grant);
-    broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action));
+    const userIntent = linkIntent(request, grant);
+    const action = { ...makeAction(event, grant.place, grant), userIntent: userIntent && digestKey(userIntent) };
+    broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action), ...judgeOverdraft(grant));
     const checks = [...CHECKS, ...CHECKS_OF_GRANT];
     if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
       return deny(eventId, checks, broken);
@@ -151,41 +174,51 @@ export class GrantEvaluator implements PolicyEvaluator {
       decisionCode: 'ALLOW',
       checks: listChecks(checks, []),
       grantId: eventId,
+      ...(userIntent === undefined ? {} : { userIntentDigest: userIntent }),
       reservation: request.meters ?? [],
-      remaining: this.#remaining(request, grant),
+      remaining: remainingOf(request, grant),
     };
   }
+}
 
-  #remaining(request: AuthorizationRequest, grant: Grant): Balance[] {
-    const asked = new Map((request.meters ?? []).map(({ unit, amount }) => [unit, toRational(amount)]));
-    return [...grant.accounts.keys()].map((unit) => {
-      const balance = findBalance(this.#state, grant.place.eventId, unit) as Balance;
-      const amount = asked.get(unit);
-      if (amount === undefined) return balance;
-      return {
-        ...balance,
-        reserved: sumQuantity(addRationals(toRational(balance.reserved), amount)),
-        left: sumQuantity(subtractRationals(toRational(balance.left), amount)),
-      };
-    });
-  }
+function remainingOf(request: AuthorizationRequest, grant: Grant): Balance[] {
+  const asked = new Map((request.meters ?? []).map(({ unit, amount }) => [unit, toRational(amount)]));
+  return balancesOf(grant).map((balance) => {
+    const amount = asked.get(balance.unit);
+    if (amount === undefined) return balance;
+    return {
+      ...balance,
+      reserved: sumQuantity(addRationals(toRational(balance.reserved), amount)),
+      left: sumQuantity(subtractRationals(toRational(balance.left), amount)),
+    };
+  });
+}
+
+/** SPEC §8 rule 13: an action for another intent than its grant's names that one. */
+function linkIntent(
+  { intentDigest, userIntentDigest }: AuthorizationRequest,
+  grant: Grant,
+): Digest | undefined {
+  if (userIntentDigest !== undefined) return userIntentDigest;
+  return digestKey(intentDigest) === grant.intent ? undefined : toDigest(grant.userIntent ?? grant.intent);
 }
 
 /** What the action would break if it were executed at once: its rates and its concurrency above all. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
-  const facts = executeAtOnce(request.toolName, request.now, request.meters ?? []);
+  const { toolName, now, meters = [], resources = [] } = request;
+  const facts = { ...executeAtOnce(toolName, now, meters), resources };
   // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant).findings;
 }
 
-function judgeHygiene({ hygiene }: AuthorizationRequest): RuleFinding[] {
+function judgeHygiene({ hygiene }: AuthorizationRequest): Denial[] {
   return hygiene?.status === 'Invalid'
     ? [{ code: 'HYGIENE_NOT_OK', expected: 'clean input', actual: hygiene.status }]
     : [];
 }
 
-function listChecks(checks: readonly Check[], broken: readonly RuleFinding[]): PolicyCheck[] {
+function listChecks(checks: readonly Check[], broken: readonly Denial[]): PolicyCheck[] {
   return checks.map(([check, codes]) => {
     const code = broken.find((finding) => codes.includes(finding.code))?.code;
     return code === undefined ? { check, result: 'pass' } : { check, result: 'fail', code };
@@ -196,13 +229,23 @@ function listChecks(checks: readonly Check[], broken: readonly RuleFinding[]): P
 function deny(
   grantId: string | undefined,
   made: readonly Check[],
-  broken: readonly RuleFinding[],
+  broken: readonly Denial[],
 ): AuthorizationDecision {
   const checks = listChecks(made, broken);
   const decisionCode = checks.find(({ code }) => code !== undefined)?.code as string;
   const first = broken.find(({ code }) => code === decisionCode);
   const reason = `expected ${first?.expected}, found ${first?.actual}`;
-  return { decision: 'deny', decisionCode, checks, reason, grantId, reservation: [], remaining: [] };
+  const bound = first && boundOf(first, grantId);
+  return {
+    decision: 'deny',
+    decisionCode,
+    checks,
+    reason,
+    ...(bound === undefined ? {} : { bound }),
+    grantId,
+    reservation: [],
+    remaining: [],
+  };
 }
 
 const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
@@ -213,8 +256,9 @@ const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
  * @throws TypeError, RangeError when they do not.
  */
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
-  const { principalId, toolName, paramsDigest, intentDigest, meters, now, grantId, contextDigest, hygiene } =
-    request;
+  const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } = request;
+  const { contextDigest, hygiene, resources } = request;
+  assertResources(resources);
   const event = {
     event_type: 'authorization',
     event_version: '1',
@@ -224,7 +268,10 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
     occurred_at: now,
     principal_id: principalId,
     ...(contextDigest === undefined ? {} : { context_digest: contextDigest }),
-    intents: { intent_digest: intentDigest },
+    intents: {
+      intent_digest: intentDigest,
+      ...(userIntentDigest === undefined ? {} : { user_intent_digest: userIntentDigest }),
+    },
     policy_id: POLICY_ID,
     policy_digest: ANY_DIGEST,
     decision: 'allow',
@@ -242,4 +289,20 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
   const { code, pointer, expected, actual } = issue;
   const message = `${pointer}: expected ${expected}, found ${actual}`;
   throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
+}
+
+/** Resources are opaque pairs of text. @throws TypeError */
+function assertResources(resources: unknown): void {
+  if (resources === undefined) return;
+  const isResource = (each: unknown): boolean => {
+    const { kind, reference } = (each ?? {}) as Readonly<Record<string, unknown>>;
+    return typeof kind === 'string' && typeof reference === 'string';
+  };
+  if (!Array.isArray(resources) || !resources.every(isResource))
+    throw new TypeError('resources: expected a list of {kind, reference}');
+}
+
+function toDigest(key: string): Digest {
+  const at = key.indexOf(':');
+  return { alg: key.slice(0, at), b64: key.slice(at + 1) };
 }

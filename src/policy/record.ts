@@ -1,20 +1,36 @@
-/** Recording what was done under an authorization: what `northroot record` does around a command. */
+/** Executing under an authorization, and recording it: what `northroot record` does around a command. */
 
+import { randomBytes } from 'node:crypto';
 import { judgeExecution } from '../bounds/judge.js';
-import type { Action, Grant } from '../bounds/grant.js';
+import { grantChain, type Action, type Grant } from '../bounds/grant.js';
+import { withStarted, type OpenStart } from '../bounds/started.js';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
-import { CODE_PAGES } from '../finding/catalog.js';
-import type { RuleFinding } from '../finding/rule-finding.js';
-import type { Digest } from '../value/digest.js';
-import type { MeterVector } from '../value/meter.js';
+import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
+import { formatRational } from '../value/format-rational.js';
+import { formatDigest, type Digest } from '../value/digest.js';
+import type { Meter, MeterVector } from '../value/meter.js';
+import { compareQuantities, toRational } from '../value/quantity.js';
+import { compareRationals, subtractRationals } from '../value/rational.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { matchRecord } from '../verify/find-record.js';
 import type { VerifyState } from '../verify/state.js';
+import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
+import type { Appended, Ledger } from '../writer/ledger.js';
 import { executeAtOnce } from './at-once.js';
+import {
+  boundOf,
+  describeLeft,
+  grantOf,
+  judgeOverdraft,
+  judgeSoundness,
+  listRunning,
+  type Denial,
+} from './bounds.js';
 
 /** An authorization under which something may be executed now. */
 export interface Permission {
+  readonly kind: 'action' | 'grant';
   /** `sha-256:…` */
   readonly authorizationId: string;
   readonly principalId: string;
@@ -22,6 +38,10 @@ export interface Permission {
   readonly intentDigest: Digest;
   /** The parameters that were authorized; undefined under a grant. */
   readonly paramsDigest: Digest | undefined;
+  /** The start that the execution settles, or that another start takes over: `sha-256:…`; undefined where there is none. */
+  readonly startId: string | undefined;
+  /** Of that start: when that was, and what it was known to use. */
+  readonly started: Pick<OpenStart, 'startedAt' | 'meters'> | undefined;
 }
 
 /** What is to be executed, or was. */
@@ -32,6 +52,11 @@ export interface ExecutionRequest {
   readonly now: string;
   /** What it is known to use. */
   readonly meterUsed?: MeterVector;
+  /**
+   * The start that it takes over, or settles: an id, or a prefix of one; `true` for the only one that is open. With `done`, no bound is
+   * asked: what was started and allowed is settled as it was.
+   */
+  readonly start?: string | true;
   /** What was done already is recorded also where it used more than was allowed; nothing else is forgiven it. */
   readonly done?: {
     readonly endedAt: string;
@@ -45,7 +70,7 @@ export interface ExecutionOutcome {
   readonly startedAt: string;
   readonly endedAt: string;
   readonly meterUsed: MeterVector;
-  readonly outcome: 'success' | 'failure';
+  readonly outcome: 'success' | 'failure' | 'unknown';
   /** Required for a failure (SPEC §3.2). */
   readonly errorCode?: string;
   readonly outputDigest?: Digest;
@@ -55,36 +80,141 @@ export interface ExecutionOutcome {
 export const ABANDONED = 'ABANDONED';
 
 /**
- * Whether something may be executed under an authorization, by the rules that verification will apply to it.
+ * Whether something may be executed under an authorization, by the rules that verification will apply to it. What was started and is not
+ * recorded counts as reserved, as having happened and as going on; nothing is begun under a grant that is itself invalid or in violation,
+ * or of which any unit is overdrawn.
  *
  * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
- *   `TOOL_MISMATCH`, or the code of the bound that the execution would break; exit status 1. `USAGE` when `wanted` is no id, or a tool is needed.
+ *   `AUTHORIZATION_STARTED` (another recorder has begun to execute the action), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
+ *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; exit status 1. `USAGE` when `wanted` is no
+ *   id, or a tool is needed.
  */
 export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
   const authorization = findAuthorization(state, wanted);
   const action = 'toolName' in authorization ? authorization : undefined;
   const id = authorization.place.eventId;
-  const toolName = action?.toolName ?? request.toolName;
+  const start = findStart(state, authorization, request);
+  const toolName = action?.toolName ?? request.toolName ?? start?.toolName;
   if (toolName === undefined) {
     throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`, { hint: 'give --tool' });
   }
-  if (request.toolName !== undefined && request.toolName !== toolName) {
-    throw refuse('TOOL_MISMATCH', `${id} is for ${toolName}`);
+  if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName)) {
+    throw refuse('TOOL_MISMATCH', `${id} is for ${start?.toolName ?? toolName}`);
   }
   if (authorization.decision === 'deny') throw refuse('EXECUTION_UNDER_DENY', `${id} was denied`);
-  const [broken] = judge(authorization, { ...request, toolName });
-  if (broken !== undefined) {
-    const hint = request.done && 'northroot append records what was done all the same';
-    throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}`, hint);
+  const startId = start?.place.eventId;
+  if (request.start === undefined || request.done === undefined) {
+    const [broken] = judge(state, authorization, startId, { ...request, toolName });
+    if (broken !== undefined) {
+      const left = describeLeft(boundOf(broken, undefined));
+      const hint = request.done && 'northroot append records what was done all the same';
+      const rest = left === undefined ? '' : `; ${left}`;
+      throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}${rest}`, hint);
+    }
   }
+  const params = action?.params ?? start?.params;
   return {
+    kind: action === undefined ? 'grant' : 'action',
     authorizationId: id,
     principalId: authorization.principalId,
     toolName,
     intentDigest: toDigest(authorization.intent),
-    paramsDigest: action && toDigest(action.params),
+    paramsDigest: params === undefined ? undefined : toDigest(params),
+    startId,
+    started: start && { startedAt: start.startedAt, meters: start.meters },
   };
+}
+
+/** What is to be started. */
+export interface StartRequest extends Omit<ExecutionRequest, 'now' | 'done'> {
+  /** What it is called with; it must be what was authorized. */
+  readonly paramsDigest: Digest;
+  /** Default: the moment in which nobody else can start it any more. */
+  readonly now?: string;
+}
+
+/** What was started, under `permission.startId`. */
+export interface StartedExecution {
+  readonly permission: Permission;
+  readonly startedAt: string;
+  readonly recorded: Appended;
+}
+
+/**
+ * Claims an authorization before anything is done under it: appends a start (`x.northroot.start`), which every later decision counts until
+ * an execution settles it. When the promise settles the start is on disk; do the work then, and record it with {@link draftExecution}.
+ *
+ * @throws NorthrootError as {@link findPermission}, and `TOOL_PARAMS_MISMATCH`; as {@link Ledger.decide}. Nothing is started then.
+ */
+export async function startExecution(
+  ledger: Ledger,
+  wanted: string,
+  { paramsDigest, now, ...request }: StartRequest,
+): Promise<StartedExecution> {
+  let started: Omit<StartedExecution, 'recorded'> | undefined;
+  const recorded = await ledger.decide((state) => {
+    const startedAt = now ?? new Date().toISOString();
+    const found = findPermission(state, wanted, { ...request, now: startedAt });
+    if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
+      throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
+    }
+    const permission = { ...found, paramsDigest };
+    started = { permission, startedAt };
+    const { meterUsed = [] } = request;
+    // Whatever would keep the execution from being recorded is to be found before anything is done.
+    const endedAt = startedAt;
+    ledger.assertAdmissible({
+      event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
+    });
+    return { event: draftStart(permission, startedAt, meterUsed) };
+  });
+  const { permission, startedAt } = started as unknown as StartedExecution;
+  const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
+  return { permission: { ...permission, ...own }, startedAt, recorded };
+}
+
+/** The start's draft; it follows the start that it takes over. */
+function draftStart(permission: Permission, startedAt: string, meterUsed: MeterVector): object {
+  const { startId } = permission;
+  return {
+    event_type: START_TYPE,
+    principal_id: permission.principalId,
+    occurred_at: startedAt,
+    ...(startId === undefined ? {} : { prev_event_id: toDigest(startId) }),
+    intents: { intent_digest: permission.intentDigest },
+    auth_event_id: toDigest(permission.authorizationId),
+    tool_name: permission.toolName,
+    tool_params_digest: permission.paramsDigest,
+    started_at: startedAt,
+    meter_known: meterUsed.filter(({ amount }) => toRational(amount).n !== 0n),
+    recorder: randomBytes(16).toString('base64url'),
+  };
+}
+
+/** The start that is meant; of an action that is reported as done, the one that is open. */
+function findStart(
+  { links }: VerifyState,
+  authorization: Action | Grant,
+  { start: wanted, done }: ExecutionRequest,
+): OpenStart | undefined {
+  const id = authorization.place.eventId;
+  const open = [...(links.starts.get(id.slice('sha-256:'.length))?.values() ?? [])];
+  const [first] = open;
+  if (wanted === undefined) {
+    if (done === undefined && open.length >= MAX_OPEN_STARTS)
+      throw refuse('STARTS_UNSETTLED', `${open.length} executions under ${id} were started and never recorded`);
+    if (!('toolName' in authorization) || first === undefined) return undefined;
+    if (done !== undefined) return first;
+    const { startedAt, recorder, place } = first;
+    const message = `${id} is being executed: started at ${startedAt} by recorder ${recorder} (seq ${place.seq})`;
+    throw refuse('AUTHORIZATION_STARTED', message);
+  }
+  const isMeant = wanted === true ? () => true : matchRecord(wanted);
+  const [start, other] = open.filter(({ place }) => isMeant(place));
+  if (start === undefined) throw refuse('START_NOT_FOUND', `nothing that was started under ${id} waits to be recorded`);
+  if (other === undefined) return start;
+  throw refuse('START_AMBIGUOUS', `${open.length} executions under ${id} were started and are not recorded`);
 }
 
 /**
@@ -100,6 +230,7 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
     event_type: 'execution',
     principal_id: permission.principalId,
     occurred_at: endedAt,
+    ...(permission.startId === undefined ? {} : { prev_event_id: toDigest(permission.startId) }),
     intents: { intent_digest: permission.intentDigest },
     auth_event_id: toDigest(permission.authorizationId),
     tool_name: permission.toolName,
@@ -113,14 +244,49 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
   };
 }
 
+/**
+ * The execution event's draft that settles a start of which nobody recorded the end. Of an action it gives the reservation back (SPEC §8
+ * rule 8), unless it is said that something was used; else it says that how it ended is unknown, and counts what was known to be used.
+ *
+ * @param permission - Found with `start` and `done`.
+ * @param now - When it is settled.
+ * @param meterUsed - What it used, where that is known; what was known at the start can only be raised.
+ */
+export function draftSettlement(permission: Permission, now: string, meterUsed: MeterVector = []): object {
+  const { kind, started } = permission;
+  if (started === undefined) throw new TypeError('expected the permission of something that was started');
+  if (kind === 'action' && meterUsed.length === 0) {
+    const release = { startedAt: now, endedAt: now, meterUsed, outcome: 'failure', errorCode: ABANDONED } as const;
+    return draftExecution(permission, release);
+  }
+  const { startedAt, meters } = started;
+  const endedAt = compareTimestamps(now, startedAt) < 0 ? startedAt : now;
+  const used = raiseMeters(meters, meterUsed);
+  return draftExecution(permission, { startedAt, endedAt, meterUsed: used, outcome: 'unknown' });
+}
+
+/** Of each unit the greater amount: what was measured can be raised by what is said, never lowered. */
+export function raiseMeters(measured: MeterVector, said: MeterVector): Meter[] {
+  const raised = measured.map((own) => {
+    const other = said.find(({ unit }) => unit === own.unit);
+    return other !== undefined && compareQuantities(other.amount, own.amount) > 0 ? other : own;
+  });
+  return [...raised, ...said.filter(({ unit }) => !measured.some((own) => own.unit === unit))];
+}
+
 /** The rules that the execution would break. */
 function judge(
+  state: VerifyState,
   authorization: Action | Grant,
+  startId: string | undefined,
   { toolName, now, meterUsed = [], done }: ExecutionRequest & { readonly toolName: string },
-): RuleFinding[] {
-  const [action, grant] =
-    'toolName' in authorization ? [authorization, authorization.grant] : [undefined, authorization];
-  const errorsOf = (used: MeterVector): RuleFinding[] => {
+): Denial[] {
+  const action = 'toolName' in authorization ? authorization : undefined;
+  const own = grantOf(authorization);
+  // What was done is not held against what runs now.
+  const isNew = done === undefined;
+  const grant = isNew && own ? withStarted(own, listRunning(state, startId?.slice('sha-256:'.length))) : own;
+  const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
     const facts = executeAtOnce(toolName, now, used);
     return judgeExecution(
@@ -135,8 +301,45 @@ function judge(
     ).findings.filter(({ code }) => CODE_PAGES[code].severity === 'error');
   };
   const errors = errorsOf(meterUsed);
-  if (done === undefined) return errors;
-  return [...errorsOf([]), ...errors.filter(({ code }) => CODE_PAGES[code].class === 'invalid')];
+  if (isNew) {
+    if (own === undefined) return errors;
+    return [...judgeSoundness(own), ...errors, ...judgeOverdraft(own)];
+  }
+  return [...errorsOf([]), ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid')];
+}
+
+/** A bound that an execution has used up, or gone over. */
+export interface SpentBound {
+  /** `sha-256:…` */
+  readonly grantId: string;
+  readonly unit: string;
+  readonly isOverspent: boolean;
+  /** In words, such as `5.5 of 5 usd used, 0.5 over`. */
+  readonly text: string;
+}
+
+/**
+ * Which units that were used are used up under the grants above, or overspent.
+ *
+ * @param state - Of the ledger with the execution in it.
+ * @param authorizationId - What it was executed under, `sha-256:…`; of an action, also when it is spent.
+ */
+export function findSpent(state: VerifyState, authorizationId: string, meterUsed: MeterVector): SpentBound[] {
+  const { actions, grants, grantList } = state.links;
+  const id = authorizationId.replace(/^sha-256:/, '');
+  const grant = grants.get(id) ?? actions.get(id)?.grant ?? grantList[state.events.find(id)?.grant ?? -1];
+  return [...grantChain(grant)].flatMap(({ accounts, place }) =>
+    meterUsed.flatMap(({ unit, amount }) => {
+      const account = accounts.get(unit);
+      if (account === undefined || toRational(amount).n === 0n) return [];
+      const { cap, used } = account;
+      const order = compareRationals(used, cap);
+      if (order < 0) return [];
+      const over = order === 0 ? 'nothing left' : `${formatRational(subtractRationals(used, cap))} over`;
+      const text = `${formatRational(used)} of ${formatRational(cap)} ${unit} used, ${over}`;
+      return { grantId: place.eventId, unit, isOverspent: order > 0, text };
+    }),
+  );
 }
 
 function isSameInstant(start: string, end: string | undefined): boolean {
@@ -173,6 +376,13 @@ const HINTS: Readonly<Record<string, string>> = {
   AUTH_NOT_FOUND: 'northroot log LEDGER --type authorization lists them',
   AUTH_NOT_AN_AUTHORIZATION: 'northroot log LEDGER --type authorization lists them',
   AUTHORIZATION_AMBIGUOUS: 'give more of the id',
+  AUTHORIZATION_STARTED:
+    'wait for it; when its recorder was killed, --resume runs it now and --abandon settles what was begun',
+  START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',
+  START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
+  STARTS_UNSETTLED: 'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
+  TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
+  GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',
   EXECUTION_UNDER_DENY: 'northroot why LEDGER ID says why it was denied',
 };

@@ -6,6 +6,7 @@
 import type { Account, Grant } from '../bounds/grant.js';
 import { fromRational, type Quantity } from '../value/quantity.js';
 import { compareRationals, subtractRationals, type Rational } from '../value/rational.js';
+import type { MeterVector } from '../value/meter.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** One capped unit of a grant. */
@@ -72,6 +73,50 @@ export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] 
     .map(({ place, toolName }) => ({ eventId: place.eventId, seq: place.seq, toolName }));
 }
 
+/** Something that was started and is not recorded yet. */
+export interface StartedAuthorization {
+  /** Of the start. */
+  readonly eventId: string;
+  readonly seq: number;
+  /** What authorizes it: an action or a grant. */
+  readonly authorizationId: string;
+  /** The grant that it runs under, by the action or directly; undefined for an action without one. */
+  readonly grantId: string | undefined;
+  readonly principalId: string;
+  readonly toolName: string;
+  readonly startedAt: string;
+  /** A name that its recorder gave itself. */
+  readonly recorder: string;
+  /** What it was known to use when it started. */
+  readonly meters: MeterVector;
+}
+
+/** Everything that was started (`x.northroot.start`) and is not recorded yet, in ledger order. */
+export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
+  const open = [...links.starts].flatMap(([id, starts]) => {
+    const action = links.actions.get(id);
+    const grant = action === undefined ? links.grants.get(id) : action.grant;
+    const principalId = (action ?? grant)?.principalId ?? '';
+    return [...starts.values()].map(({ place, toolName, startedAt, recorder, meters }) => ({
+      eventId: place.eventId,
+      seq: place.seq,
+      authorizationId: `sha-256:${id}`,
+      grantId: grant?.place.eventId,
+      principalId,
+      toolName,
+      startedAt,
+      recorder,
+      meters,
+    }));
+  });
+  return open.sort((a, b) => a.seq - b.seq);
+}
+
+/** What is left of each unit that a grant caps. */
+export function balancesOf(grant: Grant): Balance[] {
+  return [...grant.accounts].map(([unit, account]) => toBalance(unit, account));
+}
+
 function toAccount(grant: Grant): GrantAccount {
   return {
     eventId: grant.place.eventId,
@@ -81,7 +126,7 @@ function toAccount(grant: Grant): GrantAccount {
     parentId: grant.parent?.place.eventId,
     signers: grant.signers,
     executions: grant.executions,
-    balances: [...grant.accounts].map(([unit, account]) => toBalance(unit, account)),
+    balances: balancesOf(grant),
   };
 }
 

@@ -24,6 +24,7 @@ import { toRational } from '../value/quantity.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
+import { START_TYPE, closeStart, noteStart } from './starts.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
 /** The kind under which an event is entered into the index. */
@@ -62,6 +63,9 @@ export function checkAuthorizations(
       return checkExecution(state, line.event as unknown as ExecutionEvent, findings);
     case 'adjustment':
       checkAdjustment(state, line.event as unknown as AdjustmentEvent, findings);
+      return UNLINKED;
+    case START_TYPE:
+      noteStart(state, line.event, place, findings);
       return UNLINKED;
     default:
       return UNLINKED;
@@ -299,6 +303,7 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
   }
   const under = grant ?? action?.grant;
   judgeAndApply(event, action, under, findings);
+  closeStart(state, event, action !== undefined);
   if (action !== undefined) {
     links.actions.delete(id);
     state.events.spend(indexed.ordinal, under?.index ?? -1);

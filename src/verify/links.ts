@@ -1,6 +1,7 @@
 /** What verification remembers of authorizations: the grants, the actions that are open or denied, and links not yet resolved. */
 
 import type { Action, Grant } from '../bounds/grant.js';
+import type { OpenStart } from '../bounds/started.js';
 import type { Finding } from '../finding/finding.js';
 
 /** An execution's link to an event that has not come yet: a finding that waits to know which it is. */
@@ -18,6 +19,8 @@ export interface Links {
   readonly grantList: Grant[];
   /** Allowed actions not yet executed, and denied ones, by id. */
   readonly actions: Map<string, Action>;
+  /** Executions that were started and are not recorded, by the id of what authorizes them and then by their own. */
+  readonly starts: Map<string, Map<string, OpenStart>>;
   /** By the id that executions name. */
   readonly pending: Map<string, PendingLink>;
   /** The latest `occurred_at` so far. */
@@ -26,5 +29,12 @@ export interface Links {
 
 /** No authorizations yet. */
 export function emptyLinks(): Links {
-  return { grants: new Map(), grantList: [], actions: new Map(), pending: new Map(), latest: undefined };
+  return {
+    grants: new Map(),
+    grantList: [],
+    actions: new Map(),
+    starts: new Map(),
+    pending: new Map(),
+    latest: undefined,
+  };
 }

@@ -24,13 +24,15 @@ import type {
   GenesisEvent,
   Key,
   KeyEvent,
+  TrustPolicy,
 } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import type { Finding } from '../finding/finding.js';
 import { readWireKey } from '../key/wire-key.js';
-import type { EventVerdict } from '../verify/state.js';
+import { digestFromBase64url } from '../value/digest.js';
+import type { EventVerdict, VerifyState } from '../verify/state.js';
 import type { ChainTip } from './chain-tip.js';
 import {
   assertAttests,
@@ -91,6 +93,10 @@ export interface LedgerOptions {
   readonly segmentBytes?: number;
   /** Whether {@link Ledger.checkpoint} will be asked for: opening then verifies every signature. */
   readonly checkpoints?: boolean;
+  /** Whether {@link Ledger.decide} will be asked for: opening then verifies every signature. */
+  readonly decides?: boolean;
+  /** Decisions rest on what this policy says of the ledger; without it, on the keys that the ledger declares. */
+  readonly trust?: TrustPolicy;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule;
   /** Told of each checkpoint that was made, once it is on disk; {@link Ledger.publishNote} may be called from it. */
@@ -108,6 +114,15 @@ export interface Entry {
   readonly meta?: Readonly<Record<string, string>>;
   /** Signatures made before; the ledger's signer adds its own. */
   readonly signatures?: readonly SignatureEntry[];
+}
+
+/** What was decided, to be appended. */
+export interface Decided extends Entry {
+  /**
+   * Whether it has to be a record of its own, even where another says the same: the same content has the same id (SPEC §3), and
+   * appending it again would be a no-op. A draft that the ledger has already is then followed, by `prev_event_id`, by another one.
+   */
+  readonly isAnew?: boolean;
 }
 
 /** Where an event stands, on disk, when an append is acknowledged. */
@@ -152,6 +167,16 @@ interface PendingCheckpoint {
   readonly reject: (error: unknown) => void;
 }
 
+/** An event that is made when its place is known. */
+interface PendingDecision {
+  readonly makes: (state: VerifyState) => Decided;
+  readonly givenAt: string;
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Waiting = Pending | PendingCheckpoint | PendingDecision;
+
 const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
 const DEFAULT_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** One write and one sync take at most so much. */
@@ -175,7 +200,7 @@ export class Ledger {
   #timer: NodeJS.Timeout | undefined;
   /** The size that the file appended to has, unless someone else writes to it. */
   #end: number;
-  #queue: (Pending | PendingCheckpoint)[] = [];
+  #queue: Waiting[] = [];
   #commits: Promise<void> | undefined;
   #failure: NorthrootError | undefined;
   /** Set when an event was refused and none may be given after it. */
@@ -229,8 +254,10 @@ export class Ledger {
       onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path }),
     });
     try {
-      const depth = willSeal(options) ? 'all' : 'deciding';
-      const { running, survey } = await RunningVerification.read(fileSystem, files, depth, options.signal);
+      const { trust, signal } = options;
+      const isAsked = options.decides === true && trust === undefined;
+      const depth = willSeal(options) || isAsked ? 'all' : 'deciding';
+      const { running, survey } = await RunningVerification.read(fileSystem, files, depth, trust, signal);
       const { misplaced } = survey;
       if (misplaced !== undefined) throw misplacedSegment(misplaced.path, misplaced.expected);
       const ledger = new Ledger(files, options, survey, running);
@@ -293,6 +320,26 @@ export class Ledger {
       }
       this.#commits ??= this.#commitAll();
     });
+  }
+
+  /**
+   * Appends an event that depends on what the ledger says: nothing comes between the question and the record.
+   *
+   * @param makes - Called with the verification of every record before the event, once; it makes the event at once, and changes
+   *   nothing of what it is given. What it throws is what the promise is rejected with, and nothing is appended.
+   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link Ledger.append}.
+   */
+  decide(makes: (state: VerifyState) => Decided): Promise<Appended> {
+    return new Promise((resolve, reject) => {
+      this.#assertUsable();
+      this.#queue.push({ makes, givenAt: nowOf(this.#options), resolve, reject });
+      this.#commits ??= this.#commitAll();
+    });
+  }
+
+  /** What verification says of all records so far, by the keys that the ledger declares; it goes on with the ledger, and is not to be changed. */
+  get state(): VerifyState {
+    return this.#running.state;
   }
 
   /**
@@ -510,7 +557,7 @@ export class Ledger {
   }
 
   /** Chains, writes and syncs a group; gives what does not fit back to the queue. */
-  async #commit(group: (Pending | PendingCheckpoint)[]): Promise<void> {
+  async #commit(group: Waiting[]): Promise<void> {
     if (this.#failure !== undefined) {
       for (const pending of group) pending.reject(this.#failure);
       return;
@@ -522,7 +569,8 @@ export class Ledger {
     /** Set when an event was judged that is not to be written: what was learnt from it is forgotten. */
     let isAhead = false;
     try {
-      if (this.#running.depth !== 'all' && this.#mayCheckpoint(group)) await this.#readAgain('all');
+      if (this.#running.depth !== 'all' && (this.#needsAll(group) || this.#mayCheckpoint(group)))
+        await this.#readAgain('all');
       await this.#beginSegmentIfFull();
     } catch (error) {
       this.#failure = this.#fail(error);
@@ -558,13 +606,14 @@ export class Ledger {
         continue;
       }
       try {
-        if (!('event' in pending)) {
+        if ('principalId' in pending) {
           if (pending.onlyWhenDue === true && !this.#isCheckpointDue(pending.givenAt)) continue;
           const checkpoint = putCheckpoint(pending.givenAt, pending.principalId);
           outcomes.push(() => pending.resolve(checkpoint));
           continue;
         }
-        const { b64 } = pending.event.event_id;
+        const entry = 'makes' in pending ? this.#makeDecided(pending) : pending;
+        const { b64 } = entry.event.event_id;
         const eventId = `sha-256:${b64}`;
         const existing = this.#running.state.events.find(b64);
         if (existing !== undefined) {
@@ -575,7 +624,7 @@ export class Ledger {
           continue;
         }
         const { seq } = this.#running.tip;
-        const line = this.#makeAdmittedLine(pending);
+        const line = this.#makeAdmittedLine(entry);
         const judged = put(line);
         if (this.#options.strict === true && judged.verdict === 'invalid') {
           lines.pop();
@@ -585,12 +634,15 @@ export class Ledger {
         }
         outcomes.push(() => pending.resolve({ seq, eventId, status: 'appended', ...judged }));
       } catch (error) {
-        if (!('event' in pending) && pending.onlyWhenDue === true) {
+        if ('principalId' in pending && pending.onlyWhenDue === true) {
           this.#stop(error);
           continue;
         }
-        this.#stopAfterRefusal();
-        this.#cut = this.#stopped;
+        // A question that is not answered is no event that was refused.
+        if (!('makes' in pending)) {
+          this.#stopAfterRefusal();
+          this.#cut = this.#stopped;
+        }
         outcomes.push(() => pending.reject(error));
         continue;
       }
@@ -620,16 +672,33 @@ export class Ledger {
 
   /** Verifies what is on disk from the beginning. */
   async #readAgain(depth: RunningVerification['depth']): Promise<void> {
-    const { signal } = this.#options;
-    const { running } = await RunningVerification.read(this.#fileSystem, this.#files, depth, signal);
+    const { signal, trust } = this.#options;
+    const { running } = await RunningVerification.read(this.#fileSystem, this.#files, depth, trust, signal);
     this.#running = running;
     this.#guard = new SignatureGuard(running.state);
   }
 
+  /** Whether something of a group is decided by the keys that the ledger declares. */
+  #needsAll(group: readonly Waiting[]): boolean {
+    return this.#options.trust === undefined && group.some((pending) => 'makes' in pending);
+  }
+
+  /** Has an event made for its place. */
+  #makeDecided({ makes }: PendingDecision): Omit<Pending, 'resolve' | 'reject'> {
+    this.#running.assertDecidable();
+    const entry = makes(this.#running.deciding);
+    let prepared = this.#prepare(entry);
+    while (entry.isAnew === true && this.#has(prepared.event)) {
+      const previous = digestFromBase64url(prepared.event.event_id.b64);
+      prepared = this.#prepare({ ...entry, event: { ...entry.event, prev_event_id: previous } });
+    }
+    return prepared;
+  }
+
   /** Whether a checkpoint may come to be made among the records of a group; rather once too often than not. */
-  #mayCheckpoint(group: readonly (Pending | PendingCheckpoint)[]): boolean {
+  #mayCheckpoint(group: readonly Waiting[]): boolean {
     const { checkpointEvery } = this.#options;
-    if (group.some((pending) => !('event' in pending))) return true;
+    if (group.some((pending) => 'principalId' in pending)) return true;
     if (checkpointEvery === undefined || this.#cannotSeal) return false;
     // One that somebody gives may be dated back, and so make the next one due.
     if (group.some((pending) => 'event' in pending && pending.event.event_type === 'checkpoint')) return true;
@@ -669,7 +738,12 @@ export class Ledger {
   }
 
   /** The line of an event in its place, when it may stand there. */
-  #makeAdmittedLine({ event, eventText, meta, given }: Pending): Buffer {
+  #makeAdmittedLine({
+    event,
+    eventText,
+    meta,
+    given,
+  }: Pick<Pending, 'event' | 'eventText' | 'meta' | 'given'>): Buffer {
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
     if (previousId !== undefined && this.#running.state.events.find(previousId) === undefined) {
       const message = `prev_event_id sha-256:${previousId} is not in the ledger`;

@@ -8,6 +8,7 @@ import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { RawLine } from '../ledger/line-splitter.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
@@ -33,6 +34,8 @@ export interface Judged {
 export class RunningVerification {
   readonly depth: SignatureDepth;
   readonly state: VerifyState = startVerification(undefined, nodeVerifier);
+  /** What decisions rest on: the state under the trust policy, where there is one, and else the same. */
+  readonly deciding: VerifyState;
   readonly #path: string;
   #checkpoint: ChainTip['checkpoint'];
   #unreadable = 0;
@@ -40,8 +43,9 @@ export class RunningVerification {
   #offset = 0;
   #number = 1;
 
-  private constructor(path: string, depth: SignatureDepth) {
+  private constructor(path: string, depth: SignatureDepth, trust: TrustPolicy | undefined) {
     this.#path = path;
+    this.deciding = trust === undefined ? this.state : startVerification(trust, nodeVerifier);
     this.depth = depth;
     if (depth === 'deciding') this.state.assumesSignatures = true;
   }
@@ -49,6 +53,7 @@ export class RunningVerification {
   /**
    * Verifies what the files hold, by the keys that the ledger declares, up to its last whole line.
    *
+   * @param trust - A policy by which it is verified besides, every signature of it, for decisions.
    * @param signal - Aborting ends it with its reason.
    * @throws as the file system does.
    */
@@ -56,9 +61,10 @@ export class RunningVerification {
     fileSystem: FileSystem,
     files: LedgerFiles,
     depth: SignatureDepth,
+    trust?: TrustPolicy,
     signal?: AbortSignal,
   ): Promise<{ readonly running: RunningVerification; readonly survey: Survey }> {
-    const running = new RunningVerification(files.path, depth);
+    const running = new RunningVerification(files.path, depth, trust);
     const survey = await surveyLedger(fileSystem, files, (line, file) => {
       signal?.throwIfAborted();
       running.#step(line, { file, firstSeq: files.isFolder ? firstSeqOf(file) : undefined });
@@ -117,11 +123,17 @@ export class RunningVerification {
     );
   }
 
+  /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when nothing can be decided upon it. */
+  assertDecidable(): void {
+    assertDecidable(this.deciding, this.#path);
+  }
+
   #step(
     line: RawLine,
     segment: SegmentName,
   ): Judged & { readonly eventId: string | undefined; readonly waiting: Finding | undefined } {
     const seq = this.state.records;
+    if (this.deciding !== this.state) verifyLine(this.deciding, line, segment);
     const { findings, waiting, examined, verdict } = verifyLine(this.state, line, segment);
     if (examined?.eventId === undefined) this.#unreadable += 1;
     if (examined?.wellFormed === true && examined.event?.['event_type'] === 'checkpoint')
@@ -131,4 +143,14 @@ export class RunningVerification {
     const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
     return { findings, waiting, verdict, eventId };
   }
+}
+
+/** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when the evidence in a ledger is broken. */
+export function assertDecidable(state: VerifyState, path: string): void {
+  if (!state.hasInvalid) return;
+  throw new NorthrootError(
+    'LEDGER_INVALID',
+    `${printable(path)} is not valid: nothing can be decided upon it`,
+    { exitStatus: 1, hint: `northroot verify ${printable(path)} says what is wrong` },
+  );
 }

@@ -63,9 +63,11 @@ export class SignatureGuard {
       }
     }
     if (keyids.length === 0 && required) {
-      doubt = refuse(
+      // A key that is not given is no evidence: nothing could be judged.
+      doubt = new NorthrootError(
         'SIGNATURE_MISSING',
         'the ledger requires every record to be signed, and there is no key',
+        { hint: HINTS['SIGNATURE_MISSING'] ?? '' },
       );
     }
     if (doubt !== undefined) throw doubt;

@@ -321,8 +321,8 @@ describe('the key that append signs with', () => {
 
   it('must be there and be one that the ledger declares', () => {
     const before = shop.read('elsewhere.jsonl');
-    expectError(elsewhere([]), 1, 'SIGNATURE_MISSING', 'stdin:1');
-    expectError(elsewhere(['--unsigned'], { NORTHROOT_KEY: 'other.pem' }), 1, 'SIGNATURE_MISSING', 'stdin:1');
+    expectError(elsewhere([]), 2, 'SIGNATURE_MISSING', 'stdin:1');
+    expectError(elsewhere(['--unsigned'], { NORTHROOT_KEY: 'other.pem' }), 2, 'SIGNATURE_MISSING', 'stdin:1');
     expectError(elsewhere(['--key', 'ledger.jsonl.key']), 1, 'KEY_UNKNOWN', 'stdin:1');
     expectError(elsewhere([], { NORTHROOT_KEY: 'missing.pem' }), 2, 'FILE_NOT_FOUND');
     expect(shop.read('elsewhere.jsonl')).toBe(before);

@@ -65,6 +65,7 @@ function execution(n: number, authorization: Pick<AnyEvent, 'event_id'>, members
     ended_at: at(n),
     auth_event_id: authorization.event_id,
     tool_name: 'fs.read',
+    tool_params_digest: DIGEST,
     meter_used: meters({ usd: '0.25' }),
     outcome: 'success',
     ...members,

@@ -118,7 +118,7 @@ describe('authorizeAction', () => {
         },
       },
     });
-    expect((allow?.['checks'] as unknown[]).length).toBe(8);
+    expect((allow?.['checks'] as unknown[]).length).toBe(10);
     expect(deny).toMatchObject({
       decision: 'deny',
       decision_code: 'GRANT_NOT_FOUND',
@@ -256,7 +256,7 @@ describe('authorizeAction', () => {
     expect((await authorizeAction(path, REQUEST, { trust: own })).decision).toBe('allow');
   });
 
-  it('decides upon a ledger in which a bound was broken', async () => {
+  it('decides upon a ledger in which a bound was broken, and allows nothing of what is overdrawn', async () => {
     const { path, grantId } = await makeLedger();
     const ledger = await openUnsigned(path);
     const event = executionEvent({
@@ -273,7 +273,7 @@ describe('authorizeAction', () => {
       await authorizeAction(path, REQUEST),
       await authorizeAction(path, { ...REQUEST, meters: meters({ usd: '0.01' }) }),
     ];
-    expect(answers.map(({ decisionCode }) => decisionCode)).toEqual(['ALLOW', 'RESERVATION_OVER_CAP']);
+    expect(answers.map(({ decisionCode }) => decisionCode)).toEqual(['METER_CAP_EXCEEDED', 'RESERVATION_OVER_CAP']);
     expect(await judge(path)).toMatchObject({ verdict: 'violation', codes: ['METER_CAP_EXCEEDED'] });
   });
 
@@ -393,6 +393,9 @@ describe('findPermission', () => {
 
   it('finds what may be executed, by id, prefix and number', () => {
     const permission = {
+      kind: 'action',
+      startId: undefined,
+      started: undefined,
       authorizationId: small,
       principalId: 'agent:a1',
       toolName: 'fs.read',
@@ -407,6 +410,7 @@ describe('findPermission', () => {
     }
     expect(findPermission(state, open, fsRead)).toEqual({
       ...permission,
+      kind: 'grant',
       authorizationId: open,
       paramsDigest: undefined,
     });

@@ -143,7 +143,9 @@ describe('authorize', () => {
     const ask = (...options: string[]): Run =>
       shop.run(['authorize', 'decisions.jsonl', '--principal', 'agent:a1', '--tool', 'sh.run', ...options]);
     const first = ask('--reserve', 'calls=1', '--', 'make');
-    expect(first).toMatchObject({ status: 0, stderr: '' });
+    expect(first).toMatchObject({ status: 0 });
+    // What is after -- is digested, and not run.
+    expect(first.stderr).toContain('nothing was run');
     expect(parse<DecisionJson>(first.stdout)).toMatchObject({
       decision: 'allow',
       decision_code: 'ALLOW',
@@ -152,13 +154,21 @@ describe('authorize', () => {
     });
     const second = ask('--reserve', 'calls=1', '--', 'make');
     expect(second.status).toBe(3);
-    expect(second.stderr).toMatch(/^denied: RESERVATION_OVER_CAP: expected calls at most 1 .*: 1 over\n$/);
+    expect(second.stderr).toMatch(/^denied: RESERVATION_OVER_CAP: .*; 0 of 1 calls left under sha-256:\S+\n$/);
     expect(parse<DecisionJson>(second.stdout)).toMatchObject({
       decision: 'deny',
       decision_code: 'RESERVATION_OVER_CAP',
       seq: 3,
       grant_event_id: parse<DecisionJson>(first.stdout).grant_event_id,
       remaining: [],
+      bound: {
+        code: 'RESERVATION_OVER_CAP',
+        grant_event_id: parse<DecisionJson>(first.stdout).grant_event_id,
+        unit: 'calls',
+        limit: int(1),
+        used: int(1),
+        left: int(0),
+      },
     });
     expect(ask('--quiet', '--reserve', 'calls=1', '--', 'make')).toMatchObject({ status: 3, stderr: '' });
     const other = ask('--principal', 'agent:a2', '--', 'make');
@@ -311,10 +321,14 @@ describe('record -- a command', () => {
     expect(to - from).toBe(took);
   });
 
-  it('records what the user says was used, beside or instead of what is measured', async () => {
+  it('records what the user says was used, beside or above what is measured', async () => {
     const id = await allow('main.jsonl', ['true'], { usd: '0.5', calls: 2 });
-    record('main.jsonl', id, ['true'], '--meter', 'usd=0.25,calls=2', '--meter', 'time.ms=7');
-    expect(usedOf(lastEvent('main.jsonl'))).toEqual({ usd: 0.25, calls: 2, 'time.ms': 7 });
+    record('main.jsonl', id, ['true'], '--meter', 'usd=0.25,calls=2', '--meter', 'time.ms=70000');
+    expect(usedOf(lastEvent('main.jsonl'))).toEqual({ usd: 0.25, calls: 2, 'time.ms': 70_000 });
+    const other = await allow('main.jsonl', ['sleep', '0.1']);
+    record('main.jsonl', other, ['sleep', '0.1'], '--meter', 'calls=0,time.ms=7');
+    const { calls, 'time.ms': took } = usedOf(lastEvent('main.jsonl'));
+    expect([calls, (took as number) >= 100]).toEqual([1, true]);
   });
 
   it('finds the authorization by its number or a prefix of its id', async () => {

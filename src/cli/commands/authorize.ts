@@ -6,6 +6,8 @@ import { NorthrootError } from '../../error.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
 import { ingestJson } from '../../json/ingest.js';
 import { authorizeAction } from '../../policy/authorize.js';
+import { describeLeft, type DecidingBound } from '../../policy/bounds.js';
+import type { ResourceRef } from '../../schema/generated/types.js';
 import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';
 import { findRecord } from '../../verify/find-record.js';
@@ -13,7 +15,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { STDIN, openLedgerInput, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { meterList, principalId, seconds, toolName } from '../options.js';
+import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
 import { findNamedSigner, findOwnSigner } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
@@ -26,6 +28,7 @@ interface AuthorizeCommandOptions {
   readonly intent?: string;
   readonly intentDigest?: string;
   readonly reserve?: Meter[];
+  readonly resource?: ResourceRef[];
   readonly key?: string;
   readonly trust?: string;
   readonly lockTimeout: number;
@@ -42,10 +45,10 @@ export function addAuthorize(
     .command('authorize')
     .summary("ask the ledger's grants, and record the decision")
     .description(
-      'Asks whether a principal may call a tool now, by the grants in the ledger and the rules that verify applies, and appends the authorization: allow or deny. Exit status 0 for allow, 3 for deny. With a command after --, its parameters are the command line.',
+      'Asks whether a principal may call a tool now, by the grants in the ledger and the rules that verify applies, and appends the authorization: allow or deny. Exit status 0 for allow, 3 for deny. With a command after --, its parameters are the command line: nothing is run, northroot record runs it.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument('[command...]', 'after --: the command that is to be run')
+    .argument('[command...]', 'after --: the command that is to be run by northroot record; here it is only digested')
     .requiredOption('--principal <id>', 'who asks, such as agent:a1', principalId)
     .requiredOption('--tool <name>', 'the tool, such as fs.read', toolName)
     .option(
@@ -57,6 +60,7 @@ export function addAuthorize(
     .option('--intent <file>', 'the intent, JSON (default: the tool and its parameters)')
     .option('--intent-digest <digest>', 'its digest instead')
     .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
+    .option('--resource <kind=reference>', 'what it will touch, such as file=/etc/hosts', resourceList)
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
@@ -88,6 +92,7 @@ async function authorize(
       paramsDigest: params,
       intentDigest: intent,
       ...(options.reserve === undefined ? {} : { meters: options.reserve }),
+      ...(options.resource === undefined ? {} : { resources: options.resource }),
       ...(grantId === undefined ? {} : { grantId }),
     },
     {
@@ -98,7 +103,7 @@ async function authorize(
       ...(trust === undefined ? {} : { trust }),
     },
   );
-  const { decision, decisionCode, checks, reason = '', recorded, remaining } = answer;
+  const { decision, decisionCode, checks, reason = '', recorded, remaining, bound } = answer;
   await terminal.write(
     `${jsonText({
       decision,
@@ -107,12 +112,24 @@ async function authorize(
       event_id: recorded.eventId,
       grant_event_id: answer.grantId ?? null,
       checks,
+      bound: bound === undefined ? null : boundJson(bound),
       remaining,
     })}\n`,
   );
-  if (decision === 'allow') return 0;
-  terminal.say(`denied: ${decisionCode}: ${printable(reason, 400)}`);
+  if (decision === 'allow') {
+    if (command.length > 0)
+      terminal.say(`allowed; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`);
+    return 0;
+  }
+  const left = bound && describeLeft(bound);
+  const rest = left === undefined ? '' : `; ${left}`;
+  terminal.say(`denied: ${decisionCode}: ${printable(reason, 400)}${rest}`);
   return DENIED;
+}
+
+function boundJson({ code, grantId, unit, limit, used, left }: DecidingBound): object {
+  const amounts = unit === undefined ? {} : { unit, limit, used, left };
+  return { code, grant_event_id: grantId ?? null, ...amounts };
 }
 
 async function readParams(

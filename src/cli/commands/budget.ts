@@ -1,10 +1,21 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
 import { Option, type Command } from 'commander';
+import { chainIds } from '../../bounds/grant.js';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
-import { findGrant, listGrants, type GrantAccount } from '../../report/accounts.js';
+import { withStarted } from '../../bounds/started.js';
+import { listRunning } from '../../policy/bounds.js';
+import {
+  balancesOf,
+  findGrant,
+  listGrants,
+  listOpenStarts,
+  type GrantAccount,
+  type StartedAuthorization,
+} from '../../report/accounts.js';
 import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
+import { formatQuantity } from '../../value/quantity.js';
 import { isTimestamp } from '../../value/timestamp.js';
 import { findRecord } from '../../verify/find-record.js';
 import { replayTo, type Point } from '../../verify/replay.js';
@@ -28,7 +39,7 @@ export function addBudget(
     .command('budget')
     .summary('show what is left of each grant')
     .description(
-      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left. The ledger is verified up to there; the exit status is 1 when its evidence is broken, 3 when a bound was.',
+      'Shows the accounts of a ledger: per grant and unit the cap, what was used, what is reserved and what is left; and what was started and is not recorded, which counts as reserved in the text. The ledger is verified up to there; the exit status is 1 when its evidence is broken, 3 when a bound was.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
@@ -51,14 +62,55 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
     only = (await findRecord(await openLedgerInput(ledger, context), options.grant, signal)).eventId;
   }
   const state = await replayTo(await openLedgerInput(ledger, context), point, trust, signal);
-  const rows = (only === undefined ? listGrants(state) : [findOnly(state, only, ledger)]).map(toRow);
-  if (options.format === 'json') await terminal.write(`${jsonText({ grants: rows }, 2)}\n`);
+  const accounts = only === undefined ? listGrants(state) : [findOnly(state, only, ledger)];
+  const starts = listOpenStarts(state).filter(({ grantId }) => only === undefined || isUnder(state, grantId, only));
+  const rows = accounts.map(toRow);
+  if (options.format === 'json')
+    await terminal.write(`${jsonText({ grants: rows, starts: starts.map(toStartJson) }, 2)}\n`);
   else if (rows.length === 0) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
-  else await terminal.write(`${renderAccounts(rows, terminal.paint).join('\n')}\n`);
+  else {
+    const held = accounts.map((account) => toRow(withHeld(state, account)));
+    const lines = [...renderAccounts(held, terminal.paint), ...starts.map(describeStart)];
+    await terminal.write(`${lines.join('\n')}\n`);
+  }
   if (state.hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
   else if (state.hasViolation)
     terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
   return state.hasInvalid ? 1 : state.hasViolation ? 3 : 0;
+}
+
+/** Whether something under a grant counts under another one too. */
+function isUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
+  const grant = state.links.grants.get(grantId?.slice('sha-256:'.length) ?? '');
+  return chainIds(grant).includes(other);
+}
+
+/** With what runs now counted as reserved. */
+function withHeld(state: VerifyState, account: GrantAccount): GrantAccount {
+  const grant = state.links.grants.get(account.eventId.slice('sha-256:'.length));
+  return grant === undefined
+    ? account
+    : { ...account, balances: balancesOf(withStarted(grant, listRunning(state))) };
+}
+
+function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {
+  const known = meters.map(({ unit, amount }) => `${unit} ${formatQuantity(amount)}`).join(', ');
+  const uses = known === '' ? '' : `, ${known} held`;
+  return `  seq ${seq}  started by ${printable(principalId)} at ${printable(startedAt)} and not recorded: ${printable(toolName)}${uses}`;
+}
+
+function toStartJson(start: StartedAuthorization): object {
+  return {
+    event_id: start.eventId,
+    seq: start.seq,
+    auth_event_id: start.authorizationId,
+    ...(start.grantId === undefined ? {} : { grant_event_id: start.grantId }),
+    principal_id: start.principalId,
+    tool_name: start.toolName,
+    started_at: start.startedAt,
+    recorder: start.recorder,
+    meter_known: start.meters,
+  };
 }
 
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {

@@ -4,21 +4,22 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
+import { describeFinding } from '../../finding/words.js';
 import { NorthrootError } from '../../error.js';
-import { appendAnew } from '../../policy/append-anew.js';
-import { readState } from '../../policy/authorize.js';
 import {
   ABANDONED,
   draftExecution,
+  draftSettlement,
   findPermission,
+  findSpent,
+  raiseMeters,
+  startExecution,
   type ExecutionOutcome,
   type Permission,
 } from '../../policy/record.js';
-import { formatDigest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';
 import { compareTimestamps } from '../../value/timestamp.js';
-import type { VerifyState } from '../../verify/state.js';
-import { Ledger, type Appended } from '../../writer/ledger.js';
+import { Ledger, type Appended, type LedgerOptions } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -31,7 +32,9 @@ interface RecordOptions {
   readonly auth: string;
   readonly tool?: string;
   readonly meter?: Meter[];
-  readonly outcome?: 'success' | 'failure';
+  readonly outcome?: 'success' | 'failure' | 'unknown';
+  readonly resume?: string | true;
+  readonly abandon?: string | true;
   readonly errorCode?: string;
   readonly startedAt?: string;
   readonly endedAt?: string;
@@ -53,7 +56,7 @@ export function addRecord(
     .command('record')
     .summary('run a command under an authorization, and record what it used')
     .description(
-      "Runs the command after -- and appends its execution, with time.ms and calls as measured; the exit status is the command's. A command that may not be executed now is not run. Without a command, records what was done elsewhere: --outcome, --meter, --started-at, --ended-at. What was used is recorded as it was, also where it is more than was allowed.",
+      "Runs the command after -- and appends its execution, with time.ms and calls as measured; the exit status is the command's. Before that it appends a start, which others count until the execution is recorded: what is allowed once is run once. A command that may not be executed now is not run: then the exit status is 1, with an error that has a code. Without a command, records what was done elsewhere: --outcome, --meter, --started-at, --ended-at. What was used is recorded as it was, also where it is more than was allowed. What a recorder that was killed has left is run by --resume, or settled by --abandon.",
     )
     .argument('<ledger>', 'the file or folder')
     .argument('[command...]', 'after --: the command to run')
@@ -62,9 +65,13 @@ export function addRecord(
       'the authorization: the seq or id of an action or grant, or a prefix of the id',
     )
     .option('--tool <name>', 'the tool; needed under a grant', toolName)
-    .option('--meter <amounts>', 'further amounts used, such as usd=0.25,tokens.input=10', meterList)
+    .option('--meter <amounts>', 'amounts used, such as usd=0.25,tokens.input=10; what is measured can only be raised', meterList)
     .addOption(
-      new Option('--outcome <outcome>', 'without a command: how it ended').choices(['success', 'failure']),
+      new Option('--outcome <outcome>', 'without a command: how it ended').choices([
+        'success',
+        'failure',
+        'unknown',
+      ]),
     )
     .option(
       '--error-code <code>',
@@ -73,6 +80,14 @@ export function addRecord(
     )
     .option('--started-at <time>', 'without a command: when it started', instant)
     .option('--ended-at <time>', 'without a command: when it ended', instant)
+    .option(
+      '--resume [start]',
+      'with a command: take over a start whose recorder was killed, and run it now (seq or id of the start where there are several)',
+    )
+    .option(
+      '--abandon [start]',
+      'settle a start whose recorder was killed: an action is released, or with --meter has used so much; under a grant it ended unknown',
+    )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
@@ -91,26 +106,27 @@ async function record(
   assertOptions(command, options);
   const trust = await readTrustPolicy(options.trust);
   const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
-  const open = (signal?: AbortSignal): Promise<Ledger> =>
+  const open = (own: LedgerOptions): Promise<Ledger> =>
     Ledger.open(path, {
       lockTimeoutMs: options.lockTimeout * 1000,
       onNotice: (notice) => terminal.say(describeNotice(notice)),
-      ...(signal === undefined ? {} : { signal }),
       ...(signer === undefined ? {} : { signer }),
+      ...own,
     });
-  const ledger = await open(context.signal);
+  const { signal } = context;
+  const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
   try {
-    const state = await readState(path, trust);
-    if (command.length === 0) return await recordReport(context, ledger, state, options);
-    // Whatever would keep the execution from being recorded is to be found before the command is run.
+    if (options.abandon !== undefined) return await settle(context, ledger, options);
+    if (command.length === 0) return await recordReport(context, ledger, options);
     const start = startNow();
-    const permission = permitCommand(state, command, options, start);
-    ledger.assertAdmissible({ event: draftExecution(permission, outcomeOf({ status: 1 }, options, start)) });
+    const permission = await claim(ledger, command, options, start);
+    if (signal.aborted) await giveBack(ledger, permission, start);
     await ledger.close();
-    context.signal.throwIfAborted();
+    signal.throwIfAborted();
     const end = await spawnCommand(command);
     if (end.problem !== undefined) terminal.say(end.problem);
-    await recordRun(context, open, draftExecution(permission, outcomeOf(end, options, start)), end);
+    const draft = draftExecution(permission, outcomeOf(end, options, start));
+    await recordRun(context, () => open({}), permission, draft, end);
     // Whatever the command ended with, not only what northroot itself ends with.
     return end.status as ExitStatus;
   } finally {
@@ -118,38 +134,108 @@ async function record(
   }
 }
 
-/** Records what was done elsewhere. */
-async function recordReport(
-  { terminal }: Context,
+/** Claims the authorization for this very command, which will use one call and what --meter says. */
+async function claim(
   ledger: Ledger,
-  state: VerifyState,
+  command: readonly string[],
   options: RecordOptions,
-): Promise<ExitStatus> {
+  { startedAt }: Start,
+): Promise<Permission> {
+  const { permission } = await startExecution(ledger, options.auth, {
+    now: startedAt.toISOString(),
+    paramsDigest: digestOfCommand(command),
+    meterUsed: metersOf(0, options.meter),
+    ...(options.tool === undefined ? {} : { toolName: options.tool }),
+    ...(options.resume === undefined ? {} : { start: options.resume }),
+  });
+  return permission;
+}
+
+/** Of what was claimed nothing was run. */
+async function giveBack(ledger: Ledger, permission: Permission, { startedAt }: Start): Promise<void> {
+  const at = startedAt.toISOString();
+  const nothing = { meterUsed: [], outcome: 'failure', errorCode: ABANDONED } as const;
+  await ledger.append({ event: draftExecution(permission, { startedAt: at, endedAt: at, ...nothing }) });
+}
+
+/** Settles what a recorder that was killed has left. */
+async function settle(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
+  const now = new Date().toISOString();
+  return recordDone(context, ledger, (state) => {
+    const permission = findPermission(state, options.auth, {
+      now,
+      start: options.abandon ?? true,
+      done: { endedAt: now, isRelease: true },
+      ...(options.tool === undefined ? {} : { toolName: options.tool }),
+    });
+    return { permission, draft: draftSettlement(permission, now, options.meter) };
+  });
+}
+
+/** Records what was done elsewhere. */
+async function recordReport(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const outcome = reportedOutcome(options, new Date().toISOString());
   const { startedAt, endedAt, errorCode, meterUsed } = outcome;
-  const permission = findPermission(state, options.auth, {
-    now: startedAt,
-    meterUsed,
-    done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
-    ...(options.tool === undefined ? {} : { toolName: options.tool }),
+  return recordDone(context, ledger, (state) => {
+    const permission = findPermission(state, options.auth, {
+      now: startedAt,
+      meterUsed,
+      done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
+      ...(options.tool === undefined ? {} : { toolName: options.tool }),
+    });
+    return { permission, draft: draftExecution(permission, outcome) };
   });
-  const draft = draftExecution(permission, outcome);
-  await terminal.write(`${describe(await ledger.append({ event: draft }), draft)}\n`);
+}
+
+/** Appends an execution that is drafted for its place, and says so. */
+async function recordDone(
+  { terminal }: Context,
+  ledger: Ledger,
+  make: (state: Ledger['state']) => { readonly permission: Permission; readonly draft: object },
+): Promise<ExitStatus> {
+  let made: ReturnType<typeof make> | undefined;
+  const appended = await ledger.decide((state) => {
+    made = make(state);
+    return { event: made.draft };
+  });
+  const { permission, draft } = made as unknown as ReturnType<typeof make>;
+  await terminal.write(`${describe(appended, draft)}\n`);
+  for (const line of describeSpent(ledger, permission, appended, draft)) terminal.say(line);
   return 0;
+}
+
+/** What the execution broke, and what it used up. */
+function describeSpent(
+  { state }: Ledger,
+  { authorizationId }: Permission,
+  { findings }: Appended,
+  draft: object,
+): string[] {
+  const broken = findings
+    .filter(({ severity }) => severity === 'error')
+    .map((finding) => `warning: ${finding.code}: ${describeFinding(finding)}`);
+  const { meter_used: used } = draft as { meter_used: readonly Meter[] };
+  const spent = findSpent(state, authorizationId, used).map(
+    ({ isOverspent, text, grantId }) => `${isOverspent ? 'overspent' : 'used up'}: ${text}, under ${grantId}`,
+  );
+  return [...broken, ...spent];
 }
 
 /** Records a run. Nobody can stop it any more: what was done is to be known. */
 async function recordRun(
   { terminal }: Context,
   open: () => Promise<Ledger>,
+  permission: Permission,
   draft: object,
   { status }: CommandEnd,
 ): Promise<void> {
   try {
     const ledger = await open();
     try {
+      const appended = await ledger.append({ event: draft });
       // Standard output is the command's.
-      terminal.say(describe(await appendAnew(ledger, draft), draft));
+      terminal.say(describe(appended, draft));
+      for (const line of describeSpent(ledger, permission, appended, draft)) terminal.say(line);
     } finally {
       await ledger.close();
     }
@@ -164,29 +250,6 @@ async function recordRun(
       cause: error,
     });
   }
-}
-
-/** Whether this very command may be run now; it will use one call, and what --meter says. */
-function permitCommand(
-  state: VerifyState,
-  command: readonly string[],
-  options: RecordOptions,
-  { startedAt }: Start,
-): Permission {
-  const permission = findPermission(state, options.auth, {
-    now: startedAt.toISOString(),
-    meterUsed: metersOf(0, options.meter),
-    ...(options.tool === undefined ? {} : { toolName: options.tool }),
-  });
-  const paramsDigest = digestOfCommand(command);
-  const authorized = permission.paramsDigest ?? paramsDigest;
-  if (formatDigest(authorized) !== formatDigest(paramsDigest)) {
-    throw new NorthrootError('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one', {
-      exitStatus: 1,
-      hint: 'give the same words after -- as to northroot authorize, or authorize these',
-    });
-  }
-  return { ...permission, paramsDigest };
 }
 
 interface Start {
@@ -221,13 +284,13 @@ function outcomeOf(
   };
 }
 
-/** What a run uses: what is measured, and what --meter says instead or besides. */
+/** What a run uses: what is measured, which --meter can raise, and what it says besides. */
 function metersOf(elapsed: number, meters: readonly Meter[] = []): Meter[] {
-  const own: Meter[] = [
+  const measured: Meter[] = [
     { unit: 'calls', amount: { t: 'int', v: '1' } },
     { unit: 'time.ms', amount: { t: 'int', v: String(elapsed) } },
   ];
-  return [...own.filter(({ unit }) => !meters.some((meter) => meter.unit === unit)), ...meters];
+  return raiseMeters(measured, meters);
 }
 
 /** Runs a command as a shell would, to its end. */
@@ -264,12 +327,19 @@ async function spawnCommand([name = '', ...args]: readonly string[]): Promise<Co
 }
 
 function assertOptions(command: readonly string[], options: RecordOptions): void {
-  const { outcome, errorCode, startedAt, endedAt } = options;
+  const { outcome, errorCode, startedAt, endedAt, resume, abandon } = options;
+  const isReported = [outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined);
+  if (abandon !== undefined) {
+    if (command.length === 0 && !isReported && resume === undefined) return;
+    throw new NorthrootError('USAGE', '--abandon settles what was begun: of the rest it takes --auth, --tool and --meter');
+  }
+  if (command.length === 0 && resume !== undefined) {
+    throw new NorthrootError('USAGE', '--resume runs a command: give it after --');
+  }
   if (command.length === 0 && outcome === undefined) {
     throw new NorthrootError('USAGE', 'expected a command after --, or else --outcome');
   }
-  if (command.length === 0) return;
-  if ([outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined)) {
+  if (command.length > 0 && isReported) {
     throw new NorthrootError(
       'USAGE',
       'how a command ends and when is seen: --outcome, --error-code, --started-at and --ended-at are for what was done elsewhere',
