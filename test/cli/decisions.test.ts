@@ -118,6 +118,9 @@ function write(name: string, events: readonly AnyEvent[], ...more: (Item | strin
 
 write('good.jsonl', good);
 write('violating.jsonl', violating);
+const unlinked = { intents: { intent_digest: { alg: 'sha-256', b64: 'B'.repeat(42) + 'A' } } };
+// That a step does not name the intent that it is for is a warning.
+write('warned.jsonl', [...good, action(31, root, unlinked)]);
 write('invalid.jsonl', [...violating, lost, lostToo]);
 
 function budget(...args: string[]): Run {
@@ -566,7 +569,9 @@ describe('verify --fail-on', () => {
     ['clean.jsonl', 'warning', 'ok', 0],
     ['clean.jsonl', 'invalid', 'ok', 0],
     ['good.jsonl', 'violation', 'ok', 0],
-    ['good.jsonl', 'warning', 'ok', 3],
+    ['good.jsonl', 'warning', 'ok', 0],
+    ['warned.jsonl', 'violation', 'ok', 0],
+    ['warned.jsonl', 'warning', 'ok', 3],
     ['violating.jsonl', 'invalid', 'violation', 0],
     ['violating.jsonl', 'violation', 'violation', 3],
     ['violating.jsonl', 'warning', 'violation', 3],
@@ -583,9 +588,9 @@ describe('verify --fail-on', () => {
     for (const args of [
       ['--max-findings', '0'],
       ['--since', '2027-01-01'],
-      ['--grant', '4'],
+      ['--grant', '2'],
     ]) {
-      expect(shop.run(['verify', 'good.jsonl', '--fail-on', 'warning', ...args]).status).toBe(3);
+      expect(shop.run(['verify', 'warned.jsonl', '--fail-on', 'warning', ...args]).status).toBe(3);
     }
   });
 });
@@ -614,7 +619,7 @@ describe('verify --state', () => {
   });
 
   it('keeps warnings in mind, whatever is shown', () => {
-    put('minded.jsonl', lines.slice(0, 11));
+    put('minded.jsonl', shop.lines('warned.jsonl'));
     expect(verify('minded.jsonl', '--max-findings', '0').status).toBe(0);
     expect(verify('minded.jsonl', '--fail-on', 'warning', '--max-findings', '0').status).toBe(3);
     expect(verify('minded.jsonl', '--grant', '2', '--format', 'json')).toEqual(
@@ -708,7 +713,7 @@ describe('verify --state', () => {
     for (let n = 0; n < 2; n += 1) {
       expect(shop.run(['verify', '-', '--state', 'stdin.state'], { input }).status).toBe(3);
     }
-    expectOk(shop.run(['append', 'folder/', '--segment-bytes', '700', '--quiet'], { input: notesOf(0, 5) }));
+    expectOk(shop.run(['append', 'folder/', '--create', '--segment-bytes', '700', '--quiet'], { input: notesOf(0, 5) }));
     const once = (): Run => shop.run(['verify', 'folder', '--state', 'folder.state']);
     expect(once().status).toBe(0);
     expectOk(shop.run(['append', 'folder/', '--segment-bytes', '700', '--quiet'], { input: notesOf(5, 9) }));
