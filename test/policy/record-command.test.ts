@@ -561,6 +561,106 @@ describe('record does not run', () => {
   });
 });
 
+/** Ends a recorder the hard way in the middle of its command, which then waits for its input to end. */
+async function killRecorder(ledger: string, auth: string, command: readonly string[], ...options: string[]) {
+  const running = shop.start(['record', ledger, '--auth', auth, ...options, '--', ...command]);
+  await running.until(({ stdout }) => stdout.includes('up\n'));
+  running.kill('SIGKILL');
+  running.endInput();
+  await running.end();
+}
+
+const WAITING = ['sh', '-c', 'echo up; cat > left-running; touch "$0"', 'ran'] as const;
+
+describe('what is allowed once', () => {
+  it('is run once by three recorders at a time', async () => {
+    await makeLedger('thrice.jsonl', grant({ meter_caps: [{ unit: 'calls', amount: int(2) }] }));
+    const command = ['sh', '-c', 'echo ran >> thrice; sleep 0.2'];
+    const id = await allow('thrice.jsonl', command, { calls: 1 });
+    const race = async (auth: string, ...options: string[]): Promise<Run[]> =>
+      Promise.all(
+        [1, 2, 3].map(() => shop.start(['record', 'thrice.jsonl', '--auth', auth, ...options, '--', ...command]).end()),
+      );
+    const losers = (runs: readonly Run[]): Run[] => {
+      expect(runs.map(({ status }) => status).sort()).toEqual([0, 1, 1]);
+      return runs.filter(({ status }) => status === 1);
+    };
+    for (const run of losers(await race(id))) {
+      expect(run.stderr).toMatch(/error: (AUTHORIZATION_STARTED|AUTHORIZATION_REUSED): /);
+    }
+    expect(shop.lines('thrice')).toHaveLength(1);
+    // One call is left of the grant: once more, under the grant itself.
+    for (const run of losers(await race('1', '--tool', 'sh.run'))) expectCode(run, 'METER_CAP_EXCEEDED');
+    expect(shop.lines('thrice')).toHaveLength(2);
+  });
+
+  it('is not run again after its recorder was killed, until it is taken over or given up', async () => {
+    await makeLedger('killed.jsonl', grant());
+    const id = await allow('killed.jsonl', WAITING, { usd: 1 });
+    await killRecorder('killed.jsonl', id, WAITING);
+    const again = record('killed.jsonl', id, WAITING);
+    expectError(again, 1, 'AUTHORIZATION_STARTED');
+    const { seq } = shop.records('killed.jsonl').at(-1)!;
+    expect(again.stderr).toContain(`(seq ${seq})`);
+    expectError(record('killed.jsonl', id, ['true'], '--resume'), 1, 'TOOL_PARAMS_MISMATCH');
+    expectError(record('killed.jsonl', id, WAITING, '--resume', '0'), 1, 'START_NOT_FOUND');
+    expect(record('killed.jsonl', id, WAITING, '--resume', String(seq))).toMatchObject({ status: 0, stdout: 'up\n' });
+    const [taken, execution] = shop.records('killed.jsonl').slice(-2).map(({ event }) => event);
+    expect([taken?.event_type, execution?.['prev_event_id']]).toEqual(['x.northroot.start', taken?.event_id]);
+    expectError(record('killed.jsonl', id, WAITING, '--resume'), 1, 'AUTHORIZATION_REUSED');
+  });
+
+  it('gives back what a recorder that was killed held', async () => {
+    await makeLedger('given-up.jsonl', grant({ meter_caps: [{ unit: 'calls', amount: int(1) }] }));
+    const id = await allow('given-up.jsonl', WAITING, { calls: 1 });
+    await killRecorder('given-up.jsonl', id, WAITING);
+    expectOk(report('given-up.jsonl', id, '--abandon'));
+    expect(lastEvent('given-up.jsonl')).toMatchObject({ error_code: 'ABANDONED', meter_used: [] });
+    expectError(report('given-up.jsonl', id, '--abandon'), 1, 'AUTHORIZATION_REUSED');
+    await killRecorder('given-up.jsonl', '1', WAITING, '--tool', 'sh.run');
+    const budget = shop.run(['budget', 'given-up.jsonl']);
+    expect(budget.stdout).toMatch(/calls +1 +0 +1 +0\n/);
+    expect(budget.stdout).toMatch(/seq 5 .* not recorded: sh\.run, calls 1 held/);
+    const { starts } = parse<{ starts: object[] }>(
+      expectOk(shop.run(['budget', 'given-up.jsonl', '--format', 'json'])),
+    );
+    expect(starts).toMatchObject([{ seq: 5, tool_name: 'sh.run', meter_known: meters({ calls: 1 }) }]);
+    const run = report('given-up.jsonl', '1', '--abandon');
+    expectOk(run);
+    expect(run.stderr).toMatch(/^used up: 1 of 1 calls used, nothing left, under sha-256:/m);
+    expect(lastEvent('given-up.jsonl')).toMatchObject({ outcome: 'unknown', meter_used: meters({ calls: 1 }) });
+    expectError(report('given-up.jsonl', '1', '--abandon'), 1, 'START_NOT_FOUND');
+  });
+
+  it.each<[string, string[], string[]]>([
+    ['both', ['--resume', '--abandon'], ['true']],
+    ['--resume of nothing', ['--resume'], []],
+    ['--abandon of a command', ['--abandon'], ['true']],
+    ['--abandon and an outcome', ['--abandon', '--outcome', 'success'], []],
+  ])('is not settled with %s', (_what, options, command) => {
+    const args = ['record', 'main.jsonl', '--auth', mainGrant, ...options];
+    expectError(shop.run(command.length === 0 ? args : [...args, '--', ...command]), 2, 'USAGE');
+  });
+
+  it('says when more was used than was allowed', async () => {
+    await makeLedger('told.jsonl', grant({ meter_caps: [{ unit: 'time.ms', amount: int(50) }] }));
+    overspent.add('told.jsonl');
+    const run = record('told.jsonl', '1', ['sleep', '0.1'], '--tool', 'sh.run');
+    expect(run.status).toBe(0);
+    expect(run.stderr).toMatch(/^warning: METER_CAP_EXCEEDED: /m);
+    expect(run.stderr).toMatch(/^overspent: \d+ of 50 time\.ms used, \d+ over, under sha-256:/m);
+    expectNotRun('ran-3', (command) => record('told.jsonl', '1', command, '--tool', 'sh.run'), 'METER_CAP_EXCEEDED', 1);
+  });
+
+  it('needs a key: without one nothing was decided', async () => {
+    await makeLedger('keyless.jsonl', grant());
+    shop.write('keyless-2.jsonl', shop.read('keyless.jsonl'));
+    const ask = ['authorize', 'keyless-2.jsonl', '--principal', 'agent:a1', '--tool', 'sh.run', '--', 'true'];
+    expectError(shop.run(ask), 2, 'SIGNATURE_MISSING');
+    expectError(record('keyless-2.jsonl', '1', ['true'], '--tool', 'sh.run'), 2, 'SIGNATURE_MISSING');
+  });
+});
+
 interface BudgetJson {
   readonly grants: readonly {
     readonly executions: number;
