@@ -99,6 +99,7 @@ export class OptionReader {
   texts(option: string, expected: string, max: number, isRight: (text: string) => boolean): string[] {
     const values = this.read(option, `a list of ${expected}`, Array.isArray) as unknown[] | undefined;
     if (values === undefined) return [];
+    if (values.length === 0) this.refuse(option, `expected ${expected}, found none`);
     if (values.length > max) this.refuse(option, `expected at most ${max}, found ${values.length}`);
     const isText = (value: unknown): value is string => typeof value === 'string' && isRight(value);
     const right = values.filter(isText);
