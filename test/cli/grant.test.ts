@@ -113,6 +113,13 @@ describe('grant', () => {
     expect(shop.read(L)).toBe(before);
   });
 
+  it('and every other command with amounts names the option, the unit and what is wrong', () => {
+    const args = ['--principal', 'agent:a1', '--tool', 'fs.read', '--reserve', 'usd=1,calls=one'];
+    const run = shop.run(['authorize', L, ...args, '--', 'true']);
+    expectError(run, 2, 'USAGE');
+    for (const word of ['--reserve', 'calls: ', 'found one']) expect(run.stderr).toContain(word);
+  });
+
   it("is refused with an agent's own key, which says whose would do", () => {
     const before = shop.read(L);
     const args = ['--to', 'agent:a1', '--tool', '*', '--cap', 'usd=1000000'];

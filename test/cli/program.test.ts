@@ -190,7 +190,7 @@ describe('completion', () => {
     [['verify', '--trust', ''], []],
     [
       ['key', ''],
-      ['show', 'add', 'revoke', '--help'],
+      ['show', 'list', 'add', 'revoke', '--help'],
     ],
     [['key', 'show', '--form', 'j'], ['jwk']],
     [

@@ -12,7 +12,6 @@ import {
   sha256Digest,
   validateEvent,
   buildAdjustment,
-  type AdjustmentOptions,
   type AuthorizationEvent,
   type GrantOptions,
 } from '../../src/index.js';
@@ -176,7 +175,7 @@ describe('a delegated grant', () => {
         return (error as { code?: unknown }).code;
       }
     };
-    const { event_id: _id, payload_digest: _digest, ...draft } = parent;
+    const draft = draftGrant({ ...base, intent: 'report', occurredAt: OCCURRED_AT });
     expect(codeOf(buildAuthorization({ ...draft, decision: 'deny' }))).toBe('GRANT_DENIED');
     const action = { kind: 'action', action: { tool_name: 'fs.read', tool_params_digest: digestIntent(1) } };
     expect(codeOf(buildAuthorization({ ...draft, decision: 'deny', authorization: action as never }))).toBe(
@@ -225,7 +224,7 @@ describe('draftAdjustment', () => {
       ['meterBasis', 'principalId', 'reason'],
     ],
   ])('refuses %s', (_what, options, refused) => {
-    const draft = (): unknown => draftAdjustment({ ...adjustment, ...options } as AdjustmentOptions);
+    const draft = (): unknown => draftAdjustment({ ...adjustment, ...options });
     expect(refusedBy(draft)).toEqual(refused);
   });
 });
