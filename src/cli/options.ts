@@ -2,8 +2,10 @@
 
 import { InvalidArgumentError } from 'commander';
 import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
 import { isPrincipalId } from '../value/principal.js';
 import { MAX_METERS, readAmounts, type Meter } from '../value/meter.js';
+import { compareTimestamps } from '../value/timestamp.js';
 import { tryReadTime } from '../value/when.js';
 import { isToolName } from '../value/tool.js';
 import type { CheckpointSchedule } from '../writer/checkpoint.js';
@@ -53,6 +55,12 @@ export function instant(text: string): string {
   throw new InvalidArgumentError(
     'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z or 2026-03-01T14:00:00+02:00.',
   );
+}
+
+/** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
+export function assertSpan(since: string | undefined, until: string | undefined): void {
+  if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
+  throw new NorthrootError('USAGE', `--since is after --until: ${since} and ${until}`);
 }
 
 /** A principal. */

@@ -1,5 +1,5 @@
 /**
- * The linkage rows of SPEC §8, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
+ * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
  * Each link must name an earlier event; what it allows is judged by `bounds/`.
  */
 
@@ -375,14 +375,12 @@ function factsOf(event: ExecutionEvent): ExecutionFacts {
 /** Whether the event comes later or never shows only later; that the execution's evidence is broken shows now. */
 function addPending(state: VerifyState, id: string, findings: LineFindings): void {
   findings.invalid = true;
-  const pending = state.links.pending.get(id);
-  if (pending !== undefined) {
-    pending.others += 1;
-    return;
-  }
   const pointer = `${findings.eventRoot}/auth_event_id`;
   const detail = { pointer, expected: 'the id of an earlier authorization', actual: `sha-256:${id}` };
-  state.links.pending.set(id, { finding: findings.make('AUTH_NOT_FOUND', detail), others: 0 });
+  findings.waiting = findings.make('AUTH_NOT_FOUND', detail);
+  const pending = state.links.pending.get(id);
+  if (pending === undefined) state.links.pending.set(id, { finding: findings.waiting, others: 0 });
+  else pending.others += 1;
 }
 
 function warnOfDoubles(

@@ -47,7 +47,7 @@ export async function appendDraft(
   draft: (now: string, ledger: Ledger) => object,
   grantPrincipalId?: string,
 ): Promise<AppendedDraft> {
-  const signer = (await findNamedSigner(key)) ?? (await findOwnSigner(path));
+  const signer = (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, path));
   const keyid = signer?.publicKey.keyid;
   const ledger = await Ledger.open(path, {
     lockTimeoutMs: lockTimeout * 1000,
