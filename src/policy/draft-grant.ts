@@ -3,13 +3,16 @@
  * grant takes over what it does not say from its parent, so that it lies within it (SPEC §8 rule 9).
  */
 
+import { judgeDelegation } from '../bounds/delegation.js';
+import { makeGrant, type EventPlace } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Draft } from '../event/build.js';
+import { CODE_PAGES } from '../finding/catalog.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import type { JsonValue } from '../json/value.js';
 import { checkEvent } from '../schema/check.js';
 import type { AuthorizationEvent, Bounds, Intents, ResourceRef, Source } from '../schema/generated/types.js';
-import { sha256Digest, type Digest } from '../value/digest.js';
+import { formatDigest, sha256Digest, type Digest } from '../value/digest.js';
 import type { AmountsByUnit, Meter } from '../value/meter.js';
 import { isRateUnit, tryParseRateUnit } from '../value/rate.js';
 import { compareTimestamps } from '../value/timestamp.js';
@@ -102,7 +105,8 @@ export function digestIntent(intent: JsonValue): Digest {
  * delegated grant, one for the parent grant's principal (SPEC §7).
  *
  * @throws OptionsError (a RangeError) with all that is wrong with the options; TypeError for an intent that is not plain JSON.
- * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` (exit status 1) when nothing can be delegated from the parent.
+ * @throws NorthrootError (exit status 1) `GRANT_NOT_A_GRANT`, `GRANT_DENIED` when nothing can be delegated from the parent;
+ *   `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT` when the grant would not lie within it.
  * @example
  * await ledger.append({
  *   event: draftGrant({ principalId: 'agent:a1', allowedTools: ['fs.*'], meterCaps: { usd: '5', calls: 100 } }),
@@ -120,14 +124,14 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
   if (bounds.meter_caps === undefined && !reader.has('meterCaps')) {
     reader.refuse('meterCaps', 'expected at least one unit and what may be used of it at most, found none');
   }
-  checkTimes(reader, bounds);
   const policyId = reader.text('policyId', '1 to 256 characters', (text) => /^.{1,256}$/su.test(text));
   const policyDigest = reader.digest('policyDigest');
   const intents = readIntents(reader, options, bounds, parent?.event.intents);
   const source = reader.source('source');
   const occurredAt = reader.timestamp('occurredAt');
+  checkTimes(reader, bounds, occurredAt);
   reader.end();
-  return {
+  const draft = {
     event_type: 'authorization',
     principal_id: principalId as string,
     ...(occurredAt === undefined ? {} : { occurred_at: occurredAt }),
@@ -142,7 +146,29 @@ export function draftGrant(options: GrantOptions): Draft<AuthorizationEvent> {
       bounds,
       ...(parent === undefined ? {} : { grant_event_id: parent.event.event_id }),
     },
-  };
+  } as const;
+  if (parent !== undefined) assertWithin(draft, parent.event);
+  return draft;
+}
+
+/** Asked is the parent alone: what is above it is the ledger's to know. */
+function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEvent): void {
+  const place = (eventId: string): EventPlace => ({ file: '', line: 0, seq: 0, eventId });
+  const above = makeGrant(parent, place(formatDigest(parent.event_id)), undefined, 0);
+  const event = { ...draft, occurred_at: draft.occurred_at ?? parent.occurred_at } as AuthorizationEvent;
+  const grant = makeGrant(event, place(''), above, 1);
+  const { authorization } = draft;
+  const tools = (authorization.kind === 'grant' && authorization.bounds?.allowed_tools) || [];
+  const broken = judgeDelegation(grant, tools, above).filter(
+    ({ code }) => CODE_PAGES[code].severity === 'error',
+  );
+  const [first] = broken;
+  if (first === undefined) return;
+  const message = broken.map(({ expected, actual }) => `expected ${expected}, found ${actual}`).join('; ');
+  throw new NorthrootError(first.code, message, {
+    exitStatus: 1,
+    hint: 'a delegated grant lies within its parent; what it does not say it takes over from there',
+  });
 }
 
 /** A policy that is somebody's own decision. */
@@ -287,9 +313,21 @@ function rateKey(unit: string): string {
   return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
 }
 
-function checkTimes(reader: OptionReader, { not_before: from, expires_at: until }: Bounds): void {
-  if (from === undefined || until === undefined || compareTimestamps(from, until) < 0) return;
-  reader.refuse('expiresAt', `expected a time after not_before ${from}, found ${until}`);
+/** A grant that could never be used is a slip. */
+function checkTimes(
+  reader: OptionReader,
+  { not_before: from, expires_at: until }: Bounds,
+  occurredAt: string | undefined,
+): void {
+  if (until === undefined) return;
+  for (const [start, what] of [
+    [from, 'when it begins'],
+    [occurredAt, 'when it is granted'],
+  ] as const) {
+    if (start === undefined || compareTimestamps(start, until) < 0) continue;
+    reader.refuse('expiresAt', `expected a time after ${start}, ${what}, found ${until}`);
+    return;
+  }
 }
 
 function readIntents(

@@ -100,6 +100,7 @@ describe('draftGrant', () => {
     ['no cap', { meterCaps: {} }, 'meterCaps'],
     ['one window twice', { rateLimits: { 'usd.per_hour': 1, 'usd.per_60m': 2 } }, 'rateLimits'],
     ['an end before its beginning', { notBefore: OCCURRED_AT, expiresAt: OCCURRED_AT }, 'expiresAt'],
+    ['an end that has passed', { expiresAt: '2026-03-01T11:59:59Z', occurredAt: OCCURRED_AT }, 'expiresAt'],
     ['two intents', { intent: 'a', intentDigest: digestIntent('a') }, 'intent'],
   ])('refuses %s', (_what, options, option) => {
     expect(refusedBy(() => draftGrant({ ...base, ...options }))).toEqual([option]);
@@ -165,6 +166,15 @@ describe('a delegated grant', () => {
     const grandchild = grant({ parent: child, intent: 'spell-check' });
     expect(grandchild.intents.user_intent_digest).toEqual(digestIntent('report'));
     expect(refusedBy(() => grant({ parent, intent: 'x', userIntent: 'another' }))).toEqual(['userIntent']);
+  });
+
+  it.each<[string, Partial<GrantOptions>, string]>([
+    ['a cap that is too high', { meterCaps: { usd: '5.01' } }, 'DELEGATION_EXCEEDED'],
+    ['a tool that the parent does not cover', { allowedTools: ['net.get'] }, 'DELEGATION_EXCEEDED'],
+    ['a later end', { expiresAt: '2026-03-03T00:00:00Z' }, 'DELEGATION_EXCEEDED'],
+    ['a date before the parent’s', { occurredAt: '2026-03-01T11:59:59Z' }, 'AUTHORIZATION_BEFORE_GRANT'],
+  ])('is refused with %s', (_what, options, code) => {
+    expect(() => grant({ parent, ...options })).toThrow(expect.objectContaining({ code }) as Error);
   });
 
   it('is refused under what is no grant, or a denied one', () => {

@@ -38,7 +38,7 @@ export interface AppendedDraft {
  * Appends an event and writes its result line.
  *
  * @param draft - Called with the ledger, which is held from then on, and the present.
- * @param grantPrincipalId - The principal of the grant that the event names: its key, or nobody's but an authority's, may sign.
+ * @param grantPrincipalId - The principal of the grant that the event names: whose key may sign depends on it.
  */
 export async function appendDraft(
   { terminal, signal }: Context,
@@ -62,7 +62,7 @@ export async function appendDraft(
       at: now,
       ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
     });
-    const appended = await appendEntitled(ledger, event, keyid, entitled).catch((error: unknown) => {
+    const appended = await appendAnew(ledger, event).catch((error: unknown) => {
       throw withEntitledKeys(error, entitled);
     });
     const { seq, eventId, status } = appended;
@@ -71,20 +71,6 @@ export async function appendDraft(
   } finally {
     await ledger.close();
   }
-}
-
-/** The writer does not know whose the grants are: that the key may sign for the grant's principal is asked here. */
-async function appendEntitled(
-  ledger: Ledger,
-  event: object,
-  keyid: string | undefined,
-  entitled: readonly Key[],
-): Promise<Appended> {
-  ledger.assertAdmissible({ event });
-  const known = ledger.keys.find((key) => key.keyid === keyid);
-  if (known === undefined || entitled.includes(known)) return appendAnew(ledger, event);
-  const message = `key ${known.keyid} signs for ${known.principals.join(' or ')}, which is not enough for this grant`;
-  throw new NorthrootError('KEY_NOT_FOR_PRINCIPAL', message, { exitStatus: 1 });
 }
 
 /** What refuses a key says which would do. */
