@@ -180,13 +180,22 @@ export {
   findGrant,
   listGrants,
   listOpenAuthorizations,
+  nameOfKey,
   type Balance,
   type GrantAccount,
   type OpenAuthorization,
 } from './report/accounts.js';
-export { tellStory, type Story, type StoryEvent, type StoryGrant } from './report/story.js';
+export {
+  tellStory,
+  type Story,
+  type StoryAdjustment,
+  type StoryEvent,
+  type StoryGrant,
+  type StoryKey,
+  type StorySignature,
+} from './report/story.js';
 export { renderStory } from './report/story-text.js';
-export { renderAccounts, type AccountRow } from './report/accounts-text.js';
+export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
 export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { findRecord } from './verify/find-record.js';
@@ -199,6 +208,7 @@ export {
   type VerificationResult,
   type VerifyOptions,
 } from './verify/run-verification.js';
+export { type FoldedFinding, type SignatureOutcome } from './verify/line-findings.js';
 export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';

@@ -70,6 +70,11 @@ export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] 
     .map(({ place, toolName }) => ({ eventId: place.eventId, seq: place.seq, toolName }));
 }
 
+/** What the entry of a known key calls it; its own claim, unless a trust policy pins the key. */
+export function nameOfKey({ keyring }: VerifyState, keyid: string): string | undefined {
+  return keyring.find(keyid)?.key.name;
+}
+
 function toAccount(grant: Grant): GrantAccount {
   return {
     eventId: grant.place.eventId,

@@ -193,17 +193,28 @@ export function findEntitlementProblem(
   const { key } = ringKey;
   const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
   if (problem !== undefined) return problem;
-  const covers = (principal: string): boolean =>
-    key.principals.some((pattern) => matchesPrincipalPattern(pattern, principal));
   const open = anyOf.filter(({ role }) => key.roles.includes(role));
-  if (!open.some(({ principals }) => principals.every(covers))) {
+  if (!open.some(({ principals }) => principals.every((principal) => covers(key, principal)))) {
     return {
       code: 'KEY_NOT_FOR_PRINCIPAL',
       expected: key.principals.join(' or '),
-      actual: open[0]?.principals.find((principal) => !covers(principal)) ?? '',
+      actual: open[0]?.principals.find((principal) => !covers(key, principal)) ?? '',
     };
   }
   return findValidityProblem(ringKey, instant);
+}
+
+/** The roles by which a key that is entitled to sign an event signs it. */
+export function listRolesUsed({ key }: RingKey, { anyOf }: SigningRule): Role[] {
+  const used = anyOf.filter(
+    ({ role, principals }) =>
+      key.roles.includes(role) && principals.every((principal) => covers(key, principal)),
+  );
+  return [...new Set(used.map(({ role }) => role))];
+}
+
+function covers(key: Key, principal: string): boolean {
+  return key.principals.some((pattern) => matchesPrincipalPattern(pattern, principal));
 }
 
 /** Why a key may not sign a checkpoint's note at a position, or `undefined` when it may. */

@@ -14,7 +14,7 @@ import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './ch
 import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { applyKeyEvent } from './key-events.js';
-import { LineFindings } from './line-findings.js';
+import { LineFindings, type FoldedFinding, type SignatureOutcome } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
 import { checkSignatures } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
@@ -32,6 +32,10 @@ export interface LineResult {
   /** What the line says; undefined for one that takes no place in the ledger or is too long to be read. */
   readonly examined: ExaminedLine | undefined;
   readonly verdict: EventVerdict;
+  /** What became of each signature of the record, in its order. */
+  readonly signatures: readonly SignatureOutcome[];
+  /** Findings of the line that are not listed, since they say of it what an earlier one says of another. */
+  readonly folded: readonly FoldedFinding[];
 }
 
 /** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
@@ -74,7 +78,8 @@ export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentNa
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  return { findings: findings.listed, examined, verdict: verdictOf(examined, findings) };
+  const { listed, signatures, folded } = findings;
+  return { findings: listed, examined, verdict: verdictOf(examined, findings), signatures, folded };
 }
 
 function verifyRecord(
