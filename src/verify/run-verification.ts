@@ -15,6 +15,7 @@ import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
 import { endVerification, type Ending } from './ending.js';
+import type { FoldedFinding } from './line-findings.js';
 import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
 import { verifyLine } from './verify-line.js';
@@ -36,7 +37,11 @@ export interface VerifyOptions {
   readonly verifier?: Verifier;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number;
-  /** Which findings are listed and given to `onFinding`; all are counted. Default: all. */
+  /**
+   * Which findings are listed and given to `onFinding`; all are counted. Default: all. Of findings that fold under one that is not
+   * shown, the first that is shown is listed in its place, and those after it fold under that; not so of what folded before `from`
+   * was saved.
+   */
   readonly show?: (finding: Finding) => boolean;
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
   readonly onFinding?: (finding: Finding) => void;
@@ -107,6 +112,18 @@ export async function runVerification(
     shown.add(chosen);
     for (const finding of chosen) onFinding(asTold(finding));
   };
+  // By the finding that they folded under: at most as many as causes are remembered.
+  const standIns = new Map<Finding, Finding>();
+  const standIn = ({ finding, root }: FoldedFinding): void => {
+    if (options.show === undefined || show(root) || !show(finding)) return;
+    const first = standIns.get(root);
+    if (first !== undefined) {
+      first.folded = (first.folded ?? 0) + 1;
+      return;
+    }
+    standIns.set(root, finding);
+    add([finding]);
+  };
   const growing = new Set(state.foldRoots.values());
   kept.add(from?.findings ?? []);
   // In one pass they would be told of before anything folds under them.
@@ -125,11 +142,13 @@ export async function runVerification(
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return;
     }
-    const { findings } = verifyLine(state, line, segment);
+    const { findings, folded } = verifyLine(state, line, segment);
     anchors.observe(state.tree);
-    if (findings.length === 0) return;
-    kept.add(findings);
-    add(findings);
+    if (findings.length > 0) {
+      kept.add(findings);
+      add(findings);
+    }
+    for (const each of folded) standIn(each);
   };
   for await (const segment of source.segments) {
     const splitter = new LineSplitter();

@@ -96,7 +96,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const from = await readSavedVerification(
     options.state,
     { trust, witnessPolicy },
-    isFiltered ? Infinity : maxFindings,
+    isFiltered ? 'filtered' : maxFindings,
   );
   const source = await openLedgerInput(path, context);
   let streamed = 0;
@@ -182,7 +182,7 @@ interface Policies {
 async function readSavedVerification(
   path: string | undefined,
   policies: Policies,
-  shown: number,
+  shown: number | 'filtered',
 ): Promise<SavedVerification | undefined> {
   if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
   const chunks: Uint8Array[] = [];
@@ -192,7 +192,12 @@ async function readSavedVerification(
   const { policy, witnessPolicy } = saved.state;
   const isSame =
     JSON.stringify([policy, witnessPolicy]) === JSON.stringify([policies.trust, policies.witnessPolicy]);
-  const isWhole = saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
+  const isWhole =
+    shown === 'filtered'
+      ? // What folded is not there to be shown in place of what is not.
+        saved.findings.every(({ folded }) => folded === undefined) &&
+        saved.findings.length === saved.state.findings
+      : saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
   return isSame && isWhole ? saved : undefined;
 }
 
