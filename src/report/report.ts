@@ -10,13 +10,15 @@ import type {
   RevokedKeyJson,
 } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { isPrincipalId } from '../value/principal.js';
+import { isToolName } from '../value/tool.js';
 import { VERSION } from '../version.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
 import { listEndorsers } from '../verify/checkpoints.js';
 import type { EndorserTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
-import { listGrants, listOpenAuthorizations } from './accounts.js';
+import { listGrants, listOpenAuthorizations, nameOfKey } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
@@ -51,6 +53,7 @@ export function buildReport(result: VerificationResult): Report {
       signatures: { ...state.signatures },
       signers: [...state.signers.values()].map(({ keyid, principals, records }) => ({
         keyid,
+        ...named(state, keyid),
         principals: [...principals],
         records,
       })),
@@ -89,7 +92,8 @@ export function buildReport(result: VerificationResult): Report {
 
 /** A finding as SPEC §8 has it on the wire, with its message. */
 export function toFindingJson(finding: Finding): FindingJson {
-  const { at } = finding;
+  const { at, context } = finding;
+  const { principalId, toolName } = context;
   return {
     code: finding.code,
     severity: finding.severity,
@@ -103,6 +107,8 @@ export function toFindingJson(finding: Finding): FindingJson {
     },
     seq: finding.seq ?? null,
     event_id: finding.eventId ?? null,
+    ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
+    ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
     ...(finding.expected === undefined ? {} : { expected: finding.expected }),
     ...(finding.actual === undefined ? {} : { actual: finding.actual }),
     ...(finding.related === undefined
@@ -118,6 +124,11 @@ export function toFindingJson(finding: Finding): FindingJson {
     ...(finding.folded === undefined ? {} : { folded: finding.folded }),
     message: describeFinding(finding),
   };
+}
+
+function named(state: VerifyState, keyid: string): { readonly name?: string } {
+  const name = nameOfKey(state, keyid);
+  return name === undefined ? {} : { name };
 }
 
 function toRevokedKeyJson({ keyid, revokedAtSeq, records, restsOn }: RevokedKey): RevokedKeyJson {
