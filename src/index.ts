@@ -213,7 +213,13 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
-export { verifyLedger, type Verifiable } from './report/verify-ledger.js';
+export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export {
+  describePredecessor,
+  viewPredecessor,
+  type PredecessorRelation,
+  type PredecessorView,
+} from './verify/predecessor.js';
 
 // Tile trees (SPEC §6)
 export { findCheckpoint, type FoundCheckpoint } from './verify/find-checkpoint.js';

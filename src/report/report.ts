@@ -5,6 +5,7 @@ import { describeFinding } from '../finding/words.js';
 import type {
   AnchorJson,
   CheckpointSignerJson,
+  ContinuationJson,
   FindingJson,
   ReportJson,
   RevokedKeyJson,
@@ -45,6 +46,7 @@ export function buildReport(result: VerificationResult): Report {
       tree_size: state.records,
       root: `sha-256:${hashToBase64url(rangeRoot(state.tree))}`,
       tip_event_id: state.tipEventId === undefined ? null : `sha-256:${state.tipEventId}`,
+      ...toContinuation(result),
     },
     verdict,
     exit_status: EXIT_STATUS[verdict],
@@ -87,6 +89,19 @@ export function buildReport(result: VerificationResult): Report {
     })),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
+  };
+}
+
+function toContinuation({ state, ending }: VerificationResult): { continues?: ContinuationJson } {
+  const continues = state.genesis?.continues;
+  if (continues === undefined) return {};
+  return {
+    continues: {
+      ledger_id: `sha-256:${continues.ledger_id.b64}`,
+      tree_size: continues.tree_size,
+      root: `sha-256:${continues.root.b64}`,
+      ...(ending.predecessor === undefined ? {} : { relation: ending.predecessor }),
+    },
   };
 }
 

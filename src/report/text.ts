@@ -39,6 +39,13 @@ const ANCHOR_WORDS = {
   'other-origin': 'it is of another log',
 } as const;
 
+const PREDECESSOR_WORDS = {
+  continues: 'the predecessor is it',
+  'other-ledger': 'the predecessor is another ledger',
+  truncated: 'the predecessor is shorter',
+  forked: 'the predecessor has another history',
+} as const;
+
 const BASIS_WORDS = {
   checkpoints_by_others: 'checkpoints that others signed, or that you hold',
   own_checkpoints: 'checkpoints by revoked keys, or by keys that these added',
@@ -56,6 +63,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
     row('verdicts', nonZero(counts.by_verdict) || 'none'),
     row('events', nonZero(counts.by_type) || 'none'),
     ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
+    ...renderContinuation(ledger),
     row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
     row('size', count(ledger.bytes, 'byte')),
     ...renderCheckpoints(report),
@@ -109,6 +117,13 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+function renderContinuation({ continues }: Report['ledger']): string[] {
+  if (continues === undefined) return [];
+  const { ledger_id: id, tree_size: size, relation } = continues;
+  const words = relation === undefined ? 'which was not given' : PREDECESSOR_WORDS[relation];
+  return [row('continues', `${id}, of ${count(size, 'record')}: ${words}`)];
 }
 
 /** How far the ledger is sealed, by whom, and how it stands to the checkpoints that the user holds. */

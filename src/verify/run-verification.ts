@@ -16,6 +16,7 @@ import { isTimestamp } from '../value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
 import { endVerification, type Ending } from './ending.js';
 import type { FoldedFinding } from './line-findings.js';
+import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
 import { verifyLine } from './verify-line.js';
@@ -31,6 +32,8 @@ export interface VerifyOptions {
   readonly witnessPolicy?: WitnessPolicy;
   /** Checkpoints that the user holds: the ledger must extend each. */
   readonly checkpoints?: readonly Anchor[];
+  /** The ledger that this one is to go on from: its genesis says where that one ended. */
+  readonly predecessor?: LedgerSource;
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string;
   /** The signature backend; node:crypto unless given. */
@@ -162,7 +165,15 @@ export async function runVerification(
   }
   if (toSkip > 0) throw mismatch();
   const { faults: sourceFaults, total: faults } = (await source.findFaults?.()) ?? { faults: [], total: 0 };
-  const ending = endVerification(state, { anchors, now, sourceFaults });
+  const predecessor =
+    options.predecessor &&
+    (await viewPredecessor(options.predecessor, state.genesis?.continues?.tree_size, options.signal));
+  const ending = endVerification(state, {
+    anchors,
+    now,
+    sourceFaults,
+    ...(predecessor === undefined ? {} : { predecessor }),
+  });
   add(ending.findings);
   return {
     state,

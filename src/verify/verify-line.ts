@@ -98,7 +98,7 @@ function verifyRecord(
     if (examined.layout === 'records') {
       checkGenesisPlace(state, examined, findings);
       checkChain(state, examined, findings, line.number === 1 ? segment.firstSeq : undefined);
-      if (state.records === 0) adoptGenesis(state, examined, findings);
+      if (state.records === 0) adoptGenesis(state, examined, place, findings);
     } else if (state.records === 0) {
       checkBareOrigin(state, findings);
     }
@@ -152,11 +152,24 @@ function takePlace(
 ): void {
   checkCheckpointDue(state, examined, findings);
   const verdict = verdictOf(examined, findings);
+  noteVerdict(state, examined?.eventId, place, verdict);
   noteSigners(state, examined?.event, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
   state.records += 1;
   state.countsByVerdict[verdict] += 1;
+}
+
+/** Of the records that the end may still find fault with. */
+function noteVerdict(
+  { genesis, seals }: VerifyState,
+  eventId: string | undefined,
+  place: RecordPlace,
+  verdict: EventVerdict,
+): void {
+  if (genesis?.place === place) genesis.verdict = verdict;
+  const checkpoint = eventId === undefined ? undefined : seals.known.get(eventId);
+  if (checkpoint?.place === place) checkpoint.verdict = verdict;
 }
 
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {

@@ -76,7 +76,9 @@ test('of an event that nobody entitled signed no signature is valid', async () =
     ledger({ event: first, signers: [chief] }, { event: grant, signers: [agent] }),
     grant,
   );
-  expect(story.signatures).toEqual([{ keyid: agent.publicKey.keyid, outcome: 'invalid', code: 'KEY_NOT_FOR_ROLE' }]);
+  expect(story.signatures).toEqual([
+    { keyid: agent.publicKey.keyid, outcome: 'invalid', code: 'KEY_NOT_FOR_ROLE' },
+  ]);
   expect(story.verdict).toBe('invalid');
 });
 
@@ -137,7 +139,9 @@ test('a grant above an event names who signed it', async () => {
     );
   const known = await told(chief);
   expect(known.story.grants[0]?.signers).toEqual([{ keyid: chief.publicKey.keyid, name: 'the chief' }]);
-  expect(known.story.signatures).toEqual([{ keyid: agent.publicKey.keyid, outcome: 'valid', roles: ['event'] }]);
+  expect(known.story.signatures).toEqual([
+    { keyid: agent.publicKey.keyid, outcome: 'valid', roles: ['event'] },
+  ]);
   expect(known.text).toContain('measured');
   const unknown = await told(agent);
   expect(unknown.story.grants[0]?.signers).toEqual([]);

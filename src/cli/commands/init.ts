@@ -3,6 +3,8 @@
 import type { Command } from 'commander';
 import { NorthrootError } from '../../error.js';
 import { printable } from '../../bytes/printable.js';
+import { openLedger } from '../../tile/open-ledger.js';
+import { describePredecessor } from '../../verify/predecessor.js';
 import { Ledger } from '../../writer/ledger.js';
 import { isUnbegun } from '../../writer/unbegun.js';
 import type { Signer } from '../../signature/signer.js';
@@ -17,6 +19,7 @@ interface InitOptions {
   readonly key?: string;
   readonly unsigned?: boolean;
   readonly requireCheckpoints?: boolean;
+  readonly continues?: string;
   readonly principal: string;
 }
 
@@ -41,6 +44,7 @@ export function addInit(
       '--require-checkpoints',
       'promise checkpoints: once there are records, a ledger without any is invalid',
     )
+    .option('--continues <ledger>', 'the ledger that this one goes on from, as it stands')
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
@@ -51,6 +55,8 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
   if (!(await isUnbegun(path))) throw ledgerExists(path);
+  const { continues: old } = options;
+  const continues = old === undefined ? undefined : await describePredecessor(() => openLedger(old), signal);
   let isMade = false;
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
@@ -58,6 +64,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
         create: {
           ...(origin === undefined ? {} : { origin }),
           ...(requireCheckpoints ? { checkpoints: 'required' } : {}),
+          ...(continues === undefined ? {} : { continues }),
           principalId: principal,
         },
         onNotice: (notice) => {

@@ -4,6 +4,7 @@ import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { nodeFileSystem, readFileChunks, replaceFile } from '../../fs/file-system.js';
+import type { LedgerSource } from '../../fs/source.js';
 import { matchesFilter, type FindingFilter } from '../../report/finding-filter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { renderReport } from '../../report/text.js';
@@ -22,6 +23,7 @@ interface VerifyCommandOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;
   readonly checkpoint: readonly string[];
+  readonly predecessor?: string;
   readonly now?: string;
   readonly format: 'text' | 'json' | 'ndjson';
   readonly maxFindings: number;
@@ -55,6 +57,7 @@ export function addVerify(
       collect,
       [],
     )
+    .option('--predecessor <path>', 'the ledger that this one goes on from, as its genesis says')
     .option(
       '--now <time>',
       'the time by which the age of checkpoints is judged (default: the present)',
@@ -99,6 +102,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     isFiltered ? 'filtered' : maxFindings,
   );
   const source = await openLedgerInput(path, context);
+  const predecessor = await openPredecessor(context, path, options.predecessor);
   let streamed = 0;
   let batch = '';
   const result = await runVerification(source, {
@@ -109,6 +113,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
     ...(options.now === undefined ? {} : { now: options.now }),
     checkpoints,
+    ...(predecessor === undefined ? {} : { predecessor }),
     ...(from === undefined ? {} : { from }),
     onProgress: (done, size) => terminal.progress(done, size),
     onFinding: (finding) => {
@@ -134,6 +139,16 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     await replaceFile(options.state, saved);
   }
   return exitStatusOf(report, result.warnings > 0, options.failOn);
+}
+
+async function openPredecessor(
+  context: Context,
+  ledger: string,
+  path: string | undefined,
+): Promise<LedgerSource | undefined> {
+  if (path === STDIN && ledger === STDIN)
+    throw new NorthrootError('USAGE', 'standard input cannot be both the ledger and its predecessor');
+  return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
 /** The verdict's own exit status, unless the user drew the line elsewhere. */
