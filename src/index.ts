@@ -108,7 +108,13 @@ export { nobleVerifier } from './signature/noble-verifier.js';
 export { nodeVerifier } from './signature/node-verifier.js';
 export { createSigner, signEvent, type Signer } from './signature/signer.js';
 export { type VerificationKey, type Verifier } from './signature/verifier.js';
-export { draftTrustPolicy, fingerprintsOf, type Fingerprints } from './trust/draft-policy.js';
+export {
+  draftTrustPolicy,
+  fingerprintsOf,
+  type DraftOptions,
+  type Fingerprints,
+} from './trust/draft-policy.js';
+export { type KeyRevocation, type SavedKey as LedgerKey } from './trust/keyring.js';
 export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
@@ -179,6 +185,7 @@ export {
   findBalance,
   findGrant,
   listGrants,
+  listKeys,
   listOpenAuthorizations,
   nameOfKey,
   type Balance,
