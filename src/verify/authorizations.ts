@@ -375,14 +375,16 @@ function factsOf(event: ExecutionEvent): ExecutionFacts {
 /** Whether the event comes later or never shows only later; that the execution's evidence is broken shows now. */
 function addPending(state: VerifyState, id: string, findings: LineFindings): void {
   findings.invalid = true;
-  const pending = state.links.pending.get(id);
-  if (pending !== undefined) {
-    pending.others += 1;
-    return;
-  }
   const pointer = `${findings.eventRoot}/auth_event_id`;
   const detail = { pointer, expected: 'the id of an earlier authorization', actual: `sha-256:${id}` };
-  state.links.pending.set(id, { finding: findings.make('AUTH_NOT_FOUND', detail), others: 0 });
+  const finding = findings.make('AUTH_NOT_FOUND', detail);
+  const pending = state.links.pending.get(id);
+  if (pending === undefined) {
+    state.links.pending.set(id, { finding, others: 0 });
+    return;
+  }
+  pending.others += 1;
+  findings.folded.push({ finding, root: pending.finding, waits: true });
 }
 
 function warnOfDoubles(

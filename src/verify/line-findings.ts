@@ -36,6 +36,8 @@ export interface SignatureOutcome {
 export interface FoldedFinding {
   readonly finding: Finding;
   readonly root: Finding;
+  /** Whether neither is known for certain yet: the root is given later, as another finding with the same `context`. */
+  readonly waits?: boolean;
 }
 
 export class LineFindings {

@@ -3,7 +3,7 @@
  * asynchronous about verification is here.
  */
 
-import type { Finding } from '../finding/finding.js';
+import type { Finding, FindingContext } from '../finding/finding.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
@@ -117,15 +117,27 @@ export async function runVerification(
   };
   // By the finding that they folded under: at most as many as causes are remembered.
   const standIns = new Map<Finding, Finding>();
-  const standIn = ({ finding, root }: FoldedFinding): void => {
+  // By the context of the finding that is waited for: at most one for each.
+  const waiting = new Map<FindingContext, Finding>();
+  const standIn = ({ finding, root, waits = false }: FoldedFinding): void => {
     if (options.show === undefined || show(root) || !show(finding)) return;
-    const first = standIns.get(root);
+    const first = waits ? waiting.get(root.context) : standIns.get(root);
     if (first !== undefined) {
       first.folded = (first.folded ?? 0) + 1;
-      return;
+    } else if (waits) {
+      waiting.set(root.context, finding);
+    } else {
+      standIns.set(root, finding);
+      add([finding]);
     }
-    standIns.set(root, finding);
-    add([finding]);
+  };
+  const settle = (findings: readonly Finding[]): void => {
+    for (const { context, code, related } of waiting.size === 0 ? [] : findings) {
+      const finding = waiting.get(context);
+      if (finding === undefined) continue;
+      waiting.delete(context);
+      add([{ ...finding, code, ...(related === undefined ? {} : { related }) }]);
+    }
   };
   const growing = new Set(state.foldRoots.values());
   kept.add(from?.findings ?? []);
@@ -150,6 +162,7 @@ export async function runVerification(
     if (findings.length > 0) {
       kept.add(findings);
       add(findings);
+      settle(findings);
     }
     for (const each of folded) standIn(each);
   };
@@ -175,6 +188,7 @@ export async function runVerification(
     ...(predecessor === undefined ? {} : { predecessor }),
   });
   add(ending.findings);
+  settle(ending.findings);
   return {
     state,
     ending,

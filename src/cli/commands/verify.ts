@@ -211,6 +211,7 @@ async function readSavedVerification(
     shown === 'filtered'
       ? // What folded is not there to be shown in place of what is not.
         saved.findings.every(({ folded }) => folded === undefined) &&
+        [...saved.state.links.pending.values()].every(({ others }) => others === 0) &&
         saved.findings.length === saved.state.findings
       : saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
   return isSame && isWhole ? saved : undefined;
