@@ -1,7 +1,6 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
-/** Folders of src in the order in which they may depend on each other: each only on those before it. */
 const noNodeFs = {
   paths: ['fs', 'fs/promises', 'node:fs', 'node:fs/promises'].map((name) => ({
     name,

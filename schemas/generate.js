@@ -5,6 +5,8 @@
  *   types.ts       the TypeScript types of the same documents
  *   schemas.ts     the documents themselves, so that nothing reads files at run time
  *
+ * What the documents say for readers without northroot's code is left out of the first two: see `forRuntime`.
+ *
  * Run `node schemas/generate.js` after a change here; the files are committed. `--check` writes nothing and exits with status 1
  * when one of them is not what it would write. A file is written only when it differs.
  */
@@ -38,6 +40,11 @@ const documents = readdirSync(SOURCE)
   .sort()
   .map((name) => ({ name, schema: JSON.parse(readFileSync(new URL(`${name}.json`, SOURCE), 'utf8')) }));
 
+/** The documents that validators and types are made of. */
+const runtimeDocuments = documents
+  .filter(({ name }) => name !== 'any-event')
+  .map(({ name, schema }) => ({ name, schema: forRuntime(schema) }));
+
 const files = {
   'validators.ts': validators(),
   'types.ts': await types(),
@@ -66,13 +73,13 @@ function validators() {
   });
   // No document uses what these keep the books for.
   ajv.opts.dynamicRef = ajv.opts.unevaluated = false;
-  for (const { schema } of documents) ajv.addSchema(prepared(schema));
+  for (const { schema } of runtimeDocuments) ajv.addSchema(prepared(schema));
   const names = {};
-  for (const { name, schema } of documents) {
+  for (const { name, schema } of runtimeDocuments) {
     if (name !== 'common') names[validatorName(name)] = schema.$id;
   }
   names[validatorName('quantity')] =
-    documents.find(({ name }) => name === 'common').schema.$id + '#/$defs/quantity';
+    runtimeDocuments.find(({ name }) => name === 'common').schema.$id + '#/$defs/quantity';
 
   let code = standalone.default(ajv, names);
   code = replace(code, '"use strict";', '');
@@ -111,6 +118,25 @@ function validators() {
 }
 
 /**
+ * A copy without what the code says in another way: the event in a record is checked apart, by its type; no `$` of JavaScript's
+ * matches before a final newline; real dates, finite doubles, amounts below 0 and codes in order are the business of
+ * `src/schema/value-rules.ts`, which gives each its own code and words.
+ */
+function forRuntime(schema) {
+  const copy = copyOf(schema);
+  walk(copy, (node) => {
+    if (node.title !== 'Origin') delete node.not;
+    delete node.uniqueItems;
+    if (node.$ref === 'any-event.json') {
+      delete node.$ref;
+      node.type = 'object';
+    }
+  });
+  delete copy.$defs?.negative;
+  return copy;
+}
+
+/**
  * A copy for ajv. Each union of objects that differ in one constant member names that member, so that the one branch meant is
  * checked and the errors are about that (`discriminator` is no keyword of JSON Schema: the documents do without); and each `$ref`
  * names its file, so that it can be followed without knowing where it stood.
@@ -145,7 +171,7 @@ function prepared(schema) {
 async function types() {
   const titles = new Map();
   const definitions = {};
-  for (const { schema } of documents) {
+  for (const { schema } of runtimeDocuments) {
     const { $defs = {}, ...root } = schema;
     const entries = Object.entries($defs).map(([key, node]) => [`${schema.$id}#/$defs/${key}`, node]);
     if (root.type !== undefined) entries.unshift([schema.$id, root]);
@@ -179,7 +205,7 @@ async function types() {
       }
     });
   };
-  for (const { schema } of documents) if (titles.has(schema.$id)) keep(titles.get(schema.$id));
+  for (const { schema } of runtimeDocuments) if (titles.has(schema.$id)) keep(titles.get(schema.$id));
 
   let code = await compile({ definitions: kept, type: 'object', additionalProperties: false }, 'Root', {
     bannerComment: '',

@@ -54,7 +54,13 @@ export {
 } from './value/rational.js';
 export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
-export { coversToolPattern, isToolName, isToolPattern, matchesToolPattern } from './value/tool.js';
+export {
+  coversToolPattern,
+  escapeToolName,
+  isToolName,
+  isToolPattern,
+  matchesToolPattern,
+} from './value/tool.js';
 
 // Events (SPEC §3)
 export {
@@ -102,6 +108,7 @@ export {
   toDsseEnvelope,
   type DsseEnvelope,
   type EventSignature,
+  type FindAlgorithm,
   type SignedEvent,
 } from './signature/dsse.js';
 export { nobleVerifier } from './signature/noble-verifier.js';
@@ -205,12 +212,14 @@ export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
 export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export { readDeclaredKeys } from './verify/declared-keys.js';
 export { findRecord } from './verify/find-record.js';
 export { replayTo, type Point } from './verify/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
 export {
   DEFAULT_MAX_FINDINGS,
+  canGoOn,
   runVerification,
   type VerificationResult,
   type VerifyOptions,
@@ -269,6 +278,7 @@ export {
   type MadeConsistencyProof,
   type MadeProof,
   type ProofOptions,
+  type RecordProofOptions,
 } from './proof/make-proof.js';
 export {
   parseProofKey,
@@ -282,13 +292,16 @@ export { MAX_PROOF_BYTES } from './proof/proof-text.js';
 export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
 export {
+  MAX_ENTRY_BYTES,
   verifyProof,
+  type ProofEntry,
   type ProofEventSignature,
   type ProofGap,
   type ProofOutcome,
   type ProofResult,
   type ProofVerdict,
   type StatedTree,
+  type VerifyProofOptions,
 } from './proof/verify-proof.js';
 
 // Signed notes, checkpoints and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature)

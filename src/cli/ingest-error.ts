@@ -17,8 +17,20 @@ const WORDS: Readonly<Record<IngestCode, string>> = {
   NUMBER_COERCED: 'a number was turned into a quantity',
 };
 
+/** What to do about it, where the form of the whole text is not in question. */
+const HINTS: Readonly<Partial<Record<IngestCode, string>>> = {
+  DUPLICATE_KEYS: 'keep one of the two',
+  NON_FINITE_NUMBER: 'write it as a string, or an amount as a quantity',
+  UNSAFE_INTEGER: 'write it as a string, or an amount as a quantity: {"t":"int","v":"9007199254740993"}',
+  NEGATIVE_ZERO: 'write 0',
+  NUMBER_INEXACT: 'write it as a string, or an amount as a quantity: {"t":"dec","m":"125","s":2}',
+};
+
 /** Why {@link Ingested} has no value: the first of what made it Ambiguous or Invalid, and where. */
-export function ingestError({ issues }: Ingested, hint: string): NorthrootError {
+export function ingestError(
+  { issues }: Ingested,
+  hint: string | ((offset: number) => string),
+): NorthrootError {
   const issue = issues.find(({ code }) => code !== 'NUMBER_COERCED') ?? {
     code: 'NOT_JSON',
     offset: 0,
@@ -27,6 +39,6 @@ export function ingestError({ issues }: Ingested, hint: string): NorthrootError 
   const at = issue.pointer === '' ? '' : ` at ${issue.pointer}`;
   return new NorthrootError(issue.code, `${WORDS[issue.code]}${at} (byte ${issue.offset})`, {
     exitStatus: 1,
-    hint,
+    hint: HINTS[issue.code] ?? (typeof hint === 'string' ? hint : hint(issue.offset)),
   });
 }

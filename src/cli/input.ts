@@ -1,8 +1,10 @@
 /** What commands read: a file or standard input whole, or in chunks; keys and trust policies. */
 
 import { addAbortSignal } from 'node:stream';
+import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { readFileChunks, readSmallFile } from '../fs/file-system.js';
+import { isOpenToOthers, nodeFileSystem, readFileChunks, readSmallFile } from '../fs/file-system.js';
+import { refuseOtherFiles } from '../fs/other-file.js';
 import { streamSource, type LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
 import { MAX_KEY_BYTES } from '../key/key-form.js';
@@ -14,6 +16,7 @@ import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.
 import { MAX_WITNESS_POLICY_BYTES, parseWitnessPolicy, type WitnessPolicy } from '../trust/witness-policy.js';
 import type { Anchor } from '../verify/anchors.js';
 import type { Context } from './context.js';
+import type { Terminal } from './terminal.js';
 
 /** `-` is standard input. */
 export const STDIN = '-';
@@ -52,12 +55,45 @@ export async function readInput(path: string, context: Context): Promise<Uint8Ar
 
 /** The ledger at a path, or on standard input for `-`. */
 export async function openLedgerInput(path: string, context: Context): Promise<LedgerSource> {
-  return path === STDIN ? streamSource(openInput(path, context), STDIN) : openLedger(path);
+  if (path !== STDIN) {
+    assertNoUrl(path);
+    return openLedger(path);
+  }
+  return streamSource(refuseOtherFiles(openInput(path, context), STDIN), STDIN);
 }
 
-/** The signer of a key file in any form that keys have. */
-export async function readSigner(path: string): Promise<Signer> {
-  return createSigner(parsePrivateKey(await readSmallFile(path, MAX_KEY_BYTES)));
+/** The same, for commands that take a record after the ledger. */
+export async function openLedgerOf(
+  path: string,
+  record: string | undefined,
+  context: Context,
+): Promise<LedgerSource> {
+  try {
+    return await openLedgerInput(path, context);
+  } catch (error) {
+    const isSwapped = record !== undefined && (await nodeFileSystem.kindOf(record)) !== 'missing';
+    if (!(error instanceof NorthrootError && error.code === 'FILE_NOT_FOUND' && isSwapped)) throw error;
+    throw new NorthrootError(error.code, error.message, {
+      cause: error,
+      hint: `the ledger comes first: ${printable(record)} ${printable(path)}`,
+    });
+  }
+}
+
+function assertNoUrl(path: string): void {
+  if (!/^[a-z][a-z0-9+.-]{1,20}:\/\//i.test(path)) return;
+  throw new NorthrootError('USAGE', `northroot reads files only, not ${printable(path)}`, {
+    hint: 'download it first, or pipe it in: curl … | northroot verify -',
+  });
+}
+
+/** The signer of a key file in any form that keys have. Warns of one that others than its owner may read. */
+export async function readSigner(terminal: Terminal, path: string): Promise<Signer> {
+  const signer = createSigner(parsePrivateKey(await readSmallFile(path, MAX_KEY_BYTES)));
+  if (await isOpenToOthers(path)) {
+    terminal.say(`warning: others may read the private key ${printable(path)}: chmod 600 it`);
+  }
+  return signer;
 }
 
 export async function readTrustPolicy(path: string | undefined): Promise<TrustPolicy | undefined> {

@@ -1,8 +1,9 @@
 /**
- * The command line: flags in, exported functions called, words out. Exit status as SPEC §8: 0 ok, 1 invalid, 3 violation,
+ * The command line: flags in, the library's functions called, words out. Exit status as SPEC §8: 0 ok, 1 invalid, 3 violation,
  * 2 could not decide.
  */
 
+import { constants } from 'node:os';
 import { Command, CommanderError } from 'commander';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
@@ -32,8 +33,8 @@ import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
 import { Terminal } from './terminal.js';
 
-/** What a shell expects of a program that Ctrl-C ended. */
-const INTERRUPTED = 130;
+/** What a shell gives for a program that a signal ended is so much more than the signal's number. */
+const SIGNALLED = 128;
 
 const COMMANDS = [
   addInit,
@@ -72,8 +73,13 @@ const COMMANDS = [
 export async function main(args: readonly string[]): Promise<number> {
   const terminal = new Terminal();
   const interrupt = new AbortController();
-  process.once('SIGINT', () => interrupt.abort());
-  process.once('SIGTERM', () => interrupt.abort());
+  let interrupted = 0;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      interrupted ||= SIGNALLED + constants.signals[signal];
+      interrupt.abort();
+    });
+  }
   // Node ends such a program with 1, which would call the ledger invalid.
   process.once('uncaughtException', (error) => process.exit(failOn(error, terminal)));
   let status = 0 as ExitStatus | 'stopped';
@@ -96,7 +102,7 @@ export async function main(args: readonly string[]): Promise<number> {
   if (status === 'stopped') return 0;
   if (!interrupt.signal.aborted) return status;
   terminal.say('interrupted');
-  return INTERRUPTED;
+  return interrupted;
 }
 
 /** A keyid may begin with `-`, as no option of its length does: then it goes behind `--`, where there are only arguments. */
@@ -107,12 +113,13 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
 }
 
 function makeProgram(): Command {
-  const program = new Command('northroot')
+  const program = new Command('northroot');
+  program
     .description(
       'A verifiable event ledger: append events, and prove from the file alone what was allowed and what was done.',
     )
     .version(VERSION, '-V, --version', 'say which version this is')
-    .option('-q, --quiet', 'no talk on standard error, only errors')
+    .option('-q, --quiet', 'suppress informational output')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
@@ -120,7 +127,11 @@ function makeProgram(): Command {
     .configureOutput({
       outputError: (text, write) => {
         const [, problem = '', suggestion] = /^error: (.*?)(?:\n(\(Did you mean .*\)))?\n$/s.exec(text) ?? [];
-        const lines = [`error: USAGE: ${problem}`, ...(suggestion === undefined ? [] : [suggestion])];
+        const said = suggestion ?? formatHint(problem);
+        const lines = [
+          `error: USAGE: ${countArguments(program, problem)}`,
+          ...(said === undefined ? [] : [said]),
+        ];
         write(lines.map((line) => `${printable(line, 2_000)}\n`).join(''));
       },
     })
@@ -130,6 +141,24 @@ function makeProgram(): Command {
     );
   pointToHelp(program, 'northroot');
   return program;
+}
+
+/** Elsewhere `--json` asks for what is `--format json` here. */
+function formatHint(problem: string): string | undefined {
+  const [, format] = /^unknown option '--(json|ndjson|text)'$/.exec(problem) ?? [];
+  return format === undefined ? undefined : `(Did you mean --format ${format}?)`;
+}
+
+/** Too many arguments, said with the names of those that are taken. */
+function countArguments(program: Command, problem: string): string {
+  const [, name, expected, found] =
+    /^too many arguments for '([\w-]+)'\. Expected (\d+) arguments? but got (\d+)\.$/.exec(problem) ?? [];
+  const [command, other] = program.commands
+    .flatMap((each) => [each, ...each.commands])
+    .filter((each) => each.name() === name && each.registeredArguments.length === Number(expected));
+  if (command === undefined || other !== undefined) return problem;
+  const taken = command.registeredArguments.map((each) => `<${each.name()}>`).join(' ');
+  return `too many arguments: expected ${taken === '' ? 'none' : taken}, found ${found}`;
 }
 
 /** What a wrong use of `command` is answered with, after what is wrong. */

@@ -1,10 +1,11 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
 import { InvalidArgumentError } from 'commander';
+import { NorthrootError } from '../error.js';
 import { isPrincipalId } from '../value/principal.js';
 import { MAX_METERS, isUnit, type Meter } from '../value/meter.js';
 import { quantityFromNumberText, type Quantity } from '../value/quantity.js';
-import { isTimestamp } from '../value/timestamp.js';
+import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { isToolName } from '../value/tool.js';
 import type { CheckpointSchedule } from '../writer/checkpoint.js';
 
@@ -53,6 +54,12 @@ export function instant(text: string): string {
   throw new InvalidArgumentError(
     'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z.',
   );
+}
+
+/** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
+export function assertSpan(since: string | undefined, until: string | undefined): void {
+  if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
+  throw new NorthrootError('USAGE', `--since is after --until: ${since} and ${until}`);
 }
 
 /** A principal. */

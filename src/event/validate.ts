@@ -12,14 +12,26 @@ export interface EventIssue {
   readonly actual: string;
 }
 
+/** So many issues are in the message of an {@link EventError}. */
+const MAX_SHOWN = 8;
+
+function describeIssue({ pointer, expected, actual }: EventIssue): string {
+  const place = pointer === '' ? 'the event' : pointer;
+  const [, type] = /^present(?: \((.*)\))?$/.exec(expected) ?? [];
+  if (expected === 'no such member') return `${place}: unknown member`;
+  if (expected.startsWith('present')) return `${place} is missing${type === undefined ? '' : ` (${type})`}`;
+  return `${place}: expected ${expected}, found ${actual}`;
+}
+
 /** An event was refused: `code` is the first issue's, all of them are in `issues`. */
 export class EventError extends NorthrootError {
   readonly issues: readonly EventIssue[];
 
   constructor(issues: readonly [EventIssue, ...EventIssue[]]) {
-    const [{ code, pointer, expected, actual }] = issues;
-    const place = pointer === '' ? 'the event' : pointer;
-    super(code, `${place}: expected ${expected}, found ${actual}`, {
+    const [{ code }] = issues;
+    const more = issues.length - MAX_SHOWN;
+    const shown = issues.slice(0, MAX_SHOWN).map(describeIssue).join('; ');
+    super(code, more > 0 ? `${shown}; and ${more} more` : shown, {
       exitStatus: 1,
       hint: `northroot explain ${code}`,
     });

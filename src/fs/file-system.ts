@@ -232,6 +232,16 @@ export async function readSmallFile(path: string, limit: number): Promise<Uint8A
 }
 
 /**
+ * Whether others than the owner of a regular file may read or change it, by its permission bits; false where the system has none.
+ *
+ * @throws NorthrootError as {@link toIoError}.
+ */
+export async function isOpenToOthers(path: string): Promise<boolean> {
+  const status = await attempt('read', path, () => stat(path));
+  return process.platform !== 'win32' && status.isFile() && (status.mode & 0o077) !== 0;
+}
+
+/**
  * Makes a new file with these bytes, on disk when the call returns. It appears whole or not at all, whatever happens meanwhile, and
  * what has its name already is never touched.
  *

@@ -2,31 +2,50 @@
  * The exclusive lock that a ledger's writer holds: flock(2) on a descriptor that the writer keeps open, so that the
  * kernel drops it the moment the process is gone, however it went. Node has no call for it, but a lock belongs to the
  * open file and not to the process: a helper that inherits the descriptor takes the lock, exits, and leaves it to us.
- * The helper is `flock` (util-linux, busybox) or, where that is missing (macOS), `perl`.
+ * The helper is `flock` (util-linux, busybox) or, where that is missing (macOS), `perl`: where systems keep them, and only
+ * then wherever PATH leads.
  */
 
 import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import type { OpenFile } from './file-system.js';
 
-const HELPERS: readonly (readonly [command: string, ...args: string[]])[] = [
-  ['flock', '-n', '-x', '3'],
-  ['perl', '-e', 'open(my $f, "<&=", 3) or exit 2; flock($f, 6) or exit 1'],
+const FLOCK = ['-n', '-x', '3'];
+/** Ends as flock does: 0 locked, 1 held by another, more where the lock cannot be had, with the reason. */
+const PERL = [
+  '-e',
+  `open(my $f, "<&=", 3) or exit 2; flock($f, 6) and exit 0; exit 1 if $!+0 == ${constants.errno.EWOULDBLOCK}; print STDERR $!; exit 2`,
+];
+
+const HELPERS: readonly (readonly [command: string, args: readonly string[]])[] = [
+  ['/usr/bin/flock', FLOCK],
+  ['/bin/flock', FLOCK],
+  ['/usr/bin/perl', PERL],
+  ['/bin/perl', PERL],
+  ['flock', FLOCK],
+  ['perl', PERL],
 ];
 
 const RETRY_MS = 50;
 /** Who waits longer than this wants to know what for. */
 const SILENT_MS = 1_000;
+/** What a helper gets at least: on a busy machine a process takes its time to start. */
+const MIN_HELPER_MS = 2_000;
+const EXIT_MS = 200;
+const MAX_REASON = 200;
 
 /**
  * Locks `file` for this process until it is closed.
  *
- * @param timeoutMs - How long to wait for another holder, in milliseconds; 0 to try once.
+ * @param timeoutMs - How long to wait for another holder, in milliseconds; 0 to try once. A helper that hangs is ended then too,
+ *   but not within its first two seconds.
  * @param signal - Aborting ends the wait with the signal's reason.
  * @param onWait - Called once, when the wait takes longer than a second.
- * @throws NorthrootError `LEDGER_LOCKED` when another writer keeps it; `LOCK_UNAVAILABLE` when no helper can be run.
+ * @throws NorthrootError `LEDGER_LOCKED` when another writer keeps it; `LOCK_UNAVAILABLE` when no helper can be run, when it hangs,
+ *   and when the file system has no such lock.
  */
 export async function lockFile(
   file: OpenFile,
@@ -37,7 +56,7 @@ export async function lockFile(
   const start = performance.now();
   const deadline = start + timeoutMs;
   let tell = onWait;
-  while (!(await tryLock(file))) {
+  while (!(await tryLock(file, deadline, signal))) {
     signal?.throwIfAborted();
     if (performance.now() - start >= SILENT_MS) {
       tell?.();
@@ -52,26 +71,67 @@ export async function lockFile(
   }
 }
 
-async function tryLock(file: OpenFile): Promise<boolean> {
-  for (const [command, ...args] of HELPERS) {
-    const status = await run(command, args, file.fd);
+async function tryLock(file: OpenFile, deadline: number, signal: AbortSignal | undefined): Promise<boolean> {
+  let reason: string | undefined;
+  for (const [command, args] of HELPERS) {
+    const limit = Math.max(deadline - performance.now(), MIN_HELPER_MS);
+    const { status, stderr, isLate } = await run(command, args, file.fd, limit, signal);
+    signal?.throwIfAborted();
     if (status === 0) return true;
-    if (status === 1) return false;
+    // busybox ends with 1 whatever went wrong, but says what: a lock that is held is nothing to be said.
+    if (status === 1 && stderr === '') return false;
+    if (isLate) throw unavailable(file, `${command} did not end`, 'find out why it hangs');
+    if (status !== undefined) reason ??= stderr === '' ? `${command} ended with ${status}` : stderr;
   }
-  throw new NorthrootError(
-    'LOCK_UNAVAILABLE',
-    `cannot lock ${printable(file.path)}: neither flock nor perl can be run`,
-    {
-      hint: 'install util-linux (flock); without a lock two writers could fork the ledger',
-    },
-  );
+  if (reason === undefined) {
+    throw unavailable(file, 'neither flock nor perl can be run', 'install util-linux (flock)');
+  }
+  throw unavailable(file, reason, 'keep the ledger on a file system that has flock(2)');
 }
 
-/** The helper's exit status; undefined when it could not be run. */
-function run(command: string, args: readonly string[], fd: number): Promise<number | undefined> {
+function unavailable(file: OpenFile, why: string, hint: string): NorthrootError {
+  return new NorthrootError('LOCK_UNAVAILABLE', `cannot lock ${printable(file.path)}: ${printable(why)}`, {
+    hint: `${hint}; without a lock two writers could fork the ledger`,
+    cause: new Error(why),
+  });
+}
+
+interface HelperEnd {
+  /** Undefined when it could not be run, or did not end by itself. */
+  readonly status: number | undefined;
+  readonly stderr: string;
+  readonly isLate: boolean;
+}
+
+/** Runs a helper, which inherits the descriptor, for at most so long. */
+function run(
+  command: string,
+  args: readonly string[],
+  fd: number,
+  limitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<HelperEnd> {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'ignore', fd] });
-    child.once('error', () => resolve(undefined));
-    child.once('exit', (status) => resolve(status ?? undefined));
+    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe', fd] });
+    let [stderr, isLate] = ['', false];
+    const kill = (): void => void child.kill('SIGKILL');
+    const timer = setTimeout(() => {
+      isLate = true;
+      kill();
+    }, limitMs);
+    signal?.addEventListener('abort', kill);
+    const end = (status: number | undefined): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', kill);
+      child.stderr?.destroy();
+      resolve({ status, stderr: stderr.trim(), isLate });
+    };
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr = (stderr + chunk.toString('utf8')).slice(0, MAX_REASON);
+    });
+    child.once('error', () => end(undefined));
+    child.once('close', (status) => end(status ?? undefined));
+    // What the helper started may keep its standard error open.
+    child.once('exit', (status) => setTimeout(() => end(status ?? undefined), EXIT_MS));
   });
 }

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
+import { refuseOtherFiles } from './other-file.js';
 
 /** One file of a ledger. */
 export interface Segment {
@@ -76,7 +77,7 @@ const MAX_REST_BYTES = 1024 * 1024;
  * A ledger file or folder.
  *
  * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a
- *   device), …; while reading also `FILE_CHANGED`.
+ *   device), …; while reading also `FILE_CHANGED`, and `NOT_A_LEDGER` for a key, a note, a proof or a binary file.
  */
 export async function openLedgerSource(path: string, options: SourceOptions = {}): Promise<LedgerSource> {
   const { patienceMs = PATIENCE_MS } = options;
@@ -86,11 +87,12 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     readChunks(file, patienceMs, (byteOffset) => (growth ??= { file, byteOffset }));
   const status = await orIoError(stat(path), path);
   if (!status.isDirectory()) {
-    const segment = { file: path, firstSeq: undefined, chunks: read(path) };
+    const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
     const size = status.isFile() ? status.size : undefined;
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
     return { paths: [path], size, segments: iterate([segment]), findGrowth };
   }
+  await assertUnmixed(path);
   const names = await listSegments(path);
   if (names.length === 0) {
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a folder without ledger segments`, {
@@ -114,6 +116,24 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
 async function listSegments(folder: string): Promise<string[]> {
   const names = await orIoError(readdir(folder), folder);
   return names.filter((name) => SEGMENT_NAME.test(name)).sort();
+}
+
+/** Whether the names in a folder are those of a ledger's segments and those of a tile tree: nobody can say which is meant. */
+export function isMixed(names: readonly string[]): boolean {
+  const hasTree = names.includes('checkpoint') && names.includes('tile');
+  return hasTree && names.some((name) => SEGMENT_NAME.test(name));
+}
+
+/** The error for such a folder. */
+export function mixedFolder(path: string): NorthrootError {
+  return new NorthrootError('NOT_A_LEDGER', `${printable(path)} has both ledger segments and a tile tree`, {
+    hint: 'move one of them to a folder of its own',
+  });
+}
+
+/** Refuses a folder that is both. @throws NorthrootError `NOT_A_LEDGER`, or as {@link toIoError}. */
+export async function assertUnmixed(folder: string): Promise<void> {
+  if (isMixed(await orIoError(readdir(folder), folder))) throw mixedFolder(folder);
 }
 
 /** A ledger that is in memory. */

@@ -33,10 +33,21 @@ export interface ProofOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How the proof of a record is made. */
+export interface RecordProofOptions extends ProofOptions {
+  /**
+   * Whether the file carries the record as its extra data. Default: true. Without it the record must be handed on beside the file.
+   * With a record of more than 49,146 bytes that line is longer than 64 KiB, which some tools cannot read.
+   */
+  readonly extra?: boolean;
+}
+
 /** A proof that a record stands in the ledger. */
 export interface MadeProof {
-  /** The tlog-proof file, with the record's line as its extra data. */
+  /** The tlog-proof file. */
   readonly bytes: Uint8Array;
+  /** The record's line, without its newline: what the proof is of. */
+  readonly entry: Uint8Array;
   /** `sha-256:…` */
   readonly eventId: string;
   readonly index: number;
@@ -64,7 +75,7 @@ export interface MadeConsistencyProof {
 export async function makeProof(
   open: OpenLedger,
   wanted: string,
-  { checkpoint: given, signal }: ProofOptions = {},
+  { checkpoint: given, signal, extra = true }: RecordProofOptions = {},
 ): Promise<MadeProof> {
   const stated = given === undefined ? undefined : readGiven(given);
   const record = await findRecord(await open(), wanted, signal);
@@ -95,8 +106,9 @@ export async function makeProof(
       hint: 'northroot verify says where records are missing or were put in',
     });
   }
-  const bytes = formatTlogProof({ extra: record.bytes, index, hashes, note: base.note });
-  return { bytes, eventId: record.eventId, index, checkpoint: base.checkpoint };
+  const carried = extra ? record.bytes : undefined;
+  const bytes = formatTlogProof({ extra: carried, index, hashes, note: base.note });
+  return { bytes, entry: record.bytes, eventId: record.eventId, index, checkpoint: base.checkpoint };
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The keys that a proof is verified with: those of a trust policy, or keys that the user gives. Which of them may sign what is
- * decided here, so that proofs of both kinds judge alike.
+ * The keys that a proof is verified with: those of a trust policy, or keys that the user gives. Proofs of both kinds judge alike
+ * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
 import type { JsonObject } from '../json/value.js';
@@ -10,26 +10,28 @@ import { readKeyText } from '../key/key-form.js';
 import { parsePublicKey, type PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
-import { judgeNote } from '../note/judge-note.js';
-import { formatNoteKey, makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
+import { makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
+import {
+  CheckpointRequirements,
+  checkpointRoleOf,
+  isSignedByLog,
+  judgeCheckpointNote,
+  listVkeys,
+  type KnownNoteKey,
+  type UnmetRequirement,
+  type ValidNoteSignature,
+} from '../trust/checkpoint-judge.js';
 import {
   Keyring,
   findCheckpointKeyProblem,
   findEntitlementProblem,
   findValidityProblem,
   type EntitlementProblem,
-  type RingKey,
 } from '../trust/keyring.js';
-import {
-  describeQuorum,
-  meetsQuorum,
-  witnessPolicyKeys,
-  type WitnessPolicy,
-  type WitnessPolicyKeys,
-} from '../trust/witness-policy.js';
+import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { compareTimestamps } from '../value/timestamp.js';
 
 /** A key that the user gives for verifying proofs. */
@@ -91,16 +93,13 @@ export function parseProofKey(input: string | Uint8Array): ProofKey {
 /** The keys of one verification. */
 export class ProofKeyring {
   readonly #policy: TrustPolicy | undefined;
-  readonly #witnessPolicy: WitnessPolicy | undefined;
-  readonly #witnessKeys: WitnessPolicyKeys;
+  readonly #requirements: CheckpointRequirements;
   readonly #ring: Keyring;
   readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
 
   constructor({ policy, keys = [], witnessPolicy, verifier = nodeVerifier }: ProofTrust) {
     this.#policy = policy;
-    this.#witnessPolicy = witnessPolicy;
-    this.#witnessKeys =
-      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, verifier);
+    this.#requirements = new CheckpointRequirements(policy, witnessPolicy, verifier);
     this.#ring = new Keyring(verifier);
     for (const key of policy?.keys ?? []) this.#ring.add(key);
     this.#given = keys.map((key) => ({
@@ -115,90 +114,42 @@ export class ProofKeyring {
   }
 
   /**
-   * Judges the signatures of a checkpoint. Those by unknown keys count for nothing; one that is wrong and names a known key
-   * spoils the whole (https://c2sp.org/signed-note).
+   * Judges the signatures of a checkpoint, as those in a ledger are judged. Those by unknown keys count for nothing; one that names
+   * a known key and does not verify spoils the whole (https://c2sp.org/signed-note).
    *
    * @param instant - The earliest time at which it can have been made: that of an event that it covers, where one is known.
    */
   judgeCheckpoint(
-    { checkpoint, text, signatures }: SignedCheckpoint,
+    note: SignedCheckpoint,
     instant?: string,
   ): { readonly signers: CheckpointSigners; readonly problems: readonly ProofProblem[] } {
-    const { origin } = checkpoint;
+    const { origin } = note.checkpoint;
+    const requirements = this.#requirements;
+    const verdict = judgeCheckpointNote(note, {
+      keyring: this.#ring,
+      requirements,
+      given: this.#givenNoteKeys(origin),
+      findProblem: (signature) => findNoteProblem(signature, instant),
+    });
     const problems: ProofProblem[] = [];
     const origins = this.#policy?.origins;
     if (origins !== undefined && !origins.includes(origin)) {
       problems.push(invalid('ORIGIN_MISMATCH', origins.join(' or '), origin));
     }
-    const { right, wrong, unknown } = judgeNote({ text, signatures }, this.#noteKeys(origin));
-    for (const { key } of wrong) {
-      problems.push(
-        invalid('CHECKPOINT_SIGNATURE_INVALID', `a signature by ${formatNoteKey(key)}`, 'another'),
-      );
+    for (const { code, severity, expected = '', actual = '' } of verdict.problems) {
+      if (severity === undefined) problems.push(invalid(code, expected, actual));
     }
-    const log = new Set<string>();
-    const witnesses = new Map<string, number>();
-    const pinnedWitnesses = new Set<string>();
-    const doubts: ProofProblem[] = [];
-    for (const { key, timestamp } of right) {
-      const vkey = formatNoteKey(key);
-      const problem = key.entry && findNoteProblem(key.entry, timestamp, instant);
-      if (problem !== undefined) {
-        if (timestamp === null) doubts.push(invalid(problem.code, problem.expected, problem.actual));
-        continue;
-      }
-      if (timestamp === null) {
-        log.add(vkey);
-        continue;
-      }
-      witnesses.set(vkey, Math.max(timestamp, witnesses.get(vkey) ?? 0));
-      if (key.entry !== undefined) pinnedWitnesses.add(vkey);
-    }
-    if (log.size === 0 && wrong.length === 0) {
+    if (!isSignedByLog(verdict.signers) && verdict.problems.length === 0) {
       const expected = `a signature by a known key of ${origin}`;
-      const actual = `${unknown.length} by unknown keys`;
-      const none: ProofProblem = { code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual };
-      problems.push(...(doubts.length > 0 ? doubts : [none]));
+      const actual = `${verdict.unknown} by unknown keys`;
+      problems.push({ code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual });
     }
-    const { checkpoint_quorum: quorum = 1, witness_threshold: threshold = 0 } = this.#policy?.require ?? {};
-    if (log.size > 0 && log.size < quorum) {
-      problems.push(invalid('CHECKPOINT_SIGNATURE_INVALID', `signatures by ${quorum} keys`, `${log.size}`));
-    }
-    if (pinnedWitnesses.size < threshold) {
-      const actual = String(pinnedWitnesses.size);
-      problems.push(invalid('WITNESS_QUORUM', `cosignatures by ${threshold} witnesses`, actual));
-    }
-    problems.push(...this.#checkWitnessPolicy(origin, log, new Set(witnesses.keys())));
-    const signers = {
-      log: [...log],
-      witnesses: [...witnesses].map(([vkey, timestamp]) => ({ vkey, timestamp })),
-      unverified: unknown.length,
-    };
-    return { signers, problems };
-  }
-
-  /** Whether a log and the witnesses that the witness policy asks for are among the signers, which are given as vkeys. */
-  #checkWitnessPolicy(
-    origin: string,
-    log: ReadonlySet<string>,
-    witnesses: ReadonlySet<string>,
-  ): ProofProblem[] {
-    const policy = this.#witnessPolicy;
-    if (policy === undefined) return [];
-    const problems: ProofProblem[] = [];
-    // When no known key signed at all, that is told already.
-    if (log.size > 0 && policy.logs.length > 0 && !policy.logs.some(({ vkey }) => log.has(vkey))) {
-      const expected = `a signature by a log of the witness policy with the origin ${origin}`;
-      problems.push({ code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual: 'none' });
-    }
-    const cosigned = new Set(
-      policy.witnesses.filter(({ vkey }) => witnesses.has(vkey)).map(({ name }) => name),
-    );
-    if (!meetsQuorum(policy, (name) => cosigned.has(name))) {
-      const expected = `cosignatures by ${describeQuorum(policy)}`;
-      problems.push(invalid('WITNESS_QUORUM', expected, [...cosigned].join(', ') || 'none'));
-    }
-    return problems;
+    const missing = [
+      requirements.findMissingLogKeys(verdict.signers),
+      requirements.findMissingWitnesses(verdict.signers),
+    ].filter((unmet): unmet is UnmetRequirement => unmet !== undefined);
+    problems.push(...missing.map(({ code, expected, actual }) => invalid(code, expected, actual)));
+    return { signers: { ...listVkeys(verdict.counted), unverified: verdict.unknown }, problems };
   }
 
   /** The key of an event's signature; `undefined` when it is not known. */
@@ -213,33 +164,23 @@ export class ProofKeyring {
     if (given !== undefined) return { verification: given.verification, problem: undefined };
     const entry = this.#ring.find(keyid);
     if (entry === undefined) return undefined;
-    const rule = signingRuleFor(event as unknown as JsonObject, { hasAuthority: this.#ring.hasAuthority });
+    const rule = signingRuleFor(event, { hasAuthority: this.#ring.hasAuthority });
     const problem = findEntitlementProblem(entry, rule, event.occurred_at);
     return { verification: entry.verification, problem };
   }
 
-  /** The keys that may have signed a checkpoint of `origin`; the policy's come first, as it says most of them. */
-  #noteKeys(origin: string): TrustedNoteKey[] {
-    const keys: TrustedNoteKey[] = [];
-    for (const key of this.#ring.noteKeys(origin)) keys.push({ ...key, entry: this.#ring.find(key.keyid) });
-    const entry = undefined;
-    for (const { key, verification } of this.#given) {
+  /** The given keys that may have signed a checkpoint of `origin`. */
+  #givenNoteKeys(origin: string): KnownNoteKey[] {
+    const source = 'given';
+    return this.#given.flatMap(({ key, verification }): KnownNoteKey[] => {
       if (key.kind === 'note-key') {
-        if (key.key.type === 'cosignature' || key.key.name === origin) keys.push({ ...key.key, entry });
-      } else if (key.key.alg === 'ed25519' && isKeyName(origin)) {
-        keys.push({ ...makeNoteKey(origin, key.key, 'ed25519', verification), entry });
+        const role = checkpointRoleOf(key.key, origin);
+        return role === undefined ? [] : [{ key: key.key, role, source }];
       }
-    }
-    const { logs, witnesses } = this.#witnessKeys;
-    for (const key of [...logs.filter(({ name }) => name === origin), ...witnesses])
-      keys.push({ ...key, entry });
-    return keys;
+      if (key.key.alg !== 'ed25519' || !isKeyName(origin)) return [];
+      return [{ key: makeNoteKey(origin, key.key, 'ed25519', verification), role: 'log', source }];
+    });
   }
-}
-
-/** A note key, with its entry in the trust policy if it has one. */
-interface TrustedNoteKey extends NoteKey {
-  readonly entry: RingKey | undefined;
 }
 
 /**
@@ -247,11 +188,11 @@ interface TrustedNoteKey extends NoteKey {
  * made after the events that it covers, and not before its key was valid.
  */
 function findNoteProblem(
-  entry: RingKey,
-  timestamp: number | null,
+  { entry, role, source, timestamp }: ValidNoteSignature,
   instant: string | undefined,
 ): EntitlementProblem | undefined {
-  if (timestamp !== null) return findValidityProblem(entry, toInstant(timestamp));
+  if (entry === undefined || source !== 'trust-policy') return undefined;
+  if (role === 'witness') return findValidityProblem(entry, toInstant(timestamp ?? 0));
   const from = entry.key.valid_from;
   if (instant === undefined) return findCheckpointKeyProblem(entry, from ?? FIRST_INSTANT);
   const isLater = from !== undefined && compareTimestamps(from, instant) > 0;

@@ -10,12 +10,17 @@ const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as c
 
 /** The result as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
 export function renderProofResult(result: ProofResult, file: string, paint: Paint): string {
-  const { verdict, origin, index, tree, event, event_id: id, event_signatures: signatures } = result;
-  const proven = `${printable(origin ?? '')} has this record at seq ${index} of its ${tree?.tree_size} records`;
+  const { verdict, origin, index, tree, entry, event, event_id: id, event_signatures: signatures } = result;
+  const isRecord = entry?.kind === 'record';
+  const log = printable(origin ?? '');
+  const proven = isRecord
+    ? `${log} has this record at seq ${index} of its ${tree?.tree_size} records`
+    : `${log} has this entry, which is not a northroot record, at index ${index} of its ${tree?.tree_size} entries`;
   return toText([
     renderHead(verdict, file, proven, paint),
     ...(origin === null ? [] : [row('origin', printable(origin))]),
-    ...(index === null ? [] : [row('seq', String(index))]),
+    ...(index === null ? [] : [row(isRecord ? 'seq' : 'index', String(index))]),
+    ...(entry === null || isRecord ? [] : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
     ...renderTree('tree', tree),
     ...renderSigners('signed by', result.checkpoint_signers),
     ...(event === null ? [] : [row('event', `${text(event['event_type'])}  ${id ?? 'without an id'}`)]),
@@ -49,7 +54,7 @@ function renderHead(verdict: ProofVerdict, file: string, proven: string, paint: 
   const words = {
     ok: proven,
     invalid: 'the proof is broken; what it says is proven by nothing',
-    undecided: 'no key that counts signed the checkpoint; what it says is not proven',
+    undecided: 'something is missing that decides it; what it says is not proven',
   };
   const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
   return `${head}  ${printable(file)}: ${words[verdict]}`;
@@ -86,9 +91,14 @@ function renderProblems(problems: readonly ProofProblem[], paint: Paint): string
     const style = kind === 'invalid' ? 'red' : 'yellow';
     return `  ${paint(style, code)}: expected ${printable(expected)}, found ${printable(actual)}`;
   });
-  const hint = problems.some(({ kind }) => kind === 'undecided')
-    ? ["  hint: give the log's key with --key, or a trust policy that has it with --trust"]
-    : [];
+  const hints: Readonly<Record<string, string>> = {
+    KEY_UNKNOWN: "give the log's key with --key, or a trust policy that has it with --trust",
+    ENTRY_MISSING: 'the proof does not carry its entry: give it with --entry FILE',
+  };
+  const hint = problems.flatMap(({ code, kind }) => {
+    const words = kind === 'undecided' ? hints[code] : undefined;
+    return words === undefined ? [] : [`  hint: ${words}`];
+  });
   return ['', paint('bold', 'problems'), ...lines, ...hint];
 }
 

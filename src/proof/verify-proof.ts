@@ -1,16 +1,19 @@
 /**
  * Verifies a tlog-proof file with nothing but keys (https://c2sp.org/tlog-proof, SPEC §6): that a log whose key is known
- * committed to the record that the file carries. Pure: it reads no file and no clock.
+ * committed to an entry, which the file carries as its extra data or which is given beside it. Pure: it reads no file and no clock.
  *
- * In this order: the file's form, the checkpoint's note and origin, the signatures on it, the inclusion proof, the record
- * itself, and the signatures of its event. Everything that is wrong is told, not only the first.
+ * In this order: the file's form, the checkpoint's note and origin, the signatures on it, the inclusion proof, and, of an entry
+ * that is a record of a ledger, the record itself and the signatures of its event. Everything that is wrong is told, not only the
+ * first.
  */
 
 import { tryDecodeBase64url } from '../bytes/encoding.js';
+import { sha256Base64url } from '../bytes/sha256.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { readCheckpoint } from '../note/checkpoint.js';
+import { readCheckpoint, type Checkpoint } from '../note/checkpoint.js';
+import type { NoteFault } from '../note/signed-note.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { verifyInclusion } from '../tree/proof.js';
@@ -49,14 +52,25 @@ export interface ProofOutcome {
   readonly not_checked: readonly ProofGap[];
 }
 
+/** What the proof is of. */
+export interface ProofEntry {
+  /** `record`: a record of a ledger, well-formed or not. `bytes`: something else, of which only the bytes were verified. */
+  readonly kind: 'record' | 'bytes';
+  readonly size_bytes: number;
+  /** `sha-256:…` of its bytes. */
+  readonly digest: string;
+}
+
 /** What was found; the members here are what the file says, proven only where the verdict is `ok`. */
 export interface ProofResult extends ProofOutcome {
   readonly origin: string | null;
   readonly index: number | null;
+  /** Null where there is none. */
+  readonly entry: ProofEntry | null;
   readonly tree: StatedTree | null;
   /** `sha-256:…` */
   readonly event_id: string | null;
-  /** The whole event, as the record has it. */
+  /** The whole event, as the record has it; null of an entry that is no record. */
   readonly event: JsonObject | null;
   readonly event_signatures: readonly ProofEventSignature[];
   readonly checkpoint_signers: CheckpointSigners;
@@ -65,49 +79,137 @@ export interface ProofResult extends ProofOutcome {
 /** Nobody. */
 export const NO_SIGNERS: CheckpointSigners = { log: [], witnesses: [], unverified: 0 };
 
+/** The largest entry that is looked at, in bytes. */
+export const MAX_ENTRY_BYTES = 1024 * 1024;
+
+/** What {@link verifyProof} needs beside the file and the keys. */
+export interface VerifyProofOptions {
+  /**
+   * The entry, for a proof that does not carry it as its extra data. Its bytes; where only these without one final newline fit the
+   * proof, it is those: files of lines end in one. At most {@link MAX_ENTRY_BYTES}.
+   */
+  readonly entry?: Uint8Array;
+}
+
 /**
- * Verifies a tlog-proof file that carries the record as its extra data, as `makeProof` makes them.
+ * Verifies a tlog-proof file of any log. Of one whose entry is no record of a ledger the result says so (`entry.kind`, and
+ * `NOT_A_RECORD` under `not_checked`): that the log has these bytes is then all that is proven.
  *
  * @param bytes - The file. What is wrong with it is told in the result, with the codes `PROOF_MALFORMED`, `NOTE_MALFORMED`,
- *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `KEY_UNKNOWN`, `WITNESS_QUORUM`, `PROOF_INVALID`, and those of SPEC §8
- *   for the record and its signatures.
+ *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `CHECKPOINT_MISSING`, `KEY_UNKNOWN`, `KEY_NOT_…`, `WITNESS_QUORUM`,
+ *   `ENTRY_MISSING` (undecided), `PROOF_INVALID`, and those of SPEC §8 for the record and its signatures.
  * @param trust - Without a known key of the log the result is never `ok`.
+ * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
  * @example
  * verifyProof(await readFile('event.tlog-proof'), { keys: [parseProofKey('example.com/log+530d903a+Aeky…')] }).verdict;
  */
-export function verifyProof(bytes: Uint8Array, trust: ProofTrust): ProofResult {
+export function verifyProof(
+  bytes: Uint8Array,
+  trust: ProofTrust,
+  { entry: given }: VerifyProofOptions = {},
+): ProofResult {
+  if (given !== undefined && given.length > MAX_ENTRY_BYTES) {
+    throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
+  }
   const proof = readTlogProof(bytes);
   if ('expected' in proof) return conclude([{ code: 'PROOF_MALFORMED', kind: 'invalid', ...proof }], {});
-  const { extra, index } = proof;
-  if (extra === undefined) {
-    const expected = 'extra data with the record';
-    return conclude([{ code: 'PROOF_MALFORMED', kind: 'invalid', expected, actual: 'none' }], { index });
-  }
+  const { index } = proof;
+  const signed = readCheckpoint(proof.note);
+  const checkpoint = 'expected' in signed ? undefined : signed.checkpoint;
+  const entry = given === undefined ? proof.extra : chooseEntry(proof, given, checkpoint);
   const keyring = new ProofKeyring(trust);
   const problems: ProofProblem[] = [];
-  const record = examineRecord(extra, index, problems);
+  const isRecord = entry !== undefined && claimsToBeRecord(entry);
+  const record = isRecord ? examineRecord(entry, index, problems) : undefined;
   const known = {
     index,
+    entry: entry === undefined ? null : describeEntry(entry, isRecord),
     event: record?.event ?? null,
     event_id: record?.eventId === undefined ? null : `sha-256:${record.eventId}`,
   };
-  const signed = readCheckpoint(proof.note);
-  if ('expected' in signed) {
-    return conclude([{ code: 'NOTE_MALFORMED', kind: 'invalid', ...signed }, ...problems], known);
+  if ('expected' in signed || checkpoint === undefined) {
+    const { expected, actual } = signed as NoteFault;
+    return conclude([{ code: 'NOTE_MALFORMED', kind: 'invalid', expected, actual }, ...problems], known);
   }
-  const { checkpoint } = signed;
   const instant = record?.wellFormed ? (record.event?.['occurred_at'] as string) : undefined;
   const judged = keyring.judgeCheckpoint(signed, instant);
-  const signatures = record === undefined ? [] : judgeEvent(record, extra, keyring, problems);
-  const all = [...judged.problems, ...checkInclusion(proof, extra, checkpoint), ...problems];
-  return conclude(all, {
+  const signatures = record === undefined ? [] : judgeEvent(record, entry as Uint8Array, keyring, problems);
+  if (!isRecord && entry !== undefined && keyring.requiresEventSignatures) {
+    const expected = 'a record with a signature of its event by a key of the trust policy';
+    problems.push({
+      code: 'SIGNATURE_MISSING',
+      kind: 'invalid',
+      expected,
+      actual: 'an entry that is no record',
+    });
+  }
+  const inclusion = entry === undefined ? [ENTRY_MISSING] : checkInclusion(proof, entry, checkpoint);
+  return conclude([...judged.problems, ...inclusion, ...problems], {
     ...known,
     origin: checkpoint.origin,
     tree: { tree_size: checkpoint.size, root: `sha-256:${hashToBase64url(checkpoint.root)}` },
     event_signatures: signatures,
     checkpoint_signers: judged.signers,
-    not_checked: listGaps(signatures, judged.signers, record !== undefined),
+    not_checked: [
+      ...(entry === undefined || isRecord ? [] : [NOT_A_RECORD]),
+      ...listGaps(signatures, judged.signers, record !== undefined),
+    ],
   });
+}
+
+const ENTRY_MISSING: ProofProblem = {
+  code: 'ENTRY_MISSING',
+  kind: 'undecided',
+  expected: 'the entry, as extra data of the proof or beside it',
+  actual: 'none',
+};
+
+const NOT_A_RECORD: ProofGap = {
+  code: 'NOT_A_RECORD',
+  message: 'the entry is not a northroot record: only that the log has these bytes was verified',
+};
+
+/** Files of lines end in a newline that is no part of the entry. Which of the two is meant, the hashes say. */
+function chooseEntry(proof: TlogProof, given: Uint8Array, checkpoint: Checkpoint | undefined): Uint8Array {
+  if (checkpoint === undefined || given.at(-1) !== NEWLINE) return given;
+  const line = given.subarray(0, -1);
+  return checkInclusion(proof, line, checkpoint).length === 0 ? line : given;
+}
+
+const NEWLINE = 0x0a;
+
+/**
+ * Whether an entry is to be judged as a record, so that a broken one is not taken for something else: an object with the members of
+ * one, or what cannot be read and begins as every record does.
+ */
+function claimsToBeRecord(entry: Uint8Array): boolean {
+  if (entry.length > MAX_LINE_BYTES) return startsAsRecord(entry);
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(entry).toString());
+  } catch {
+    return startsAsRecord(entry);
+  }
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'event' in value &&
+    ['prev', 'seq', 'signatures'].some((member) => member in value)
+  );
+}
+
+const RECORD_START = '{"event":{';
+
+function startsAsRecord(entry: Uint8Array): boolean {
+  return Buffer.from(entry.subarray(0, RECORD_START.length)).toString('latin1') === RECORD_START;
+}
+
+function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
+  return {
+    kind: isRecord ? 'record' : 'bytes',
+    size_bytes: entry.length,
+    digest: `sha-256:${sha256Base64url(entry)}`,
+  };
 }
 
 /** The verdict and exit status that problems amount to. */
@@ -132,6 +234,7 @@ function conclude(problems: readonly ProofProblem[], known: Partial<ProofResult>
     not_checked: [],
     origin: null,
     index: null,
+    entry: null,
     tree: null,
     event_id: null,
     event: null,

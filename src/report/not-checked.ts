@@ -1,7 +1,7 @@
 /** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
 
 import { printable } from '../bytes/printable.js';
-import { isSignedByLog } from '../verify/seals.js';
+import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
@@ -58,7 +58,7 @@ export function listNotChecked(
   );
   for (const { name, signatures } of held) {
     add(
-      !isSignedByLog(signatures.endorsers),
+      !isSignedByLog(signatures.signers),
       'ANCHOR_UNVERIFIED',
       `${printable(name)} has no signature of the log by a known key: the ledger extends it, but who made it was not checked`,
     );
@@ -78,10 +78,11 @@ export function listNotChecked(
     'UNSEALED',
     `records after the last checkpoint, of which some could have been dropped or moved: ${ending.unsealed}`,
   );
+  const witnesses = listWitnesses(result);
   add(
-    ending.lastTreeSize !== null && !hasWitness(result),
+    ending.lastTreeSize !== null && !witnesses.some((witness) => witness.isPinned),
     'WITNESSES',
-    'no known witness cosigned a checkpoint: nothing shows that everybody is shown the same ledger',
+    `no witness that you pinned cosigned a checkpoint${witnesses.length === 0 ? '' : ' (the ledger declares some itself)'}: nothing shows that everybody is shown the same ledger`,
   );
   add(
     state.seals.unknown > 0,
@@ -114,17 +115,14 @@ export function listNotChecked(
   return list;
 }
 
-function hasWitness({ state, ending }: Pick<VerificationResult, 'state' | 'ending'>): boolean {
-  // A witness that the ledger's admins added is their own word.
-  const counts = (keyid: string): boolean => state.keyring.find(keyid)?.addedBy === undefined;
-  const inLedger = [...state.seals.tallies.values()].some(
-    ({ role, keyid }) => role === 'witness' && counts(keyid),
-  );
-  return (
-    inLedger ||
-    ending.anchors.some(
-      ({ signatures: { endorsers } }) =>
-        endorsers.policyWitnesses.size > 0 || [...endorsers.witnessKeys].some(counts),
-    )
-  );
+/** Whose cosignatures are right. A witness that only the ledger declares is the ledger's own word. */
+function listWitnesses({
+  state,
+  ending,
+}: Pick<VerificationResult, 'state' | 'ending'>): { readonly isPinned: boolean }[] {
+  const held = ending.anchors.flatMap(({ signatures }) => signatures.signers);
+  return [
+    ...[...state.seals.tallies.values()].filter(({ role }) => role === 'witness'),
+    ...held.filter(({ role }) => role === 'witness').map((signer) => ({ isPinned: isPinned(signer) })),
+  ];
 }

@@ -11,13 +11,13 @@ import type {
   RevokedKeyJson,
 } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { listSigners } from '../trust/checkpoint-judge.js';
 import { isPrincipalId } from '../value/principal.js';
 import { isToolName } from '../value/tool.js';
 import { VERSION } from '../version.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
-import { listEndorsers } from '../verify/checkpoints.js';
-import type { EndorserTally } from '../verify/seals.js';
+import type { CheckpointTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
 import { listGrants, listOpenAuthorizations, nameOfKey } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
@@ -33,7 +33,7 @@ export function buildReport(result: VerificationResult): Report {
   const { state, ending } = result;
   const verdict = verdictOf(result);
   const revoked = listRevoked(result);
-  const endorsers = [...state.seals.tallies.values()];
+  const signers = [...state.seals.tallies.values()];
   const anchors = ending.anchors.filter(({ isPublished }) => !isPublished);
   return {
     report_version: '1',
@@ -65,8 +65,8 @@ export function buildReport(result: VerificationResult): Report {
       count: state.checkpoints,
       last_tree_size: ending.lastTreeSize,
       unsealed: ending.unsealed,
-      ...(endorsers.length === 0 ? {} : { signers: endorsers.map(toCheckpointSignerJson) }),
-      ...(anchors.length === 0 ? {} : { anchors: anchors.map((anchor) => toAnchorJson(state, anchor)) }),
+      ...(signers.length === 0 ? {} : { signers: signers.map(toCheckpointSignerJson) }),
+      ...(anchors.length === 0 ? {} : { anchors: anchors.map(toAnchorJson) }),
     },
     not_checked: listNotChecked(result),
     counts: {
@@ -155,16 +155,18 @@ function toRevokedKeyJson({ keyid, revokedAtSeq, records, restsOn }: RevokedKey)
   };
 }
 
-function toCheckpointSignerJson({ keyid, name, role, treeSize }: EndorserTally): CheckpointSignerJson {
-  return { keyid, name, role, tree_size: treeSize };
+function toCheckpointSignerJson(tally: CheckpointTally): CheckpointSignerJson {
+  const { keyid, name, role, isPinned, treeSize } = tally;
+  const isDeclared = role === 'witness' && !isPinned;
+  return { keyid, name, role, ...(isDeclared ? { declared: true } : {}), tree_size: treeSize };
 }
 
-function toAnchorJson(state: VerifyState, { name, note, relation, signatures }: AnchorOutcome): AnchorJson {
+function toAnchorJson({ name, note, relation, signatures }: AnchorOutcome): AnchorJson {
   return {
     path: name,
     tree_size: note.checkpoint.size,
     relation,
-    signed_by: listEndorsers(state, signatures.endorsers).map(({ keyid }) => keyid),
+    signed_by: listSigners(signatures.signers).map(({ keyid }) => keyid),
   };
 }
 

@@ -1,8 +1,7 @@
 /** What the records that a revoked key signed rest on (SPEC §7): they stay valid where a checkpoint covers them. */
 
-import { listEndorsers } from '../verify/checkpoints.js';
+import { isSignedByLog, listSigners } from '../trust/checkpoint-judge.js';
 import type { VerificationResult } from '../verify/run-verification.js';
-import { isSignedByLog } from '../verify/seals.js';
 
 /**
  * What covers the last record that the key signed: a checkpoint that the user holds, or that a key signed or cosigned that owes
@@ -24,7 +23,7 @@ export interface RevokedKey {
 /** The keys that were revoked in the ledger. */
 export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' | 'ending'>): RevokedKey[] {
   const extended = ending.anchors.filter(
-    ({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.endorsers),
+    ({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.signers),
   );
   const held = extended
     .filter(({ isPublished }) => !isPublished)
@@ -33,7 +32,7 @@ export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' 
   const published = extended
     .filter(({ isPublished }) => isPublished)
     .flatMap(({ note, signatures }) =>
-      listEndorsers(state, signatures.endorsers).map(({ keyid }) => ({
+      listSigners(signatures.signers).map(({ keyid }) => ({
         keyid,
         treeSize: note.checkpoint.size - 1,
       })),

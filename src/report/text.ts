@@ -137,8 +137,13 @@ function renderCheckpoints({ checkpoints }: Report): string[] {
     ...(total === 0 && size === null ? [] : [row('checkpoints', `${grouped(total)}, ${last}`)]),
     ...signers
       .filter(({ role }) => role === 'witness')
-      .map(({ name, tree_size }) =>
-        row('witness', `${printable(name)} cosigned ${count(tree_size, 'record')}`),
+      .map(({ name, declared, tree_size }) =>
+        declared === true
+          ? row(
+              'declared',
+              `${printable(name)}, the ledger's own witness, over ${count(tree_size, 'record')}`,
+            )
+          : row('witness', `${printable(name)} cosigned ${count(tree_size, 'record')}`),
       ),
     ...anchors.map(({ path, tree_size, relation }) =>
       row('anchor', `${printable(path)}, of ${count(tree_size, 'record')}: ${ANCHOR_WORDS[relation]}`),

@@ -1,6 +1,7 @@
 /**
- * The rules of SPEC §2 that a JSON Schema cannot say: real dates, fractions in lowest terms, finite doubles, each unit once, no
- * negative amounts, warnings sorted. They look at the places that SPEC §3 knows and at nothing else.
+ * The rules of SPEC §2 that the compiled validators leave out: real dates, fractions in lowest terms, finite doubles, each unit
+ * once, no negative amounts, warnings sorted. (Some of them the published schemas say too; here each has its own code.) They look
+ * at the places that SPEC §3 knows and at nothing else.
  *
  * A value need not have the right shape: what is no string, object or array is passed over here, since it has an issue already.
  */
@@ -96,13 +97,13 @@ function checkTimestamp(value: unknown, pointer: string, issues: IssueList): voi
   }
 }
 
-/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart. */
+/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart; `undefined` for neither. */
 function checkMeters(
   vector: unknown,
   pointer: string,
   issues: IssueList,
   shaped: boolean,
-  keyOf: (unit: string) => string = sameUnit,
+  keyOf: (unit: string) => string | undefined = sameUnit,
 ): void {
   if (!Array.isArray(vector)) return;
   const seen = vector.length > FEW_METERS ? new Set<unknown>() : undefined;
@@ -112,7 +113,7 @@ function checkMeters(
     const { unit, amount } = meter;
     if (typeof unit === 'string') {
       const key = keyOf(unit);
-      if (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key)) {
+      if (key !== undefined && (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key))) {
         issues.add('METER_UNIT_DUPLICATE', `${pointer}/${i}/unit`, 'each unit once', unit);
       }
       seen?.add(key);
@@ -129,7 +130,7 @@ function hasUnit(
   vector: readonly unknown[],
   index: number,
   key: string,
-  keyOf: (unit: string) => string,
+  keyOf: (unit: string) => string | undefined,
 ): boolean {
   for (let i = 0; i < index; i++) {
     const unit = (vector[i] as { unit?: unknown } | null)?.unit;
@@ -143,9 +144,9 @@ function sameUnit(unit: string): string {
 }
 
 /** Two limits of one unit over windows of the same length are one limit twice, however the window is written. */
-function rateKey(unit: string): string {
+function rateKey(unit: string): string | undefined {
   const rate = tryParseRateUnit(unit);
-  return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
+  return rate === undefined ? undefined : `${rate.meter} ${rate.window}`;
 }
 
 /** Whether there is a quantity without fault; one of the wrong shape has an issue already. */

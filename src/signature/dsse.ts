@@ -1,11 +1,13 @@
 /**
  * DSSE, the Dead Simple Signing Envelope (protocol v1.0.2): the bytes that a signature of an event covers (SPEC §4), and the
  * JSON envelope in which other tools carry such a signature. A record keeps the same signatures beside the event itself, in
- * base64url; nothing is lost between the two.
+ * base64url, and those of P-256 keys as r‖s where envelopes have DER; nothing is lost between the two.
  */
 
 import { encodeBase64, encodeBase64url, tryDecodeBase64url } from '../bytes/encoding.js';
 import { NorthrootError } from '../error.js';
+import type { KeyAlgorithm } from '../key/key-form.js';
+import { tryDecodeEcdsaDer, tryEncodeEcdsaDer } from './ecdsa-der.js';
 
 /** The DSSE payload type of an event's canonical bytes. */
 export const PAYLOAD_TYPE = 'application/vnd.northroot.event+json';
@@ -49,12 +51,21 @@ export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8
   return bytes;
 }
 
+/** The algorithm of the key with a keyid; `undefined` where the key is not known. */
+export type FindAlgorithm = (keyid: string) => KeyAlgorithm | undefined;
+
 /**
  * The standard DSSE envelope of an event and its signatures.
  *
+ * @param algorithmOf - Tells the P-256 keys, whose signatures of 64 bytes become DER. Those by keys that it does not know stay as
+ *   they are.
  * @throws RangeError above {@link MAX_PAYLOAD_BYTES} or {@link MAX_SIGNATURES}, or when a `sig` is not base64url
  */
-export function toDsseEnvelope(eventBytes: Uint8Array, signatures: readonly EventSignature[]): DsseEnvelope {
+export function toDsseEnvelope(
+  eventBytes: Uint8Array,
+  signatures: readonly EventSignature[],
+  algorithmOf: FindAlgorithm,
+): DsseEnvelope {
   if (eventBytes.length > MAX_PAYLOAD_BYTES)
     throw new RangeError(`expected at most ${MAX_PAYLOAD_BYTES} bytes of event`);
   if (signatures.length > MAX_SIGNATURES)
@@ -65,7 +76,8 @@ export function toDsseEnvelope(eventBytes: Uint8Array, signatures: readonly Even
     signatures: signatures.map(({ keyid, sig }) => {
       const bytes = tryDecodeBase64url(sig);
       if (bytes === undefined) throw new RangeError('expected sig in base64url');
-      return { keyid, sig: encodeBase64(bytes) };
+      const der = algorithmOf(keyid) === 'p256' ? tryEncodeEcdsaDer(bytes) : undefined;
+      return { keyid, sig: encodeBase64(der ?? bytes) };
     }),
   };
 }
@@ -74,10 +86,12 @@ export function toDsseEnvelope(eventBytes: Uint8Array, signatures: readonly Even
  * Reads an envelope, given as the value of its JSON, with base64 in either alphabet, padded or not. Members that are not
  * DSSE's are ignored, as it demands. No signature is verified.
  *
+ * @param algorithmOf - Tells the P-256 keys, whose signatures must be DER, strictly, and become r‖s. Those by keys that it does not
+ *   know stay as they are.
  * @throws NorthrootError `ENVELOPE_MALFORMED`; `ENVELOPE_UNSUPPORTED` for another payload type than {@link PAYLOAD_TYPE}
  *   (exit status 1)
  */
-export function fromDsseEnvelope(envelope: unknown): SignedEvent {
+export function fromDsseEnvelope(envelope: unknown, algorithmOf: FindAlgorithm): SignedEvent {
   if (!isObject(envelope)) throw refuse('an object', '');
   const { payload, payloadType, signatures } = envelope;
   if (typeof payloadType !== 'string') throw refuse('a string', '/payloadType');
@@ -95,10 +109,10 @@ export function fromDsseEnvelope(envelope: unknown): SignedEvent {
   if (!Array.isArray(signatures) || signatures.length > MAX_SIGNATURES) {
     throw refuse(`an array of at most ${MAX_SIGNATURES} signatures`, '/signatures');
   }
-  return { eventBytes, signatures: signatures.map(readSignature) };
+  return { eventBytes, signatures: signatures.map((each, index) => readSignature(each, index, algorithmOf)) };
 }
 
-function readSignature(signature: unknown, index: number): EventSignature {
+function readSignature(signature: unknown, index: number, algorithmOf: FindAlgorithm): EventSignature {
   const pointer = `/signatures/${index}`;
   if (!isObject(signature)) throw refuse('an object', pointer);
   const { keyid = '', sig } = signature;
@@ -106,7 +120,10 @@ function readSignature(signature: unknown, index: number): EventSignature {
     throw refuse('a short string', `${pointer}/keyid`);
   const bytes = readBase64(sig, MAX_SIGNATURE_TEXT);
   if (bytes === undefined) throw refuse('base64', `${pointer}/sig`);
-  return { keyid, sig: encodeBase64url(bytes) };
+  if (algorithmOf(keyid) !== 'p256') return { keyid, sig: encodeBase64url(bytes) };
+  const pair = tryDecodeEcdsaDer(bytes);
+  if (pair === undefined) throw refuse('the DER of an ECDSA signature', `${pointer}/sig`);
+  return { keyid, sig: encodeBase64url(pair) };
 }
 
 /** Decodes either alphabet of RFC 4648, but not a mixture, padded fully or not at all. */

@@ -1,6 +1,6 @@
 /** Opens whatever a ledger may be on disk: a file, a folder of segments (SPEC §4), or a tile tree (SPEC §6). */
 
-import { openLedgerSource, type LedgerSource } from '../fs/source.js';
+import { assertUnmixed, openLedgerSource, type LedgerSource } from '../fs/source.js';
 import { isTileTree, openTileTree } from './tile-tree.js';
 import { CHECKPOINT_FILE, inTree } from './tile-writer.js';
 
@@ -12,6 +12,7 @@ import { CHECKPOINT_FILE, inTree } from './tile-writer.js';
  */
 export async function openLedger(path: string): Promise<LedgerSource> {
   if (!(await isTileTree(path))) return openLedgerSource(path);
+  await assertUnmixed(path);
   const tree = await openTileTree(path);
   return {
     ...tree.source,

@@ -43,7 +43,6 @@ export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
 
 /** A policy that nothing can meet is a mistake, and better told of at once. */
 function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
-  const witnesses = keys.filter(({ roles }) => roles.includes('witness'));
   for (const [index, { roles, name, public_key: text }] of keys.entries()) {
     if (!roles.includes('witness')) continue;
     const pointer = `/keys/${index}`;
@@ -58,16 +57,20 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
       throw refuse(`${pointer}/public_key`, 'an ed25519 key for a witness', text);
   }
   const { witness_threshold: threshold = 0, checkpoint_quorum: quorum = 0 } = require;
-  if (threshold > witnesses.length) {
-    const expected = `at most ${witnesses.length}, the keys with the role witness`;
+  // As they are counted: keys of one name are one witness, and a key that is pinned for the log counts for the log alone.
+  const witnesses = new Set(
+    keys
+      .filter(({ roles }) => roles.includes('witness') && !roles.includes('checkpoint'))
+      .map(({ name }) => name),
+  );
+  if (threshold > witnesses.size) {
+    const expected = `at most ${witnesses.size}, the names with the role witness, and without the role checkpoint`;
     throw refuse('/require/witness_threshold', expected, `${threshold}`);
   }
-  // Admins may add further keys.
-  const canGrow = keys.some(({ roles }) => roles.includes('admin'));
   const signers = keys.filter(
     ({ roles, public_key: text }) => roles.includes('checkpoint') && text.startsWith('ed25519:'),
   ).length;
-  if (quorum > signers && !canGrow) {
+  if (quorum > signers) {
     throw refuse(
       '/require/checkpoint_quorum',
       `at most ${signers}, the ed25519 keys with the role checkpoint`,

@@ -5,6 +5,9 @@
  * `fs.*` matches `fs.read` and not `fs.` (itself a ToolName).
  */
 
+import { encodeHex } from '../bytes/encoding.js';
+import { sha256 } from '../bytes/sha256.js';
+
 const MAX_TOOL_NAME_LENGTH = 128;
 const TOOL_NAME = /^[A-Za-z0-9_./:@+=#~-]{1,128}$/;
 const TOOL_PATTERN = /^(?:[A-Za-z0-9_./:@+=#~-]{1,128}|[A-Za-z0-9_./:@+=#~-]{0,128}\*)$/;
@@ -17,6 +20,32 @@ export function isToolName(text: string): boolean {
 /** Whether `text` is a ToolPattern. */
 export function isToolPattern(text: string): boolean {
   return TOOL_PATTERN.test(text);
+}
+
+/** What a name that is too long keeps of its beginning: with `~~` and 64 digits, 128 characters. */
+const KEPT_LENGTH = 62;
+
+/**
+ * A foreign system's name of a tool as a ToolName, the same wherever it is imported. Every character that a ToolName does not have,
+ * and `~`, is written as `~` and two upper-case hexadecimal digits for each of its UTF-8 bytes; of what is then longer than 128
+ * characters the first 62 are kept, followed by `~~` and the SHA-256 of the whole name (its UTF-8 bytes, before escaping) in 64
+ * lower-case hexadecimal digits. Different names give different ToolNames; a name that was cut cannot be read back.
+ *
+ * @param name - At least one character.
+ * @throws TypeError when `name` is not a string.
+ * @throws RangeError when it is empty or holds a lone surrogate, which has no UTF-8.
+ */
+export function escapeToolName(name: string): string {
+  if (typeof name !== 'string') throw new TypeError(`expected a string, found ${typeof name}`);
+  if (name === '') throw new RangeError('expected the name of a tool, found an empty text');
+  if (/\p{Surrogate}/u.test(name)) throw new RangeError('expected a name without lone surrogates');
+  const escaped = name.replace(/[^A-Za-z0-9_./:@+=#-]/gu, escapeCharacter);
+  if (escaped.length <= MAX_TOOL_NAME_LENGTH) return escaped;
+  return `${escaped.slice(0, KEPT_LENGTH)}~~${encodeHex(sha256(Buffer.from(name, 'utf8')))}`;
+}
+
+function escapeCharacter(character: string): string {
+  return encodeHex(Buffer.from(character, 'utf8')).toUpperCase().replace(/../g, '~$&');
 }
 
 /** Whether a ToolPattern matches a ToolName. Both are taken to be well-formed. */

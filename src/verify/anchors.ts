@@ -8,7 +8,8 @@ import { NorthrootError } from '../error.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { findRoleProblem, findRevocationProblem } from '../trust/keyring.js';
-import { judgeCheckpointNote, type NoteVerdict } from './checkpoint-note.js';
+import type { NoteVerdict } from '../trust/checkpoint-judge.js';
+import { judgeNote } from './checkpoint-note.js';
 import type { VerifyState } from './state.js';
 
 /** A checkpoint's note, and the name that findings call it by: its file's. */
@@ -61,21 +62,31 @@ export class AnchorWatch {
     this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
   }
 
-  /** Call for the empty tree, and after each leaf. */
-  observe(tree: CompactRange): void {
+  /**
+   * Call for the empty tree, and after each leaf.
+   *
+   * @returns Whether an anchor ends there.
+   */
+  observe(tree: CompactRange): boolean {
+    const before = this.#next;
     for (;;) {
       const anchor = this.#bySize[this.#next];
-      if (anchor === undefined || anchor.note.checkpoint.size > tree.size) return;
+      if (anchor === undefined || anchor.note.checkpoint.size > tree.size) return this.#next > before;
       anchor.root = rangeRoot(tree);
       this.#next += 1;
     }
+  }
+
+  /** How many records each covers. */
+  sizes(): number[] {
+    return this.#inOrder.map(({ note }) => note.checkpoint.size);
   }
 
   /** What became of each, in the order in which they were given. Call at the end. */
   judge(state: VerifyState): AnchorOutcome[] {
     return this.#inOrder.map(({ name, isPublished, note, root }) => {
       const { size } = note.checkpoint;
-      const signatures = judgeCheckpointNote(
+      const signatures = judgeNote(
         state,
         note,
         (key, as) =>

@@ -1,5 +1,5 @@
 /**
- * The linkage rows of SPEC §8, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
+ * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
  * Each link must name an earlier event; what it allows is judged by `bounds/`.
  */
 
@@ -378,6 +378,7 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   const pointer = `${findings.eventRoot}/auth_event_id`;
   const detail = { pointer, expected: 'the id of an earlier authorization', actual: `sha-256:${id}` };
   const finding = findings.make('AUTH_NOT_FOUND', detail);
+  findings.waiting = finding;
   const pending = state.links.pending.get(id);
   if (pending === undefined) {
     state.links.pending.set(id, { finding, others: 0 });

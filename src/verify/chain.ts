@@ -1,4 +1,4 @@
-/** The chain rows of SPEC §8: numbering, `prev`, the place of genesis, duplicates and causal links. */
+/** Steps 5 and 8 of SPEC §8: numbering, `prev`, the place of genesis, duplicates and causal links. */
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import { hashToBase64url } from '../tree/compact-range.js';

@@ -1,4 +1,4 @@
-/** The tree rows of SPEC §8 (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
+/** Step 10 of SPEC §8, checkpoints (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
 
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { FindingCode } from '../finding/catalog.js';
@@ -6,24 +6,22 @@ import type { RuleFinding } from '../finding/rule-finding.js';
 import type { JsonObject } from '../json/value.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import type { NoteKey } from '../note/note-key.js';
 import type { AttestationEvent, CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
-import { judgeCheckpointNote, type NoteVerdict } from './checkpoint-note.js';
-import type { LineFindings } from './line-findings.js';
 import {
+  isPinned,
   isSignedByLog,
-  meetsLogDemands,
-  meetsWitnessDemands,
-  mergeEndorsers,
-  noEndorsers,
-  sameEndorsers,
-  type Endorsers,
-  type KnownCheckpoint,
-  type RecordPlace,
-} from './seals.js';
+  listSigners,
+  mergeSigners,
+  sameSigners,
+  type CheckpointSigners,
+  type NoteVerdict,
+} from '../trust/checkpoint-judge.js';
+import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
+import { judgeNote } from './checkpoint-note.js';
+import type { LineFindings } from './line-findings.js';
+import type { KnownCheckpoint, RecordPlace } from './seals.js';
 import { instantOf } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
@@ -57,9 +55,11 @@ function judgeCheckpoint(
   const note = readNoteOf(event.note, findings);
   const noteProblems = note === undefined ? [] : findNoteProblems(state, event, note);
   for (const problem of noteProblems) findings.addToEvent(problem);
-  const verdict = note && judgeSignatures(state, line, note, findings);
-  const endorsers = verdict?.endorsers ?? noEndorsers();
-  if (!sameEndorsers(endorsers, state.seals.lastEndorsers)) state.seals.lastEndorsers = endorsers;
+  const verdict = note && judgeSignatures(state, line, note);
+  for (const problem of verdict?.problems ?? []) findings.addToEvent({ ...problem, pointer: NOTE });
+  const signers = verdict?.signers ?? [];
+  // Most checkpoints of a ledger have the same signers, and share one list of them.
+  if (!sameSigners(signers, state.seals.lastSigners)) state.seals.lastSigners = signers;
   const isRight = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
   const checkpoint: KnownCheckpoint = {
     place,
@@ -69,18 +69,18 @@ function judgeCheckpoint(
     textHash: note && hashText(note),
     treeSize: event.tree_size,
     isRight,
-    endorsers: state.seals.lastEndorsers,
+    signers: state.seals.lastSigners,
   };
   if (
     note !== undefined &&
     verdict !== undefined &&
-    !isSignedByLog(verdict.endorsers) &&
+    !isSignedByLog(verdict.signers) &&
     verdict.problems.length === 0
   ) {
     reportUnsigned(state, note, findings);
   }
   state.seals.known.set(line.eventId as string, checkpoint);
-  takeUp(state, checkpoint, checkpoint.endorsers);
+  takeUp(state, checkpoint, checkpoint.signers);
 }
 
 function hashText({ text }: SignedCheckpoint): string {
@@ -145,18 +145,16 @@ function judgeSignatures(
   state: VerifyState,
   line: ExaminedLine,
   note: SignedCheckpoint,
-  findings: LineFindings,
 ): NoteVerdict | undefined {
   // One of another log is refused already, whoever signed it.
   if (state.origin !== undefined && note.checkpoint.origin !== state.origin) return undefined;
   const instant = instantOf(state, line);
-  const verdict = judgeCheckpointNote(
+  const verdict = judgeNote(
     state,
     note,
     (key, as) => (as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant)),
     Infinity,
   );
-  for (const problem of verdict.problems) findings.addToEvent({ ...problem, pointer: NOTE });
   state.seals.unknown += verdict.unknown;
   return verdict;
 }
@@ -202,11 +200,14 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
     });
     return;
   }
-  const verdict = judgeSignatures(state, line, note, findings);
+  const verdict = judgeSignatures(state, line, note);
+  // Anybody may attest: a line in another's name that does not verify says nothing of who bears that name.
+  for (const problem of verdict?.problems ?? [])
+    findings.addToEvent({ ...problem, pointer: NOTE, severity: 'warning' });
   if (checkpoint === undefined || verdict === undefined) return;
-  const wasSigned = isSignedByLog(checkpoint.endorsers);
-  checkpoint.endorsers = mergeEndorsers(checkpoint.endorsers, verdict.endorsers);
-  takeUp(state, checkpoint, wasSigned ? verdict.endorsers : checkpoint.endorsers);
+  const wasSigned = isSignedByLog(checkpoint.signers);
+  checkpoint.signers = mergeSigners(checkpoint.signers, verdict.signers);
+  takeUp(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
 
@@ -216,17 +217,18 @@ function isCheckpointKey({ keyring }: VerifyState, keyid: string): boolean {
 }
 
 /** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
-function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Endorsers): void {
-  const { seals } = state;
-  const { endorsers, treeSize, isRight } = checkpoint;
-  if (!isRight || !isSignedByLog(endorsers)) return;
+function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
+  const { seals, requirements } = state;
+  const { signers, treeSize, isRight } = checkpoint;
+  if (!isRight || !isSignedByLog(signers)) return;
   const { isDated, occurredAt } = checkpoint;
   if (isDated && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
     state.clock = occurredAt;
-  for (const { keyid, name, role } of listEndorsers(state, fresh)) {
+  for (const signer of listSigners(fresh)) {
+    const { keyid, name, role } = signer;
     const key = `${role} ${keyid}`;
     if (treeSize > (seals.tallies.get(key)?.treeSize ?? -1))
-      seals.tallies.set(key, { keyid, name, role, treeSize });
+      seals.tallies.set(key, { keyid, name, role, isPinned: isPinned(signer), treeSize });
   }
   if (treeSize > (seals.signed?.treeSize ?? -1)) {
     seals.signed = checkpoint;
@@ -237,20 +239,28 @@ function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Endorser
     }
   }
   const isNewer = treeSize > (seals.sealing?.treeSize ?? -1);
-  if (isNewer && meetsLogDemands(endorsers, state) && meetsWitnessDemands(endorsers, state)) {
+  if (
+    isNewer &&
+    requirements.findMissingLogKeys(signers) === undefined &&
+    requirements.findMissingWitnesses(signers) === undefined
+  ) {
     seals.sealing = checkpoint;
     seals.attestations = 0;
   }
 }
 
-/** Where a policy says how many records there may be without a checkpoint: is one overdue at this record? */
+/**
+ * Where a policy says how many records there may be without a checkpoint: is one overdue at this record? A line that is no
+ * readable object may be what is left of one.
+ */
 export function checkCheckpointDue(
   state: VerifyState,
   line: ExaminedLine | undefined,
   findings: LineFindings,
 ): void {
   const limit = state.policy?.require?.checkpoint_max_records;
-  if (limit === undefined || line?.event?.['event_type'] === 'checkpoint') return;
+  if (limit === undefined || line?.layout === undefined || line.event?.['event_type'] === 'checkpoint')
+    return;
   const since = state.seals.signed?.treeSize ?? -1;
   const count = state.records - since;
   if (count <= limit) return;
@@ -284,36 +294,12 @@ export function noteSigners(
   const name = `${stretch} ${[...keyids].sort().join(' ')}`;
   let group = seals.unsealed.get(name);
   if (group === undefined) {
-    group = { keyids, first: place, last: records, counts: { ok: 0, denied: 0, violation: 0, invalid: 0 } };
+    const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+    group = { keyids, first: place, begin: records, last: records, counts };
     seals.unsealed.set(name, group);
   }
   group.last = records;
   group.counts[verdict] += 1;
-}
-
-/** Who signed and cosigned, each once. */
-export function listEndorsers(
-  { keyring, witnessKeys, origin = '' }: VerifyState,
-  endorsers: Endorsers,
-): { keyid: string; name: string; role: 'log' | 'witness' }[] {
-  const ofRing = (keyid: string): string => keyring.find(keyid)?.key.name ?? keyid;
-  const all = [
-    ...[...endorsers.logKeys].map((keyid) => ({ keyid, name: origin, role: 'log' as const })),
-    ...[...endorsers.policyLogs].map((index) => ({
-      ...namedKey(witnessKeys.logs[index]),
-      role: 'log' as const,
-    })),
-    ...[...endorsers.witnessKeys].map((keyid) => ({ keyid, name: ofRing(keyid), role: 'witness' as const })),
-    ...[...endorsers.policyWitnesses].map((index) => ({
-      ...namedKey(witnessKeys.witnesses[index]),
-      role: 'witness' as const,
-    })),
-  ];
-  return [...new Map(all.map((each) => [`${each.role} ${each.keyid}`, each])).values()];
-}
-
-function namedKey(key: NoteKey | undefined): { keyid: string; name: string } {
-  return { keyid: key?.publicKey.keyid ?? '', name: key?.name ?? '' };
 }
 
 export function relatedTo({ file, line, seq, eventId }: RecordPlace): {

@@ -9,7 +9,7 @@ import type { Finding } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { SourceFault } from '../fs/source.js';
 import { hashToBase64url } from '../tree/compact-range.js';
-import { describeQuorum } from '../trust/witness-policy.js';
+import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { AnchorOutcome, AnchorWatch } from './anchors.js';
 import { settlePending } from './authorizations.js';
@@ -20,16 +20,7 @@ import {
   type PredecessorRelation,
   type PredecessorView,
 } from './predecessor.js';
-import {
-  countPinnedWitnesses,
-  isSignedByLog,
-  meetsLogDemands,
-  meetsWitnessDemands,
-  type Endorsers,
-  type KnownCheckpoint,
-  type RecordPlace,
-  type UnsealedRecords,
-} from './seals.js';
+import type { KnownCheckpoint, RecordPlace, UnsealedRecords } from './seals.js';
 import { demandsCheckpoints, type EventVerdict, type KnownGenesis, type VerifyState } from './state.js';
 
 /** What the end of a verification rests on. */
@@ -69,7 +60,7 @@ interface Seal {
   readonly treeSize: number;
   /** How many records it leaves nothing to be said of: those it covers, and the checkpoint's own. */
   readonly reach: number;
-  readonly endorsers: Endorsers;
+  readonly signers: CheckpointSigners;
   readonly checkpoint: KnownCheckpoint | undefined;
 }
 
@@ -80,7 +71,9 @@ export function endVerification(state: VerifyState, options: EndOptions = {}): E
   const signed = largest(seals);
   const sealing = largest(
     seals.filter(
-      ({ endorsers }) => meetsLogDemands(endorsers, state) && meetsWitnessDemands(endorsers, state),
+      ({ signers }) =>
+        state.requirements.findMissingLogKeys(signers) === undefined &&
+        state.requirements.findMissingWitnesses(signers) === undefined,
     ),
   );
   const uncovered = findUncovered(state, signed);
@@ -116,16 +109,16 @@ function sealsOf(state: VerifyState, anchors: readonly AnchorOutcome[]): Seal[] 
           {
             treeSize: checkpoint.treeSize,
             reach: checkpoint.treeSize + 1,
-            endorsers: checkpoint.endorsers,
+            signers: checkpoint.signers,
             checkpoint,
           },
         ],
   );
   const held = anchors
-    .filter(({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.endorsers))
+    .filter(({ relation, signatures }) => relation === 'extends' && isSignedByLog(signatures.signers))
     .map(({ note, signatures }) => {
       const { size } = note.checkpoint;
-      return { treeSize: size, reach: size, endorsers: signatures.endorsers, checkpoint: undefined };
+      return { treeSize: size, reach: size, signers: signatures.signers, checkpoint: undefined };
     });
   return [...own, ...held];
 }
@@ -142,11 +135,11 @@ function findUncovered({ keyring, seals }: VerifyState, signed: Seal | undefined
   const covered = signed?.reach ?? 0;
   const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
   const bySigners = new Map<string, UnsealedRecords>();
-  for (const { keyids, first, last, counts } of seals.unsealed.values()) {
+  for (const { keyids, first, begin, last, counts } of seals.unsealed.values()) {
     if (last < covered || !keyids.every(isRevoked)) continue;
     const name = [...keyids].sort().join(' ');
     const group = bySigners.get(name);
-    if (group === undefined) bySigners.set(name, { keyids, first, last, counts: { ...counts } });
+    if (group === undefined) bySigners.set(name, { keyids, first, begin, last, counts: { ...counts } });
     else for (const verdict of COVERABLE) group.counts[verdict] += counts[verdict];
   }
   return [...bySigners.values()];
@@ -180,50 +173,12 @@ function findMissingSeal(state: VerifyState, signed: Seal | undefined, sealing: 
   if (!isWanting && (sealing === undefined || sealing.reach >= signed.reach)) return [];
   // An earlier checkpoint has what this one lacks: it may come yet.
   const severity = isWanting ? {} : { severity: 'warning' as const };
-  const { endorsers } = signed;
-  if (!meetsLogDemands(endorsers, state)) {
-    return [
-      atSeal(state, signed, 'CHECKPOINT_MISSING', { ...describeLogDemands(state, endorsers), ...severity }),
-    ];
-  }
-  return [
-    atSeal(state, signed, 'WITNESS_QUORUM', { ...describeWitnessDemands(state, endorsers), ...severity }),
-  ];
-}
-
-function describeLogDemands(
-  { policy, witnessPolicy }: VerifyState,
-  endorsers: Endorsers,
-): { expected: string; actual: string } {
-  const quorum = policy?.require?.checkpoint_quorum ?? 1;
-  const names = (witnessPolicy?.logs ?? []).map(({ vkey }) => vkey.slice(0, vkey.lastIndexOf('+')));
-  const oneOf = names.length === 0 ? '' : `, one of them ${names.join(' or ')}`;
-  return {
-    expected: `a checkpoint signed by ${quorum} known key${quorum === 1 ? '' : 's'}${oneOf}`,
-    actual: `one signed by ${endorsers.logKeys.size || 1}`,
-  };
-}
-
-function describeWitnessDemands(
-  { policy, witnessPolicy }: VerifyState,
-  endorsers: Endorsers,
-): { expected: string; actual: string } {
-  const threshold = policy?.require?.witness_threshold ?? 0;
-  const expected: string[] = [];
-  const actual: string[] = [];
-  if (policy !== undefined && threshold > 0) {
-    expected.push(`cosignatures by ${threshold} of the trust policy's witnesses`);
-    actual.push(`${countPinnedWitnesses(endorsers, policy)}`);
-  }
-  if (witnessPolicy?.quorum !== undefined) {
-    expected.push(`cosignatures by ${describeQuorum(witnessPolicy)}`);
-    const { policyWitnesses } = endorsers;
-    const names = witnessPolicy.witnesses
-      .filter((_, index) => policyWitnesses.has(index))
-      .map(({ name }) => name);
-    actual.push(names.join(', ') || 'none');
-  }
-  return { expected: expected.join('; '), actual: actual.join('; ') };
+  const { signers } = signed;
+  const { requirements } = state;
+  const missing = requirements.findMissingLogKeys(signers) ?? requirements.findMissingWitnesses(signers);
+  if (missing === undefined) return [];
+  const { code, ...detail } = missing;
+  return [atSeal(state, signed, code, { ...detail, ...severity })];
 }
 
 /** Whether the last checkpoint is from too long ago; or from so far ahead that it would never be. */
@@ -300,7 +255,7 @@ function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote
       return [makeFinding('CHECKPOINT_ROOT_MISMATCH', detail, inNote)];
     }
     case 'extends': {
-      if (isSignedByLog(signatures.endorsers) || signatures.problems.length > 0) return [];
+      if (isSignedByLog(signatures.signers) || signatures.problems.length > 0) return [];
       const expected = `a signature by a known key with role checkpoint, named ${origin}`;
       const severity = state.checkpointsRequired ? {} : { severity: 'warning' as const };
       return [makeFinding('KEY_UNKNOWN', { expected, actual: 'none', ...severity }, inNote)];

@@ -49,6 +49,8 @@ export class LineFindings {
   violation = false;
   /** Whether the event is an attempt that a deny blocked. */
   denied = false;
+  /** That the event names one that has not come: told when it comes, or at the end. */
+  waiting: Finding | undefined;
   /** Whether the event is for another ledger, or does not say for which though it must: it may be a replay. */
   isUnbound = false;
   /** Keyids that signed the record, were right, and entitled to. */

@@ -52,7 +52,8 @@ export interface VerifyOptions {
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
   /**
    * Goes on from a state that was saved, and changes it; the lines before it are only hashed, to see that they are the same.
-   * It was saved under the same `trust` and `witnessPolicy`, or the report is not that of one pass.
+   * It was saved under the same `trust` and `witnessPolicy`, and {@link canGoOn} with these `checkpoints`, or the report is not
+   * that of one pass.
    */
   readonly from?: SavedVerification;
   /** Aborting makes verification end with the signal's reason. */
@@ -149,6 +150,8 @@ export async function runVerification(
   const root = rangeRoot(state.tree);
 
   anchors.observe(skipped);
+  // What is added from here on is kept apart from what was there, wherever the anchors end.
+  if (from !== undefined) state.seals.stretch = state.records;
   const take = (line: RawLine, segment: Segment): void => {
     if (toSkip > 0) {
       toSkip -= 1;
@@ -158,7 +161,8 @@ export async function runVerification(
       return;
     }
     const { findings, folded } = verifyLine(state, line, segment);
-    anchors.observe(state.tree);
+    // What an anchor may cover is kept apart from what comes after it.
+    if (anchors.observe(state.tree)) state.seals.stretch = state.records;
     if (findings.length > 0) {
       kept.add(findings);
       add(findings);
@@ -200,6 +204,19 @@ export async function runVerification(
     total: state.findings + ending.findings.length + faults - sourceFaults.length,
     kept: kept.inOrder(),
   };
+}
+
+/**
+ * Whether a saved verification can be gone on from with these checkpoints: it cannot where one of them ends among records of which
+ * only the sum was kept, so that nobody could say any more which of them it covers.
+ *
+ * @throws NorthrootError `NOTE_MALFORMED`
+ */
+export function canGoOn({ state }: SavedVerification, checkpoints: readonly Anchor[]): boolean {
+  const groups = [...state.seals.unsealed.values()];
+  return new AnchorWatch(checkpoints)
+    .sizes()
+    .every((size) => groups.every(({ begin, last }) => size <= begin || size > last));
 }
 
 /** Findings by rank, of each rank at most so many: enough to list the worst, or the first. */

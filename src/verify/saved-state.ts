@@ -14,16 +14,17 @@ import type { Finding } from '../finding/finding.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
-import type { SavedKey } from '../trust/keyring.js';
+import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
+import { Keyring, type SavedKey } from '../trust/keyring.js';
 import { EventIndex, type EventIndexData } from './event-index.js';
 import { VERSION } from '../version.js';
-import { startVerification, type VerifyState } from './state.js';
+import type { VerifyState } from './state.js';
 
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 
-interface Saved extends Omit<VerifyState, 'policy' | 'keyring' | 'witnessKeys' | 'events'> {
+interface Saved extends Omit<VerifyState, 'policy' | 'keyring' | 'requirements' | 'events'> {
   readonly policy: TrustPolicy | undefined;
   readonly keys: readonly SavedKey[];
   readonly events: EventIndexData;
@@ -39,8 +40,8 @@ export interface SavedVerification {
 
 /** A verification as bytes: the state after any line, and the findings up to it. */
 export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
-  const { keyring, events, witnessKeys, ...plain } = state;
-  void witnessKeys;
+  const { keyring, events, requirements, ...plain } = state;
+  void requirements;
   const saved: Saved = {
     ...plain,
     keys: keyring.save(),
@@ -77,9 +78,10 @@ export function restoreVerification(bytes: Uint8Array, verifier: Verifier = node
 }
 
 function revive({ keys, events, kept, ...plain }: Saved, verifier: Verifier): SavedVerification {
-  const { keyring, witnessKeys } = startVerification(undefined, verifier, plain.witnessPolicy);
+  const keyring = new Keyring(verifier);
   keyring.restore(keys);
-  return { state: { ...plain, keyring, witnessKeys, events: new EventIndex(events) }, findings: kept };
+  const requirements = new CheckpointRequirements(plain.policy, plain.witnessPolicy, verifier);
+  return { state: { ...plain, keyring, requirements, events: new EventIndex(events) }, findings: kept };
 }
 
 function invalid(cause: unknown): NorthrootError {

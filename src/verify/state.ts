@@ -8,8 +8,9 @@ import type { Layout } from '../ledger/examine-line.js';
 import type { Predecessor, TrustPolicy } from '../schema/generated/types.js';
 import type { Verifier } from '../signature/verifier.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
+import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
-import { witnessPolicyKeys, type WitnessPolicy, type WitnessPolicyKeys } from '../trust/witness-policy.js';
+import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { EventIndex } from './event-index.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
@@ -46,11 +47,12 @@ export interface KnownGenesis {
   verdict: EventVerdict;
 }
 
-/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine` only. */
+/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/story.ts` changes one of its own. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
-  readonly witnessKeys: WitnessPolicyKeys;
+  /** What both policies pin for checkpoints, and demand of them. */
+  readonly requirements: CheckpointRequirements;
   readonly keyring: Keyring;
   mode: TrustMode;
   layout: Layout | undefined;
@@ -83,6 +85,11 @@ export interface VerifyState {
   readonly seals: Seals;
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
+  /**
+   * Whether signatures that decide nothing (of executions and extension events) are taken as right without being computed: for a
+   * writer that reads a ledger it goes on with. What was found so is no verification.
+   */
+  assumesSignatures: boolean;
   readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
   readonly signers: Map<string, SignerTally>;
   readonly countsByType: Map<string, number>;
@@ -112,8 +119,7 @@ export function startVerification(
   return {
     policy,
     witnessPolicy,
-    witnessKeys:
-      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, verifier),
+    requirements: new CheckpointRequirements(policy, witnessPolicy, verifier),
     keyring,
     mode: policy === undefined ? 'none' : 'policy',
     layout: undefined,
@@ -136,6 +142,7 @@ export function startVerification(
     checkpoints: 0,
     seals: emptySeals(),
     end: { file: '', line: 1, byteOffset: 0 },
+    assumesSignatures: false,
     signatures: { valid: 0, invalid: 0, unverified: 0, missing: 0 },
     signers: new Map(),
     countsByType: new Map(),

@@ -29,6 +29,8 @@ export interface SegmentName {
 export interface LineResult {
   /** The findings to list, in the order of SPEC §8's rows; empty for a line without fault. */
   readonly findings: readonly Finding[];
+  /** That the event names one that has not come: `findings` of a later line, or of the end, tell of it. */
+  readonly waiting: Finding | undefined;
   /** What the line says; undefined for one that takes no place in the ledger or is too long to be read. */
   readonly examined: ExaminedLine | undefined;
   readonly verdict: EventVerdict;
@@ -78,8 +80,8 @@ export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentNa
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  const { listed, signatures, folded } = findings;
-  return { findings: listed, examined, verdict: verdictOf(examined, findings), signatures, folded };
+  const { listed, waiting, signatures, folded } = findings;
+  return { findings: listed, waiting, examined, verdict: verdictOf(examined, findings), signatures, folded };
 }
 
 function verifyRecord(

@@ -15,8 +15,7 @@ export interface AttestOptions {
   /** The submission prefixes of the witnesses. */
   readonly urls: readonly string[];
   /**
-   * Keys of known witnesses, beside those that the ledger declares. Without any, lines by others are taken too, a few of each
-   * witness, and nobody has verified them.
+   * Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended.
    */
   readonly keys?: readonly NoteKey[];
   /** Opens the ledger for proofs that it extends what a witness saw before. */
@@ -36,12 +35,14 @@ export interface AttestOptions {
 export interface Attested {
   /** What each witness answered, in the order of the URLs. */
   readonly answers: readonly Collected[];
-  /** The cosignatures that were appended. */
+  /** The lines that were appended, each verified by a given key or by one that the ledger declares. */
   readonly cosignatures: readonly NoteSignature[];
-  /** Those that a known witness made, as far as keys were given. */
-  readonly verified: readonly NoteSignature[];
-  /** Lines left out: wrong ones, those that nobody known made while keys were given, and more than a note can take. */
+  /** Those that no given key verifies, so that the ledger alone says who made them. */
+  readonly declared: readonly NoteSignature[];
+  /** Lines left out: those of `unknown`, those that do not verify, those in the log's own name, and more than a note can take. */
   readonly refused: readonly NoteSignature[];
+  /** Lines left out because no known witness has the key that they name. */
+  readonly unknown: readonly NoteSignature[];
   /** Where the attestation stands; undefined when there was nothing to append. */
   readonly attestation: Appended | undefined;
   /** The checkpoint's note with the cosignatures. */
@@ -52,10 +53,6 @@ export interface Attested {
 export type WithLedger = <T>(use: (ledger: Ledger) => Promise<T>) => Promise<T>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Of one witness: as many keys as it could be changing over to. */
-const MAX_UNKNOWN_LINES = 2;
-const MAX_UNKNOWN_NAME = 255;
-const COSIGNATURE_BYTES = 72;
 
 /**
  * Collects cosignatures of a checkpoint that was made, and appends them. The ledger is opened when the witnesses have answered,
@@ -90,14 +87,21 @@ export async function attestCheckpoint(
     ...(fetch === undefined ? {} : { fetch }),
   });
   if (answers.every(({ lines }) => lines.length === 0)) {
-    const none = { cosignatures: [], verified: [], refused: [] };
+    const none = { cosignatures: [], declared: [], refused: [], unknown: [] };
     return { answers, ...none, attestation: undefined, note: checkpoint.note };
   }
   return withLedger(async (ledger) => {
-    const { verified, unknown, refused } = sortLines(ledger, own, answers, keys);
+    const { given, declared, refused, unknown } = sortLines(ledger, own, answers, keys);
     const room = MAX_NOTE_SIGNATURES - own.signatures.length;
-    const cosignatures = unique([...verified, ...unknown]).slice(0, room);
-    const result = { answers, cosignatures, verified, refused };
+    const all = unique([...given, ...declared]);
+    const cosignatures = all.slice(0, room);
+    const result = {
+      answers,
+      cosignatures,
+      declared: cosignatures.filter((line) => declared.includes(line)),
+      refused: [...refused, ...all.slice(room)],
+      unknown,
+    };
     if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
     const { text } = own;
     const attestation = await ledger.append({
@@ -114,43 +118,36 @@ export async function attestCheckpoint(
   });
 }
 
-/**
- * What a witness answers could do harm: a line that names the log, or a witness that the ledger knows, and is wrong would make the
- * ledger invalid for good. So each is held against the ledger's own keys too.
- */
+interface SortedLines {
+  readonly given: NoteSignature[];
+  readonly declared: NoteSignature[];
+  readonly refused: NoteSignature[];
+  readonly unknown: NoteSignature[];
+}
+
+/** A line counts when a known key verifies it, and neither a given key nor one of the ledger's speaks against it. */
 function sortLines(
   ledger: Ledger,
-  { text, checkpoint }: SignedCheckpoint,
+  own: SignedCheckpoint,
   answers: readonly Collected[],
   keys: readonly NoteKey[],
-): Record<'verified' | 'unknown' | 'refused', NoteSignature[]> {
-  const sorted: Record<'verified' | 'unknown' | 'refused', NoteSignature[]> = {
-    verified: [],
-    unknown: [],
-    refused: [],
-  };
+): SortedLines {
+  const sorted: SortedLines = { given: [], declared: [], refused: [], unknown: [] };
   for (const { lines } of answers) {
-    const { right, wrong } = verifyCosignatures(text, lines, keys);
+    const { right, wrong } = verifyCosignatures(own.text, lines, keys);
     const rightLines = new Set(right.map(({ signature }) => signature));
-    let strangers = 0;
     for (const line of lines) {
-      const own = ledger.judgeCosignature(text, line);
-      if (own === false || wrong.includes(line) || line.name === checkpoint.origin) sorted.refused.push(line);
-      else if (own === true || rightLines.has(line)) sorted.verified.push(line);
-      else if (keys.length > 0 || !isShort(line) || strangers === MAX_UNKNOWN_LINES)
-        sorted.refused.push(line);
+      const check = ledger.checkCosignature(own, line);
+      const isRefused = check === 'invalid' || wrong.includes(line) || line.name === own.checkpoint.origin;
+      if (!isRefused && rightLines.has(line)) sorted.given.push(line);
+      else if (!isRefused && check === 'valid') sorted.declared.push(line);
       else {
-        strangers += 1;
-        sorted.unknown.push(line);
+        sorted.refused.push(line);
+        if (!isRefused) sorted.unknown.push(line);
       }
     }
   }
   return sorted;
-}
-
-/** Of the form of a cosignature by an Ed25519 key, under a name that is not out of proportion. */
-function isShort({ name, signature }: NoteSignature): boolean {
-  return name.length <= MAX_UNKNOWN_NAME && signature.length === COSIGNATURE_BYTES;
 }
 
 /** The consistency proof from a size to that of the checkpoint, in one pass and logarithmic memory. */

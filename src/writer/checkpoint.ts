@@ -1,14 +1,16 @@
 /** Checkpoints of a ledger that is being written (SPEC §3.4, §6): when one is due, and what it says. */
 
-import type { CheckpointEvent } from '../schema/generated/types.js';
+import type { AttestationEvent, CheckpointEvent } from '../schema/generated/types.js';
 import { printable } from '../bytes/printable.js';
+import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import { buildCheckpoint } from '../event/build.js';
-import { formatCheckpoint, readCheckpoint } from '../note/checkpoint.js';
+import { formatCheckpoint, readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { signNote } from '../note/note-key.js';
-import { formatNote, type NoteSignature } from '../note/signed-note.js';
+import { formatNote } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import type { NoteVerdict } from '../trust/checkpoint-judge.js';
 import { digestFromBase64url } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { ChainTip } from './chain-tip.js';
@@ -98,7 +100,7 @@ export function assertSchedule({ records = 1, milliseconds = 1 }: CheckpointSche
  * Refuses a checkpoint that somebody gives to be appended, when it is not one of what stands before the tip.
  *
  * @param tip - Keeps a tree.
- * @param judgeLine - Whether a signature line would count; undefined of one by nobody known.
+ * @param judge - What the signatures of its note are worth.
  * @throws NorthrootError `CHECKPOINT_SIZE_MISMATCH`, `CHECKPOINT_ROOT_MISMATCH`, `CHECKPOINT_NOTE_MALFORMED`, `ORIGIN_MISMATCH`,
  *   `CHECKPOINT_SIGNATURE_INVALID`
  */
@@ -106,7 +108,7 @@ export function assertFits(
   tip: ChainTip,
   event: CheckpointEvent,
   origin: string,
-  judgeLine: (text: string, line: NoteSignature) => boolean | undefined,
+  judge: (note: SignedCheckpoint) => NoteVerdict,
 ): void {
   const { tree_size: size, root, chain_tip_event_id: last } = event;
   const problem = (code: string, message: string): NorthrootError =>
@@ -132,9 +134,48 @@ export function assertFits(
     const [expected, found] = [printable(origin), printable(note.checkpoint.origin)];
     throw problem('ORIGIN_MISMATCH', `expected a note of ${expected}, found one of ${found}`);
   }
-  const wrong = note.signatures.find((line) => judgeLine(note.text, line) === false);
-  if (wrong !== undefined) {
-    const name = printable(wrong.name);
-    throw problem('CHECKPOINT_SIGNATURE_INVALID', `the note has a signature by ${name} that does not count`);
+  const [fault] = judge(note).problems;
+  if (fault !== undefined) {
+    const { code, expected = '', actual = '' } = fault;
+    throw problem(
+      'CHECKPOINT_SIGNATURE_INVALID',
+      `the note has a signature that does not count (${code}): expected ${printable(expected)}, found ${printable(actual)}`,
+    );
   }
+}
+
+/**
+ * Refuses an attestation that somebody gives to be appended, when it is not one of a checkpoint of the ledger. Which of its lines
+ * count is no matter: one that does not verify counts for nothing, and the event as a whole is signed by whoever collected them.
+ *
+ * @param textHash - The SHA-256 of the text of a checkpoint's note, by the checkpoint's id; `null` for a note that is malformed.
+ * @throws NorthrootError `CHECKPOINT_MISSING`, `CHECKPOINT_NOTE_MALFORMED`
+ */
+export function assertAttests(
+  { checkpoint_event_id: { b64: id }, note: text }: AttestationEvent,
+  textHash: (checkpointId: string) => string | null | undefined,
+): void {
+  const problem = (code: string, message: string): NorthrootError =>
+    new NorthrootError(code, message, {
+      exitStatus: 1,
+      hint: 'northroot checkpoint LEDGER --witness URL makes attestations',
+    });
+  const expected = textHash(id);
+  if (expected === undefined) {
+    throw problem('CHECKPOINT_MISSING', `sha-256:${id} is not the id of an earlier checkpoint of the ledger`);
+  }
+  const note = readCheckpoint(Buffer.from(text));
+  if ('expected' in note) {
+    const [wanted, found] = [printable(note.expected), printable(note.actual)];
+    throw problem('CHECKPOINT_NOTE_MALFORMED', `the note is malformed: expected ${wanted}, found ${found}`);
+  }
+  if (hashNoteOf(text) !== expected) {
+    throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note has another text than that of its checkpoint');
+  }
+}
+
+/** The SHA-256 of a note's text, which may be long; `null` for a note that is malformed. */
+function hashNoteOf(note: string): string | null {
+  const read = readCheckpoint(Buffer.from(note));
+  return 'expected' in read ? null : sha256Base64url(Buffer.from(read.text));
 }

@@ -7,7 +7,7 @@ import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import { lockFile } from '../fs/lock.js';
-import { SEGMENT_NAME } from '../fs/source.js';
+import { SEGMENT_NAME, isMixed, mixedFolder } from '../fs/source.js';
 
 /** How {@link openLedgerFiles} opens. */
 export interface OpenFilesOptions {
@@ -96,6 +96,23 @@ export async function assertInPlace({ locked, last }: LedgerFiles): Promise<void
   }
 }
 
+/** The error for a segment that does not begin where the one before it ends. */
+export function misplacedSegment(path: string, expected: number): NorthrootError {
+  const name = segmentName(expected);
+  const found = firstSeqOf(path);
+  const [code, message] =
+    found > expected
+      ? ['SEGMENT_MISSING', `${name} is missing: the segment after seq ${expected - 1} is ${printable(path)}`]
+      : [
+          'SEGMENT_MISPLACED',
+          `expected the segment after seq ${expected - 1} to be ${name}, found ${printable(path)}`,
+        ];
+  return new NorthrootError(code, message, {
+    exitStatus: 1,
+    hint: 'get the folder back from a backup, whole; nothing was changed',
+  });
+}
+
 /** Closes every file; the lock goes with them. */
 export async function closeLedgerFiles(files: LedgerFiles): Promise<void> {
   const open = new Set(files.last === undefined ? [files.locked] : [files.last, files.locked]);
@@ -136,6 +153,7 @@ async function openOnce(path: string, options: OpenFilesOptions): Promise<Ledger
 
 async function listSegments(fileSystem: FileSystem, folder: string, create: boolean): Promise<string[]> {
   const all = await fileSystem.list(folder);
+  if (isMixed(all)) throw mixedFolder(folder);
   const names = all.filter((name) => SEGMENT_NAME.test(name));
   if (names.length === 0 && (all.length > 0 || !create)) {
     throw new NorthrootError('NOT_A_LEDGER', `${printable(folder)} is a folder without ledger segments`, {

@@ -18,12 +18,22 @@ import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
-import type { CheckpointEvent, GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
+import type {
+  AttestationEvent,
+  CheckpointEvent,
+  GenesisEvent,
+  Key,
+  KeyEvent,
+} from '../schema/generated/types.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import { signEvent, type Signer } from '../signature/signer.js';
-import type { EventIndex } from '../verify/event-index.js';
-import { advanceTip, emptyTip, type ChainTip } from './chain-tip.js';
+import type { Finding } from '../finding/finding.js';
+import { readWireKey } from '../key/wire-key.js';
+import type { EventVerdict } from '../verify/state.js';
+import type { ChainTip } from './chain-tip.js';
 import {
+  assertAttests,
   assertFits,
   assertSchedule,
   makeCheckpoint,
@@ -35,13 +45,14 @@ import {
   assertInPlace,
   closeLedgerFiles,
   joinPath,
+  misplacedSegment,
   openLedgerFiles,
   segmentName,
   type LedgerFiles,
 } from './ledger-files.js';
-import { SignatureGuard, type GuardState } from './signature-guard.js';
-import { Soundness } from './soundness.js';
-import { surveyLedger, type Survey } from './survey.js';
+import { RunningVerification, type Judged } from './running-verification.js';
+import { SignatureGuard } from './signature-guard.js';
+import type { Survey } from './survey.js';
 import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 
 /** Something that the user should hear of, though it is no failure. */
@@ -67,13 +78,18 @@ export interface LedgerOptions {
    * `NOT_REACHED`. For streams, whose sender mends the event and goes on from it.
    */
   readonly stopsAtRefusal?: boolean;
+  /**
+   * Whether an event is refused that would make the ledger invalid, such as an execution of an authorization that is not there.
+   * Evidence of a broken bound is taken all the same: that is what a ledger is for.
+   */
+  readonly strict?: boolean;
   /** For `occurred_at` where a draft has none: the present as a timestamp of SPEC §2. */
   readonly now?: () => string;
   /** For `principal_id` where a draft has none. */
   readonly principalId?: string;
   /** In a folder, a segment of at least so many bytes is followed by a new one. Default 64 MiB. */
   readonly segmentBytes?: number;
-  /** Whether {@link Ledger.checkpoint} will be asked for: opening then hashes every line. */
+  /** Whether {@link Ledger.checkpoint} will be asked for: opening then verifies every signature. */
   readonly checkpoints?: boolean;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule;
@@ -101,6 +117,10 @@ export interface Appended {
   readonly eventId: string;
   /** `exists`: the ledger had the event already, and nothing was written. */
   readonly status: 'appended' | 'exists';
+  /** What verification says of the record, by the ledger's own keys; nothing of one that was there already. */
+  readonly findings: readonly Finding[];
+  /** Of a record that was appended. */
+  readonly verdict: EventVerdict | undefined;
 }
 
 /** A checkpoint that was made. */
@@ -111,16 +131,11 @@ export interface Checkpointed extends Appended {
 }
 
 interface Pending {
-  /** The event's id, and that of the one before it where it names one: base64url. */
-  readonly id: string;
-  readonly previousId: string | undefined;
+  readonly event: AnyEvent;
   readonly eventText: string;
   readonly meta: Entry['meta'];
-  readonly signatures: readonly SignatureEntry[];
-  /** Of a checkpoint: it must fit the place that it gets. */
-  readonly checkpoint?: CheckpointEvent | undefined;
-  /** Of a key event or a checkpoint: what counted before it was taken up. */
-  readonly before?: GuardState | undefined;
+  /** The signatures that it brings. */
+  readonly given: readonly SignatureEntry[];
   /** When it was given: the time of a checkpoint that becomes due by it. */
   readonly givenAt: string;
   readonly resolve: (appended: Appended) => void;
@@ -151,12 +166,12 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #files: LedgerFiles;
   readonly #fileSystem: FileSystem;
-  readonly #events: EventIndex;
   #genesis: GenesisEvent | undefined;
-  #guard: SignatureGuard | undefined;
-  #tip: ChainTip;
-  /** Whether the ledger verifies up to the tip: known from the first checkpoint on. */
-  #soundness: Soundness | undefined;
+  /** Everything that was written, and what waits in the group that is being written. */
+  #running: RunningVerification;
+  #guard: SignatureGuard;
+  /** Records on disk. */
+  #size = 0;
   #timer: NodeJS.Timeout | undefined;
   /** The size that the file appended to has, unless someone else writes to it. */
   #end: number;
@@ -174,14 +189,19 @@ export class Ledger {
   /** Set when the files are closed, or about to be. */
   #isReleased = false;
 
-  private constructor(files: LedgerFiles, options: LedgerOptions, survey: Survey) {
+  private constructor(
+    files: LedgerFiles,
+    options: LedgerOptions,
+    survey: Survey,
+    running: RunningVerification,
+  ) {
     this.path = files.path;
     this.#options = options;
     this.#files = files;
     this.#fileSystem = options.fileSystem ?? nodeFileSystem;
-    this.#events = survey.events;
+    this.#running = running;
+    this.#guard = new SignatureGuard(running.state);
     this.#end = survey.end;
-    this.#tip = emptyTip(keepsTree(options));
   }
 
   /**
@@ -189,7 +209,7 @@ export class Ledger {
    * it and cut off, with a notice.
    *
    * @throws NorthrootError `FILE_NOT_FOUND`, `LEDGER_LOCKED`, `LOCK_UNAVAILABLE`, `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`
-   *   (the last record cannot be built on), or as the file system does.
+   *   (the last record cannot be built on), `SEGMENT_MISSING`, `SEGMENT_MISPLACED`, or as the file system does.
    * @throws EventError when the genesis options are not of the right form.
    */
   static async open(path: string, options: LedgerOptions = {}): Promise<Ledger> {
@@ -209,8 +229,11 @@ export class Ledger {
       onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path }),
     });
     try {
-      const survey = await surveyLedger(fileSystem, files, { keepsTree: keepsTree(options) });
-      const ledger = new Ledger(files, options, survey);
+      const depth = willSeal(options) ? 'all' : 'deciding';
+      const { running, survey } = await RunningVerification.read(fileSystem, files, depth, options.signal);
+      const { misplaced } = survey;
+      if (misplaced !== undefined) throw misplacedSegment(misplaced.path, misplaced.expected);
+      const ledger = new Ledger(files, options, survey, running);
       const saved = await settleTornTail(fileSystem, files, survey);
       if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });
       if (survey.lines > 0) await ledger.#continue(survey);
@@ -231,7 +254,7 @@ export class Ledger {
 
   /** The keys that count for the next record: those of genesis and of key events, without those that were revoked. */
   get keys(): Key[] {
-    return this.#opened(this.#guard).keys();
+    return this.#guard.keys();
   }
 
   /** Who made the ledger, as its genesis says. */
@@ -246,7 +269,7 @@ export class Ledger {
 
   /** How many records the ledger has on disk: the next one's `seq`. */
   get size(): number {
-    return this.#tip.seq;
+    return this.#size;
   }
 
   /**
@@ -256,16 +279,14 @@ export class Ledger {
    * @returns The event's position; of an event that the ledger has already, its existing one.
    * @throws EventError when the event is not valid (the code of its first fault); TypeError when it is not plain JSON.
    * @throws NorthrootError `SIGNATURE_MISSING`, `SIGNATURE_INVALID`, `KEY_UNKNOWN`, `KEY_NOT_FOR_…` when the record would
-   *   not verify; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed
+   *   not verify; `CHECKPOINT_…` and `ORIGIN_MISMATCH` for a checkpoint or attestation that does not fit; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed
    *   write, and when the ledger was replaced, renamed or removed.
    */
   append(entry: Entry): Promise<Appended> {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
       try {
-        const { event, ...prepared } = this.#prepare(entry);
-        const before = this.#takeUp(event);
-        this.#queue.push({ ...prepared, before, resolve, reject });
+        this.#queue.push({ ...this.#prepare(entry), resolve, reject });
       } catch (error) {
         this.#stopAfterRefusal();
         throw error;
@@ -281,13 +302,13 @@ export class Ledger {
    */
   assertAdmissible(entry: Entry): void {
     this.#assertUsable();
-    this.#prepare(entry);
+    const { event, eventText, given } = this.#prepare(entry);
+    if (!this.#has(event)) this.#admit(event, eventText, given);
   }
 
   /**
    * Appends a checkpoint of all records before it, signed by the ledger's signer. The ledger was opened with `checkpoints`.
-   * Nothing is sealed that does not verify: the first checkpoint costs a verification of the whole ledger, each later one
-   * that of the records since.
+   * Nothing is sealed that does not verify.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
    * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
@@ -296,7 +317,7 @@ export class Ledger {
   checkpoint(principalId?: string): Promise<Checkpointed> {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
-      if (this.#tip.tree === undefined) throw new TypeError('the ledger was opened without checkpoints');
+      if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
       this.#assertCheckpointer();
       this.#queue.push({ givenAt: nowOf(this.#options), principalId, resolve, reject });
       this.#commits ??= this.#commitAll();
@@ -329,62 +350,33 @@ export class Ledger {
   }
 
   /**
-   * Whether a cosignature of one of this ledger's checkpoints would count by the keys that the ledger declares: false where
-   * verifying would find fault with it, undefined where it has never known a key that the line names.
-   *
-   * @param text - The text of the checkpoint's note.
+   * What a line on one of this ledger's checkpoints is worth by the keys that the ledger declares: `valid` where it counts,
+   * `invalid` where it names a key of the ledger's and does not count, `unknown` where no key of the ledger's has its name.
    */
-  judgeCosignature(text: string, line: NoteSignature): boolean | undefined {
-    return this.#opened(this.#guard).judgeNoteLine(text, line, nowOf(this.#options));
+  checkCosignature(checkpoint: SignedCheckpoint, line: NoteSignature): 'valid' | 'invalid' | 'unknown' {
+    const note = { ...checkpoint, signatures: [line] };
+    const { counted, unknown } = this.#guard.judgeNote(note, nowOf(this.#options));
+    if (unknown > 0) return 'unknown';
+    return counted.length > 0 ? 'valid' : 'invalid';
   }
 
-  #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> & { readonly event: AnyEvent } {
+  #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
     const { event, eventText } = this.#completeEvent(entry.event);
-    const { meta, given } = this.#readCompanions(entry, event);
-    const id = event.event_id.b64;
-    const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
-    // What the ledger has already, or is about to have, is not written again, so nothing is asked of it.
-    const signatures = this.#has(event) ? [] : this.#admit(event, eventText, given);
-    const checkpoint = event.event_type === 'checkpoint' ? (event as unknown as CheckpointEvent) : undefined;
-    const givenAt = nowOf(this.#options);
-    return { id, previousId, eventText, meta, signatures, checkpoint, givenAt, event };
-  }
-
-  /** Whether an event is there. A key event counts already when it waits to be written: what it changes is taken up by then. */
-  #has({ event_type: type, event_id: { b64 } }: AnyEvent): boolean {
-    const isWaiting = (): boolean => this.#queue.some((pending) => 'id' in pending && pending.id === b64);
-    return this.#events.find(b64) !== undefined || (type === 'key' && isWaiting());
-  }
-
-  /**
-   * What a new event changes for those after it: which keys count, and the clock by which they are judged.
-   *
-   * @returns What counted until then, where it changed.
-   */
-  #takeUp(event: AnyEvent): GuardState | undefined {
-    const { event_type: type } = event;
-    if ((type !== 'checkpoint' && type !== 'key') || this.#has(event)) return undefined;
-    const guard = this.#opened(this.#guard);
-    const before = guard.save();
-    if (type === 'checkpoint') guard.advanceClock(event.occurred_at);
-    else {
-      const seq = this.#tip.seq + this.#queue.length;
-      const place = { file: this.path, line: seq + 1, seq, eventId: `sha-256:${event.event_id.b64}` };
-      guard.applyKeyEvent(event as unknown as KeyEvent, place);
+    if (event.event_type === 'genesis' && !this.#has(event)) {
+      throw new NorthrootError(
+        'GENESIS_MISPLACED',
+        'only the first record of a ledger may be a genesis event',
+        { exitStatus: 1 },
+      );
     }
-    return before;
+    const { meta, given } = this.#readCompanions(entry, event);
+    // As it is now: what its owner does with it before it is written is no matter.
+    const kept = JSON.parse(eventText) as AnyEvent;
+    return { event: kept, eventText, meta, given, givenAt: nowOf(this.#options) };
   }
 
-  /**
-   * Takes back what an event changed that was refused in its place. What waits behind it was admitted by what it said, and is
-   * refused too.
-   */
-  #takeBack(before: GuardState, tip: ChainTip): NorthrootError {
-    const guard = this.#opened(this.#guard);
-    guard.restore(before);
-    if (tip.checkpoint !== undefined) guard.advanceClock(tip.checkpoint.occurredAt);
-    for (const { reject } of this.#queue.splice(0)) reject(notReached());
-    return notReached();
+  #has({ event_id: { b64 } }: AnyEvent): boolean {
+    return this.#running.state.events.find(b64) !== undefined;
   }
 
   #assertCheckpointer(): Signer {
@@ -394,7 +386,7 @@ export class Ledger {
         hint: 'give the key with --key',
       });
     }
-    this.#opened(this.#guard).assertCheckpointKey(signer.publicKey, nowOf(this.#options));
+    this.#guard.assertCheckpointKey(signer.publicKey, nowOf(this.#options));
     return signer;
   }
 
@@ -436,7 +428,7 @@ export class Ledger {
   #readCompanions(entry: Entry, event: AnyEvent): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
     const { meta, signatures = [] } = entry;
     if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
-    const prev = { alg: 'sha-256', b64: this.#tip.prev };
+    const prev = { alg: 'sha-256', b64: this.#running.tip.prev };
     const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
     if (issue !== undefined) throw new EventError([issue]);
     return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
@@ -444,15 +436,9 @@ export class Ledger {
 
   /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
   #admit(event: AnyEvent, eventText: string, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
-    if (event.event_type === 'genesis') {
-      throw new NorthrootError(
-        'GENESIS_MISPLACED',
-        'only the first record of a ledger may be a genesis event',
-        { exitStatus: 1 },
-      );
-    }
+    if (event.event_type !== 'genesis') this.#guard.assertBound(event);
     const signatures = this.#sign(event, eventText, given);
-    if (event.event_type === 'key') this.#opened(this.#guard).assertNews(event as unknown as KeyEvent);
+    if (event.event_type === 'key') this.#guard.assertNews(event as unknown as KeyEvent);
     return signatures;
   }
 
@@ -460,7 +446,7 @@ export class Ledger {
     const { signer } = this.#options;
     const bytes = Buffer.from(eventText);
     const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
-    this.#opened(this.#guard).check(event, bytes, given, isNew ? signer.publicKey : undefined);
+    this.#guard.check(event, bytes, given, isNew ? signer.publicKey : undefined);
     return isNew ? [...given, signEvent(bytes, signer)] : given;
   }
 
@@ -481,7 +467,7 @@ export class Ledger {
     clearTimeout(this.#timer);
     if (checkpointEvery === undefined || this.#cannotSeal) return;
     if (this.#closing !== undefined || this.#failure !== undefined) return;
-    const wait = timeToCheckpoint(this.#tip, checkpointEvery, this.#since(), nowOf(this.#options));
+    const wait = timeToCheckpoint(this.#running.tip, checkpointEvery, this.#since(), nowOf(this.#options));
     if (wait === Infinity) return;
     // At once, and so before what is appended next: what a ledger looks like is no matter of chance.
     if (wait === 0) {
@@ -529,83 +515,86 @@ export class Ledger {
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
+    const lines: Buffer[] = [];
+    const outcomes: (() => void)[] = [];
+    const made: Checkpointed[] = [];
+    let bytes = 0;
+    /** Set when an event was judged that is not to be written: what was learnt from it is forgotten. */
+    let isAhead = false;
     try {
-      await this.#growTreeFor(group);
-      if (this.#mayCheckpoint(group)) {
-        const { signal } = this.#options;
-        this.#soundness ??= await Soundness.read(this.#fileSystem, this.#files, signal);
-      }
+      if (this.#running.depth !== 'all' && this.#mayCheckpoint(group)) await this.#readAgain('all');
+      await this.#beginSegmentIfFull();
     } catch (error) {
       this.#failure = this.#fail(error);
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
-    const lines: Buffer[] = [];
-    const outcomes: (() => void)[] = [];
-    let bytes = 0;
-    let tip = this.#tip;
-    const made: Checkpointed[] = [];
-    /** Set once an event was refused on which those behind it in the group depend. */
-    let takenBack: NorthrootError | undefined;
-    /** Adds a line to the group, at its tip. */
-    const put = (line: Buffer, id: string, checkpointAt?: string): number => {
-      const { seq } = tip;
-      this.#events.add(id, { file: this.path, line: 0, seq });
-      this.#soundness?.add(line);
+    /** Adds a line to the group. */
+    const put = (line: Buffer): Judged => {
+      const judged = this.#running.add(line, this.#pathOfNext());
       lines.push(line);
       bytes += line.length;
-      tip = advanceTip(tip, line.subarray(0, -1), { id, checkpointAt });
-      return seq;
+      return judged;
     };
     const putCheckpoint = (givenAt: string, principalId?: string): Checkpointed => {
-      this.#opened(this.#soundness).assertSound();
-      const { event, line } = this.#makeCheckpointLine(tip, givenAt, principalId);
-      const seq = put(line, event.event_id.b64, event.occurred_at);
+      this.#running.assertSound();
+      const { event, line } = this.#makeCheckpointLine(givenAt, principalId);
+      const { seq } = this.#running.tip;
+      const judged = put(line);
       const { note, tree_size: treeSize } = event;
       const eventId = `sha-256:${event.event_id.b64}`;
-      const checkpoint = { seq, eventId, status: 'appended', note, treeSize } as const;
+      const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
       made.push(checkpoint);
       return checkpoint;
     };
     for (const [index, pending] of group.entries()) {
-      if (bytes >= MAX_GROUP_BYTES) {
+      if (bytes >= MAX_GROUP_BYTES || isAhead) {
         this.#queue.unshift(...group.splice(index));
         break;
       }
-      const cut = this.#cut ?? takenBack;
+      const cut = this.#cut;
       if (cut !== undefined) {
         outcomes.push(() => pending.reject(cut));
         continue;
       }
       try {
-        if (!('id' in pending)) {
-          if (pending.onlyWhenDue === true && !this.#isCheckpointDue(tip, pending.givenAt)) continue;
+        if (!('event' in pending)) {
+          if (pending.onlyWhenDue === true && !this.#isCheckpointDue(pending.givenAt)) continue;
           const checkpoint = putCheckpoint(pending.givenAt, pending.principalId);
           outcomes.push(() => pending.resolve(checkpoint));
           continue;
         }
-        const { id, checkpoint } = pending;
-        const existing = this.#events.find(id);
+        const { b64 } = pending.event.event_id;
+        const eventId = `sha-256:${b64}`;
+        const existing = this.#running.state.events.find(b64);
         if (existing !== undefined) {
           const { seq } = existing;
-          outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'exists' }));
+          outcomes.push(() =>
+            pending.resolve({ seq, eventId, status: 'exists', findings: [], verdict: undefined }),
+          );
           continue;
         }
-        if (checkpoint !== undefined) this.#assertFits(tip, checkpoint);
-        const seq = put(this.#makeLine(pending, tip), id, checkpoint?.occurred_at);
-        outcomes.push(() => pending.resolve({ seq, eventId: `sha-256:${id}`, status: 'appended' }));
+        const { seq } = this.#running.tip;
+        const line = this.#makeAdmittedLine(pending);
+        const judged = put(line);
+        if (this.#options.strict === true && judged.verdict === 'invalid') {
+          lines.pop();
+          bytes -= line.length;
+          isAhead = true;
+          throw wouldInvalidate(judged.findings);
+        }
+        outcomes.push(() => pending.resolve({ seq, eventId, status: 'appended', ...judged }));
       } catch (error) {
-        if (!('id' in pending) && pending.onlyWhenDue === true) {
+        if (!('event' in pending) && pending.onlyWhenDue === true) {
           this.#stop(error);
           continue;
         }
         this.#stopAfterRefusal();
         this.#cut = this.#stopped;
-        if ('id' in pending && pending.before !== undefined) takenBack = this.#takeBack(pending.before, tip);
         outcomes.push(() => pending.reject(error));
         continue;
       }
-      if (this.#isCheckpointDue(tip, pending.givenAt)) {
+      if (this.#isCheckpointDue(pending.givenAt)) {
         try {
           putCheckpoint(pending.givenAt);
         } catch (error) {
@@ -617,54 +606,56 @@ export class Ledger {
       if (lines.length > 0) await this.#write(Buffer.concat(lines));
       // That an event is there already is acknowledged too.
       else await assertInPlace(this.#files);
+      this.#size += lines.length;
+      if (isAhead) await this.#readAgain(this.#running.depth);
     } catch (error) {
       this.#failure = this.#fail(error);
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
-    this.#tip = tip;
     for (const outcome of outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
     for (const checkpoint of made) queueMicrotask(() => this.#options.onCheckpoint?.(checkpoint, this));
   }
 
-  /** A checkpoint that somebody gives is held against the tree, which is made when it was not kept until now. */
-  async #growTreeFor(group: readonly (Pending | PendingCheckpoint)[]): Promise<void> {
-    const isAsked = group.some((pending) => 'id' in pending && pending.checkpoint !== undefined);
-    if (!isAsked || this.#tip.tree !== undefined) return;
-    const { tree } = await surveyLedger(this.#fileSystem, this.#files, { keepsTree: true });
-    this.#tip = { ...this.#tip, tree };
+  /** Verifies what is on disk from the beginning. */
+  async #readAgain(depth: RunningVerification['depth']): Promise<void> {
+    const { signal } = this.#options;
+    const { running } = await RunningVerification.read(this.#fileSystem, this.#files, depth, signal);
+    this.#running = running;
+    this.#guard = new SignatureGuard(running.state);
   }
 
   /** Whether a checkpoint may come to be made among the records of a group; rather once too often than not. */
   #mayCheckpoint(group: readonly (Pending | PendingCheckpoint)[]): boolean {
     const { checkpointEvery } = this.#options;
-    if (group.some((pending) => !('id' in pending))) return true;
+    if (group.some((pending) => !('event' in pending))) return true;
     if (checkpointEvery === undefined || this.#cannotSeal) return false;
     // One that somebody gives may be dated back, and so make the next one due.
-    if (group.some((pending) => 'id' in pending && pending.checkpoint !== undefined)) return true;
-    const tip = { ...this.#tip, seq: this.#tip.seq + group.length };
+    if (group.some((pending) => 'event' in pending && pending.event.event_type === 'checkpoint')) return true;
+    const { tip: now } = this.#running;
+    const tip = { ...now, seq: now.seq + group.length };
     return group.some(({ givenAt }) => timeToCheckpoint(tip, checkpointEvery, this.#since(), givenAt) === 0);
   }
 
-  #assertFits(tip: ChainTip, event: CheckpointEvent): void {
-    const guard = this.#opened(this.#guard);
-    assertFits(tip, event, this.origin, (text, line) => guard.judgeNoteLine(text, line, event.occurred_at));
+  #assertFits(event: CheckpointEvent): void {
+    const guard = this.#guard;
+    assertFits(this.#running.tip, event, this.origin, (note) => guard.judgeNote(note, event.occurred_at));
   }
 
-  #isCheckpointDue(tip: ChainTip, now: string): boolean {
+  #isCheckpointDue(now: string): boolean {
     const { checkpointEvery } = this.#options;
     if (checkpointEvery === undefined || this.#cannotSeal) return false;
-    return timeToCheckpoint(tip, checkpointEvery, this.#since(), now) === 0;
+    return timeToCheckpoint(this.#running.tip, checkpointEvery, this.#since(), now) === 0;
   }
 
   /** The checkpoint of what stands before the tip, as a line. */
   #makeCheckpointLine(
-    tip: ChainTip,
     occurredAt: string,
     principalId: string | undefined,
   ): { readonly event: CheckpointEvent; readonly line: Buffer } {
     const genesis = this.#opened(this.#genesis);
+    const { tip } = this.#running;
     const event = makeCheckpoint(tip, {
       origin: genesis.origin,
       principalId: principalId ?? genesis.principal_id,
@@ -674,40 +665,29 @@ export class Ledger {
     });
     const eventText = canonicalText(event);
     const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
-    const parts = { previousId: undefined, eventText, meta: undefined, signatures };
-    const line = this.#makeLine(parts, tip);
-    this.#opened(this.#guard).advanceClock(event.occurred_at);
-    return { event, line };
+    return { event, line: makeLine({ eventText, meta: undefined, signatures }, tip) };
   }
 
-  /** The line of a record in its place, when it may stand there. */
-  #makeLine(
-    pending: Pick<Pending, 'previousId' | 'eventText' | 'meta' | 'signatures'>,
-    { prev, seq }: ChainTip,
-  ): Buffer {
-    const { previousId, eventText, meta, signatures } = pending;
-    if (previousId !== undefined && this.#events.find(previousId) === undefined) {
+  /** The line of an event in its place, when it may stand there. */
+  #makeAdmittedLine({ event, eventText, meta, given }: Pending): Buffer {
+    const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
+    if (previousId !== undefined && this.#running.state.events.find(previousId) === undefined) {
       const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
       throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
         exitStatus: 1,
         hint: 'append the event that it names first',
       });
     }
-    const line = formatRecord({ eventText, meta, signatures, prev, seq });
-    if (line.length - 1 > MAX_LINE_BYTES) {
-      const message = `the record has ${line.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
-      throw new NorthrootError('LINE_TOO_LONG', message, {
-        exitStatus: 1,
-        hint: 'refer to large content by its digest',
+    const signatures = this.#admit(event, eventText, given);
+    if (event.event_type === 'checkpoint') this.#assertFits(event as unknown as CheckpointEvent);
+    if (event.event_type === 'attestation') {
+      const { known } = this.#running.state.seals;
+      assertAttests(event as unknown as AttestationEvent, (id) => {
+        const checkpoint = known.get(id);
+        return checkpoint && (checkpoint.textHash ?? null);
       });
     }
-    const [issue] = examineLine(line.subarray(0, -1), 'records').issues;
-    if (issue === undefined) return line;
-    const { code, pointer = '', expected = '', actual = '' } = issue;
-    if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
-    throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {
-      exitStatus: 1,
-    });
+    return makeLine({ eventText, meta, signatures }, this.#running.tip);
   }
 
   /** One write, one sync; on failure the file is cut back to what it was, as far as that can be done. */
@@ -732,21 +712,32 @@ export class Ledger {
     this.#end = before + bytes.length;
   }
 
-  async #currentFile(): Promise<OpenFile> {
+  /** In a folder, leaves a segment that is full: the next write makes another. */
+  async #beginSegmentIfFull(): Promise<void> {
     const files = this.#files;
     const { last } = files;
     const { segmentBytes = DEFAULT_SEGMENT_BYTES } = this.#options;
+    if (!files.isFolder || last === undefined || (await last.size()) < segmentBytes) return;
+    files.last = undefined;
+    files.earlier.push(last.path);
+    this.#running.beginFile();
+    await last.close();
+  }
+
+  /** The file that the next record is written to. */
+  #pathOfNext(): string {
+    return this.#files.last?.path ?? joinPath(this.#files.path, segmentName(this.#size));
+  }
+
+  async #currentFile(): Promise<OpenFile> {
+    const files = this.#files;
+    const { last } = files;
     if (last !== undefined) {
-      if (!files.isFolder) return last;
-      const size = await last.size();
       // Whoever made an empty segment may not have lived to see its name on disk.
-      if (size === 0) await this.#fileSystem.syncFolderOf(last.path);
-      if (size < segmentBytes) return last;
-      files.last = undefined;
-      files.earlier.push(last.path);
-      await last.close();
+      if (files.isFolder && (await last.size()) === 0) await this.#fileSystem.syncFolderOf(last.path);
+      return last;
     }
-    const next = await this.#fileSystem.open(joinPath(files.path, segmentName(this.#tip.seq)), 'new');
+    const next = await this.#fileSystem.open(this.#pathOfNext(), 'new');
     files.last = next;
     this.#end = 0;
     await this.#fileSystem.syncFolderOf(next.path);
@@ -768,15 +759,11 @@ export class Ledger {
         },
       );
     }
-    if (survey.unreadable > 0) {
-      this.#options.onNotice?.({ code: 'LEDGER_DAMAGED', path: this.path, lines: survey.unreadable });
-    }
-    const { prev } = advanceTip(emptyTip(false), lastLine, { id: last.eventId });
-    const { tree, checkpoint } = survey;
-    this.#tip = { seq: last.seq + 1, prev, eventId: last.eventId, tree, checkpoint };
-    this.#adopt(genesis);
-    for (const { bytes, number } of survey.keyLines) this.#adoptKeyEvent(bytes, number);
-    if (survey.clock !== undefined) this.#opened(this.#guard).advanceClock(survey.clock);
+    const damaged = this.#running.unreadable + survey.damaged;
+    if (damaged > 0) this.#options.onNotice?.({ code: 'LEDGER_DAMAGED', path: this.path, lines: damaged });
+    assertKeys(genesis);
+    this.#genesis = genesis;
+    this.#size = this.#running.tip.seq;
     // From here on we answer for what is there; a writer that was killed may have left it in memory only.
     await this.#files.last?.datasync();
     if (survey.lines === 1) await this.#fileSystem.syncFolderOf(this.path);
@@ -789,37 +776,19 @@ export class Ledger {
         hint: 'northroot init makes a ledger of it',
       });
     }
-    this.#adopt(genesis);
+    assertKeys(genesis);
+    this.#genesis = genesis;
+    const event = genesis as unknown as AnyEvent;
     const eventText = canonicalText(genesis);
-    const signatures = this.#sign(genesis as unknown as AnyEvent, eventText, []);
-    const parts = { previousId: undefined, eventText, meta: undefined, signatures };
-    const line = this.#makeLine(parts, this.#tip);
+    const { signer } = this.#options;
+    const signatures = signer === undefined ? [] : [signEvent(Buffer.from(eventText), signer)];
+    const line = makeLine({ eventText, meta: undefined, signatures }, this.#running.tip);
+    this.#running.add(line, this.#pathOfNext());
+    this.#guard.check(event, Buffer.from(eventText), signatures, undefined);
     await this.#write(line);
     await this.#fileSystem.syncFolderOf(this.path);
-    const id = genesis.event_id.b64;
-    this.#events.add(id, { file: this.path, line: 1, seq: 0 });
-    this.#tip = advanceTip(this.#tip, line.subarray(0, -1), { id });
+    this.#size = 1;
     this.#options.onNotice?.({ code: 'LEDGER_CREATED', path: this.path, origin: genesis.origin });
-  }
-
-  #adopt(genesis: GenesisEvent): void {
-    this.#genesis = genesis;
-    this.#guard = new SignatureGuard(genesis);
-  }
-
-  /** A key event in the ledger that no admin signed changes nothing, here as when it is verified. */
-  #adoptKeyEvent(bytes: Uint8Array, number: number): void {
-    const { event, eventId, seq, signatures = [], span, wellFormed } = examineLine(bytes, 'records');
-    if (!wellFormed || event === undefined || span === undefined) return;
-    const guard = this.#opened(this.#guard);
-    const whole = event as unknown as AnyEvent;
-    try {
-      guard.check(whole, bytes.subarray(span.start, span.end), signatures, undefined);
-    } catch {
-      return;
-    }
-    const place = { file: this.path, line: number + 1, seq: seq ?? number, eventId: `sha-256:${eventId}` };
-    guard.applyKeyEvent(whole as unknown as KeyEvent, place);
   }
 
   #fail(cause: unknown): NorthrootError {
@@ -854,7 +823,67 @@ function notReached(): NorthrootError {
   });
 }
 
-function keepsTree({ checkpoints = false, checkpointEvery }: LedgerOptions): boolean {
+/** The line of a record at the tip, when it is of the right form. */
+function makeLine(
+  {
+    eventText,
+    meta,
+    signatures,
+  }: Pick<Pending, 'eventText' | 'meta'> & { signatures: readonly SignatureEntry[] },
+  { prev, seq }: ChainTip,
+): Buffer {
+  const line = formatRecord({ eventText, meta, signatures, prev, seq });
+  if (line.length - 1 > MAX_LINE_BYTES) {
+    const message = `the record has ${line.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
+    throw new NorthrootError('LINE_TOO_LONG', message, {
+      exitStatus: 1,
+      hint: 'refer to large content by its digest',
+    });
+  }
+  const [issue] = examineLine(line.subarray(0, -1), 'records').issues;
+  if (issue === undefined) return line;
+  const { code, pointer = '', expected = '', actual = '' } = issue;
+  if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
+  throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {
+    exitStatus: 1,
+  });
+}
+
+/** @throws NorthrootError `KEY_MALFORMED` when a key entry of genesis contradicts itself, or stands there twice. */
+function assertKeys({ keys }: GenesisEvent): void {
+  const seen = new Set<string>();
+  for (const key of keys) {
+    const read = readWireKey(key);
+    const problem =
+      'pointer' in read
+        ? read
+        : seen.has(key.keyid)
+          ? { pointer: '/keyid', expected: 'each key once', actual: `${key.keyid} again` }
+          : undefined;
+    seen.add(key.keyid);
+    if (problem === undefined) continue;
+    const { pointer, expected, actual } = problem;
+    throw new NorthrootError(
+      'KEY_MALFORMED',
+      `genesis key ${pointer}: expected ${expected}, found ${actual}`,
+    );
+  }
+}
+
+/** Why a strict writer takes no event that would make the ledger invalid. */
+function wouldInvalidate(findings: readonly Finding[]): NorthrootError {
+  const fault = findings.find((finding) => finding.class === 'invalid');
+  const { expected, actual } = fault ?? {};
+  const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
+  return new NorthrootError(
+    fault?.code ?? 'LEDGER_INVALID',
+    `the event would make the ledger invalid${printable(found)}`,
+    { exitStatus: 1, hint: 'without strict it is recorded as it is' },
+  );
+}
+
+/** Whether checkpoints will be asked for. */
+function willSeal({ checkpoints = false, checkpointEvery }: LedgerOptions): boolean {
   return checkpoints || checkpointEvery !== undefined;
 }
 

@@ -31,7 +31,7 @@ export async function repairLedger(
   const { fileSystem = nodeFileSystem, lockTimeoutMs = 10_000, signal } = options;
   const files = await openLedgerFiles(path, { fileSystem, create: false, lockTimeoutMs, signal });
   try {
-    const survey = await surveyLedger(fileSystem, files, { keepsTree: false });
+    const survey = await surveyLedger(fileSystem, files);
     return { saved: await settleTornTail(fileSystem, files, survey), lines: survey.lines };
   } finally {
     await closeLedgerFiles(files);

@@ -8,51 +8,27 @@ import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
-import type { RelatedRecord } from '../finding/finding.js';
 import type { JsonObject } from '../json/value.js';
 import { readWireKey } from '../key/wire-key.js';
-import { verifyNoteSignature } from '../note/note-key.js';
-import type { NoteSignature } from '../note/signed-note.js';
-import type { GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
+import type { Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
 import { signingRuleFor } from '../trust/authority.js';
-import {
-  findCheckpointKeyProblem,
-  findEntitlementProblem,
-  findValidityProblem,
-  Keyring,
-  type RingKey,
-  type SavedKey,
-} from '../trust/keyring.js';
+import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
+import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
+import type { VerifyState } from '../verify/state.js';
 
-/** What a guard knows beyond genesis: to be gone back to. */
-export interface GuardState {
-  readonly keys: readonly SavedKey[];
-  readonly clock: string;
-}
+/** A writer has no policies: it writes what the ledger's own rules allow. */
+const NO_REQUIREMENTS = new CheckpointRequirements(undefined, undefined);
 
+/** Asks the running verification's own keys, clock and grants. */
 export class SignatureGuard {
-  readonly #origin: string;
-  #keyring = new Keyring(nodeVerifier);
-  readonly #required: boolean;
-  #clock: string;
+  readonly #state: VerifyState;
 
-  /** @throws NorthrootError `KEY_MALFORMED` when a key entry of genesis contradicts itself. */
-  constructor(genesis: GenesisEvent) {
-    this.#origin = genesis.origin;
-    this.#required = genesis.signing.events === 'required';
-    this.#clock = genesis.occurred_at;
-    for (const key of genesis.keys) {
-      const problem = this.#keyring.add(key);
-      if (problem === undefined) continue;
-      const { pointer, expected, actual } = problem;
-      throw new NorthrootError(
-        'KEY_MALFORMED',
-        `genesis key ${pointer}: expected ${expected}, found ${actual}`,
-      );
-    }
+  /** @param state - Of a ledger whose genesis was taken up; it is read at each question. */
+  constructor(state: VerifyState) {
+    this.#state = state;
   }
 
   /**
@@ -66,15 +42,18 @@ export class SignatureGuard {
     signatures: readonly SignatureEntry[],
     signer: PublicKey | undefined,
   ): void {
-    const { hasAuthority } = this.#keyring;
-    const rule = signingRuleFor(event as JsonObject, { hasAuthority });
-    const required = this.#required || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
+    const { keyring, links, signaturesRequired } = this.#state;
+    const { hasAuthority } = keyring;
+    const principalOf = (grantId: string): string | undefined => links.grants.get(grantId)?.principalId;
+    const rule = signingRuleFor(event as JsonObject, { hasAuthority, principalOf });
+    const required =
+      signaturesRequired || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
     const instant = this.#instantOf(event.occurred_at);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
     for (const entry of signatures) this.#assertRight(entry, eventBytes);
     let doubt: NorthrootError | undefined;
     for (const keyid of keyids) {
-      const known = this.#keyring.find(keyid);
+      const known = keyring.find(keyid);
       const problem = known && findEntitlementProblem(known, rule, instant);
       if (known !== undefined && problem === undefined) return;
       if (problem !== undefined) {
@@ -93,17 +72,30 @@ export class SignatureGuard {
   }
 
   /**
-   * Applies a key event that was checked: from here on its key counts, or does so no more. A key that is known already stays
-   * as it is.
+   * Whether an event is for this ledger, where it must say so.
+   *
+   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`, exit status 1.
    */
-  applyKeyEvent({ action, key }: KeyEvent, place: RelatedRecord): void {
-    if (action === 'revoke') this.#keyring.revoke(key.keyid, place);
-    else this.#keyring.add(key);
+  assertBound(event: AnyEvent): void {
+    const { ledgerId, bindingRequired } = this.#state;
+    const named = (event['ledger_id'] as { readonly b64: string } | undefined)?.b64;
+    if (named === undefined) {
+      if (!bindingRequired && event.event_type !== 'key') return;
+      throw refuse(
+        'LEDGER_UNBOUND',
+        `the event does not say which ledger it is for: expected ledger_id ${ledgerId}`,
+      );
+    }
+    if (named === ledgerId) return;
+    throw refuse(
+      'LEDGER_MISMATCH',
+      `the event is for another ledger: expected ledger_id ${ledgerId}, found ${named}`,
+    );
   }
 
   /** The keys that are not revoked. */
   keys(): Key[] {
-    const saved = this.#keyring.save();
+    const saved = this.#state.keyring.save();
     return saved.filter(({ revokedBy }) => revokedBy === undefined).map(({ key }) => key);
   }
 
@@ -113,7 +105,7 @@ export class SignatureGuard {
     const read = readWireKey(key);
     if ('pointer' in read)
       throw refuse('SCHEMA', `/key${read.pointer}: expected ${read.expected}, found ${read.actual}`);
-    if (this.#keyring.find(key.keyid) !== undefined) {
+    if (this.#state.keyring.find(key.keyid) !== undefined) {
       throw refuse(
         'SCHEMA',
         `/key/keyid: expected a key that the ledger does not have yet, found ${key.keyid}`,
@@ -136,9 +128,9 @@ export class SignatureGuard {
         },
       );
     }
-    const known = this.#keyring.find(publicKey.keyid);
+    const known = this.#state.keyring.find(publicKey.keyid);
     // Whoever verifies a ledger that declares no keys has to pin the key.
-    if (known === undefined && this.#keyring.size === 0) return;
+    if (known === undefined && this.#state.keyring.size === 0) return;
     if (known === undefined)
       throw refuse('KEY_UNKNOWN', `key ${publicKey.keyid} is not one that the ledger declares`);
     const problem = findCheckpointKeyProblem(known, this.#instantOf(instant));
@@ -149,47 +141,26 @@ export class SignatureGuard {
     );
   }
 
-  /**
-   * Whether a signature line of a checkpoint's note would count: false where verifying would find fault with it, undefined
-   * where the ledger has never known a key that it names.
-   *
-   * @param text - The note's text, of this ledger's origin.
-   */
-  judgeNoteLine(text: string, line: NoteSignature, instant: string): boolean | undefined {
-    const keys = this.#keyring.findNoteKeys(this.#origin, [line]);
-    if (keys.length === 0) return undefined;
-    const at = this.#instantOf(instant);
-    return keys.every((key) => {
-      const known = this.#keyring.find(key.keyid) as RingKey;
-      const isWitness = key.type === 'cosignature';
-      const problem = isWitness ? findValidityProblem(known, at) : findCheckpointKeyProblem(known, at);
-      return problem === undefined && verifyNoteSignature(text, line, key) !== undefined;
+  /** What the signatures of a checkpoint's note are worth, by the keys that the ledger declares. */
+  judgeNote(note: SignedCheckpoint, occurredAt: string): NoteVerdict {
+    const instant = this.#instantOf(occurredAt);
+    return judgeCheckpointNote(note, {
+      keyring: this.#state.keyring,
+      requirements: NO_REQUIREMENTS,
+      findProblem: ({ entry, role }) =>
+        entry &&
+        (role === 'witness' ? findValidityProblem(entry, instant) : findCheckpointKeyProblem(entry, instant)),
     });
-  }
-
-  /** The state to go back to, should what is taken up next be refused. */
-  save(): GuardState {
-    return { keys: this.#keyring.save(), clock: this.#clock };
-  }
-
-  restore({ keys, clock }: GuardState): void {
-    this.#keyring = new Keyring(nodeVerifier);
-    this.#keyring.restore(keys);
-    this.#clock = clock;
-  }
-
-  /** Moves the clock by which keys are judged on to that of a checkpoint; it never goes back. */
-  advanceClock(occurredAt: string): void {
-    if (compareTimestamps(occurredAt, this.#clock) > 0) this.#clock = occurredAt;
   }
 
   /** At which a key's validity is judged: an event that is dated back does not revive an expired key. */
   #instantOf(occurredAt: string): string {
-    return compareTimestamps(this.#clock, occurredAt) > 0 ? this.#clock : occurredAt;
+    const { clock } = this.#state;
+    return clock !== undefined && compareTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
   }
 
   #assertRight(entry: SignatureEntry, eventBytes: Uint8Array): void {
-    const known = this.#keyring.find(entry.keyid);
+    const known = this.#state.keyring.find(entry.keyid);
     const signature = tryDecodeBase64url(entry.sig);
     const message = preAuthEncoding(PAYLOAD_TYPE, eventBytes);
     if (known === undefined || (signature !== undefined && known.verification.verify(message, signature)))

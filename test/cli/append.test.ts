@@ -257,7 +257,7 @@ describe('append to a ledger that is not there', () => {
 
   it('makes it without a key', () => {
     const [result] = parseLines(
-      expectOk(shop.run(['append', 'bare.jsonl', '--unsigned'], { input: ndjson([note(1)]) })),
+      expectOk(shop.run(['append', 'bare.jsonl', '--unsigned', '--create'], { input: ndjson([note(1)]) })),
     );
     expect(records('bare.jsonl')[result.seq].signatures).toEqual([]);
     expect(shop.files('bare')).toEqual(['bare.jsonl']);
@@ -267,7 +267,7 @@ describe('append to a ledger that is not there', () => {
   });
 
   it('makes a folder, and segments of the size given', () => {
-    const args = ['append', 'segments/', '--segment-bytes', '1'];
+    const args = ['append', 'segments/', '--create', '--segment-bytes', '1'];
     for (const n of [1, 2]) expectOk(shop.run(args, { input: ndjson([note(n)]) }));
     expect(shop.files('segments')).toEqual(['segments', 'segments.key']);
     expect(expectOk(shop.shell('ls segments')).trim().split('\n')).toHaveLength(3);
@@ -284,7 +284,13 @@ describe('append to a ledger that is not there', () => {
     ['the lock timeout is none', 'USAGE', ['--lock-timeout', 'soon']],
     ['the segment size is none', 'USAGE', ['--segment-bytes', '1TB']],
   ])('leaves nothing behind when %s', (_what, code, args) => {
-    expectError(shop.run(['append', 'never.jsonl', ...args]), 2, code);
+    expectError(shop.run(['append', 'never.jsonl', '--create', ...args]), 2, code);
+    expect(shop.files('never')).toEqual([]);
+  });
+
+  it('makes nothing unless it is asked to', () => {
+    const run = shop.run(['append', 'never.jsonl'], { input: ndjson([note(1)]) });
+    expectError(run, 2, 'FILE_NOT_FOUND');
     expect(shop.files('never')).toEqual([]);
   });
 

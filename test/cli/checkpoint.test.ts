@@ -29,6 +29,7 @@ interface Sealed {
     readonly name: string;
     readonly key_id: string;
     readonly verified: boolean;
+    readonly declared?: boolean;
   }[];
 }
 
@@ -297,7 +298,7 @@ describe('append --checkpoint-every', () => {
       const running = shop.start(['append', 'killed.jsonl', '--checkpoint-every', '1']);
       const input = ndjson(Array.from({ length: 300 }, (_, n) => note(`${round}-${n}`, { text })));
       void running.feed(input);
-      await running.until(({ stdout }) => stdout.split('\n').length > 4 + 40 * round);
+      await running.until(({ stdout }) => stdout.split('\n').length > 4 + 10 * round);
       running.kill('SIGKILL');
       const { stdout } = await running.end();
       const done = parseLines(`${stdout.slice(0, stdout.lastIndexOf('\n') + 1)}`);
@@ -578,10 +579,14 @@ describe('with witnesses', () => {
     expectCode(run, 'WITNESS_QUORUM');
     expect(parse<Sealed>(run.stdout).cosignatures).toEqual([]);
     expect(typesOf('w.jsonl').at(-1)).toBe('checkpoint');
-    // Without any key they are taken, and said to be unverified.
-    const taken = parse<Sealed>(expectOk(await seal('--witness', url)));
-    expect(taken.cosignatures).toMatchObject([{ name: NAMES[1], verified: false }]);
-    expectSealed('w.jsonl', taken.tree_size);
+    expect(run.stderr).toContain(`refused a line by ${NAMES[1]}+`);
+    // Without any key nobody could say whose they are.
+    const without = await seal('--witness', url);
+    expect(without.status).toBe(2);
+    expectCode(without, 'WITNESS_QUORUM');
+    const { cosignatures, tree_size: size } = parse<Sealed>(without.stdout);
+    expect(cosignatures).toEqual([]);
+    expectSealed('w.jsonl', size);
   });
 
   it('knows the witnesses that the ledger declares', async () => {
@@ -589,14 +594,19 @@ describe('with witnesses', () => {
     expectOk(shop.run(['key', 'add', 'w.jsonl', 'w1.pem', ...args]));
     const { url } = await start(1);
     const sealed = parse<Sealed>(expectOk(await seal('--witness', url)));
-    expect(sealed.cosignatures).toMatchObject([{ name: NAMES[1], verified: true }]);
-    const { signers } = expectSealed('w.jsonl', sealed.tree_size).checkpoints;
-    expect(signers).toContainEqual(expect.objectContaining({ name: NAMES[1], role: 'witness' }));
+    expect(sealed.cosignatures).toMatchObject([{ name: NAMES[1], verified: true, declared: true }]);
+    const { checkpoints, not_checked: gaps } = expectSealed('w.jsonl', sealed.tree_size);
+    const declared = { name: NAMES[1], role: 'witness', declared: true };
+    expect(checkpoints.signers).toContainEqual(expect.objectContaining(declared));
+    expect(gaps.map(({ code }) => code)).toContain('WITNESSES');
+    const shown = shop.run(['verify', 'w.jsonl']).stdout;
+    expect(shown).toContain(`declared    ${NAMES[1]}`);
+    expect(shown).not.toContain(`${NAMES[1]} cosigned`);
   });
 
   it('is refused by a witness that saw a larger ledger of that origin', async () => {
     const { url } = await start(0);
-    expectOk(await seal('--witness', url));
+    expectOk(await seal('--witness', url, '--witness-key', cosigners[0]));
     edit('w.jsonl', 'w-cut.jsonl', (lines) => lines.slice(0, 3));
     const running = shop.start(['checkpoint', 'w-cut.jsonl', '--key', 'w.jsonl.key', '--witness', url]);
     running.endInput();

@@ -134,6 +134,21 @@ describe('init', () => {
   });
 });
 
+describe('a private key', () => {
+  it.each<[string, number, boolean]>([
+    ['everybody', 0o644, true],
+    ['a group', 0o640, true],
+    ['nobody else', 0o600, false],
+    ['nobody else, not even to be changed', 0o400, false],
+  ])('that %s may read is warned of where it must be', (_who, mode, isWarned) => {
+    const name = `mode-${mode.toString(8)}`;
+    shop.write(`${name}.pem`, shop.read('own.pem'), mode);
+    const { status, stderr } = shop.run(['init', `${name}.jsonl`, '--key', `${name}.pem`]);
+    expect(status).toBe(0);
+    expect(stderr.includes(`warning: others may read the private key ${name}.pem`)).toBe(isWarned);
+  });
+});
+
 describe('keygen', () => {
   it('writes a new file for its owner alone, and tells of the public half', () => {
     const run = shop.run(['keygen', '--out', 'made.pem']);

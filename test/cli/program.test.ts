@@ -236,7 +236,7 @@ describe('completion', () => {
 });
 
 describe('on a terminal', () => {
-  expectOk(shop.run(['append', 'ledger.jsonl'], { input: ndjson([note(1), note(2)]) }));
+  expectOk(shop.run(['append', 'ledger.jsonl', '--create'], { input: ndjson([note(1), note(2)]) }));
   shop.write('broken.jsonl', shop.read('ledger.jsonl').replace('"n":1', '"n":7'));
   shop.write('northroot.sh', `exec '${process.execPath}' '${CLI}' "$@"\n`);
   const ESCAPE = '\u001b[';

@@ -163,6 +163,24 @@ describe('verify-proof', () => {
     expect(run.stdout).toContain(`${code}: `);
   });
 
+  it('verifies a proof without its record, given beside it', () => {
+    const proof = expectOk(prove('3', '--entry-out', 'three.entry'));
+    shop.write('short.tlog-proof', proof);
+    expect(proof).not.toContain('extra ');
+    expect(shop.read('three.entry')).toBe(lines[3].toString());
+    const run = verify('short.tlog-proof', '--key', 'log.pub', '--entry', 'three.entry', '--format', 'json');
+    expect(parse<ProofResult>(expectOk(run))).toMatchObject({ verdict: 'ok', entry: { kind: 'record' } });
+    const without = verify('short.tlog-proof', '--key', 'log.pub');
+    expect(without.status).toBe(2);
+    expect(without.stdout).toContain('--entry');
+    expectError(prove('--consistency', 'old.note', '--entry-out', 'x'), 2, 'USAGE');
+    expectError(
+      verify('grown.proof', '--consistency', 'old.note', '--entry', 'three.entry', '--key', 'log.pub'),
+      2,
+      'USAGE',
+    );
+  });
+
   it('refuses another origin than the policy pins', () => {
     const run = verify('three.tlog-proof', '--trust', 'elsewhere.json');
     expect(run.status).toBe(1);

@@ -1,9 +1,21 @@
 /** `northroot show` and `northroot log`. */
 
+import { verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { buildEvent } from '../../src/event/build.js';
+import { sha256Base64url } from '../../src/bytes/sha256.js';
+import { buildEvent, buildGenesis } from '../../src/event/build.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
-import { fromDsseEnvelope, type DsseEnvelope } from '../../src/signature/dsse.js';
+import { generatePrivateKey } from '../../src/key/private-key.js';
+import { formatPublicKeyAs } from '../../src/key/public-key.js';
+import { formatRecord } from '../../src/ledger/record.js';
+import {
+  PAYLOAD_TYPE,
+  fromDsseEnvelope,
+  preAuthEncoding,
+  type DsseEnvelope,
+} from '../../src/signature/dsse.js';
+import { createSigner, signEvent } from '../../src/signature/signer.js';
+import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { action, denial, execution, grant, ndjson, note } from './drafts.js';
 import {
   expectError,
@@ -72,7 +84,33 @@ describe('show', () => {
     expect(Object.keys(envelope).sort()).toEqual(['payload', 'payloadType', 'signatures']);
     expect(envelope.payloadType).toBe('application/vnd.northroot.event+json');
     expect(Buffer.from(envelope.payload, 'base64').toString()).toBe(canonicalText(records[4].event));
-    expect(fromDsseEnvelope(envelope).signatures).toEqual(records[4].signatures);
+    expect(fromDsseEnvelope(envelope, () => 'ed25519').signatures).toEqual(records[4].signatures);
+  });
+
+  it('writes the signatures of P-256 keys as DER', () => {
+    const signers = [createSigner(generatePrivateKey()), createSigner(generatePrivateKey('p256'))];
+    const genesis = buildGenesis({
+      origin: 'example.com/dsse',
+      ledger_version: '1',
+      signing: { events: 'required', checkpoints: 'optional' },
+      keys: [ownKeyEntry(signers[1].publicKey)],
+      occurred_at: '2026-01-01T00:00:00Z',
+      principal_id: 'service:ledger',
+    });
+    const eventText = canonicalText(genesis);
+    const signatures = signers.map((signer) => signEvent(Buffer.from(eventText), signer));
+    const prev = sha256Base64url(Buffer.alloc(0));
+    shop.write('p256.jsonl', formatRecord({ eventText, prev, seq: 0, signatures }));
+    const run = shop.run(['show', 'p256.jsonl', '0', '--format', 'dsse']);
+    const envelope = parse<DsseEnvelope>(expectOk(run));
+    const [other, der] = envelope.signatures.map(({ sig }) => Buffer.from(sig, 'base64'));
+    expect(other).toHaveLength(64);
+    expect(run.stderr).toContain(signers[0].publicKey.keyid);
+    const key = formatPublicKeyAs(signers[1].publicKey, 'pem');
+    expect(verify('sha256', preAuthEncoding(PAYLOAD_TYPE, Buffer.from(eventText)), key, der)).toBe(true);
+    const algorithmOf = (keyid: string) =>
+      signers.find((each) => each.publicKey.keyid === keyid)?.publicKey.alg;
+    expect(fromDsseEnvelope(envelope, algorithmOf).signatures).toEqual(signatures);
   });
 
   it('reads standard input', () => {

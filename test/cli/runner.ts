@@ -171,7 +171,7 @@ export class Running {
 
   /** Waits until `condition` holds of what was printed. */
   async until(condition: (running: this) => boolean): Promise<void> {
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 50_000;
     while (!condition(this)) {
       if (performance.now() > deadline) throw new Error(`waited in vain: ${this.stdout}${this.stderr}`);
       await new Promise((resolve) => setTimeout(resolve, 5));

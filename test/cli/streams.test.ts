@@ -31,7 +31,9 @@ describe('a long stream', () => {
 
   it('goes on when nobody reads the results', () => {
     const input = shop.lines('events.jsonl').slice(0, 3_000).join('\n');
-    const run = shop.shell('northroot append unread.jsonl - | head -n 1; echo "${PIPESTATUS[0]}"', { input });
+    const run = shop.shell('northroot append unread.jsonl --create - | head -n 1; echo "${PIPESTATUS[0]}"', {
+      input,
+    });
     const [first, status] = run.stdout.trim().split('\n');
     expect(JSON.parse(first)).toMatchObject({ seq: 1, status: 'appended' });
     expect(status).toBe('0');
@@ -42,7 +44,7 @@ describe('a long stream', () => {
 
   it.skipIf(!existsSync('/dev/full'))('says so when the results cannot be written', () => {
     const stdout = openSync('/dev/full', 'w');
-    const { status, stderr } = spawnSync(process.execPath, [CLI, 'append', 'full.jsonl'], {
+    const { status, stderr } = spawnSync(process.execPath, [CLI, 'append', 'full.jsonl', '--create'], {
       cwd: shop.folder,
       input: ndjson([note(1)]),
       stdio: ['pipe', stdout, 'pipe'],
@@ -57,7 +59,7 @@ describe('a long stream', () => {
 describe('several processes that begin one ledger', () => {
   it('make one ledger and one key', async () => {
     const all = Array.from({ length: 4 }, (_, n) => {
-      const running = shop.start(['append', 'common.jsonl']);
+      const running = shop.start(['append', 'common.jsonl', '--create']);
       void running.feed(ndjson([note(n)]));
       running.endInput();
       return running.end();
@@ -70,14 +72,18 @@ describe('several processes that begin one ledger', () => {
 });
 
 describe('an interrupted append', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('by %s keeps what it printed', async (signal) => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('by %s keeps what it printed, and ends with %d', async (signal, expected) => {
     const name = `${signal}.jsonl`;
-    const running = shop.start(['append', name]);
+    const running = shop.start(['append', name, '--create']);
     void running.feed(shop.read('events.jsonl'));
     await running.until(({ stdout }) => stdout.split('\n').length > 500);
     running.kill(signal);
     const { status, stdout } = await running.end();
-    expect(status).toBe(130);
+    expect(status).toBe(expected);
     expect(stdout.endsWith('\n')).toBe(true);
     expectAcknowledged(name, stdout);
     expect(shop.lines(name)).toHaveLength(parseLines(stdout).length + 1);
@@ -86,7 +92,7 @@ describe('an interrupted append', () => {
   });
 
   it('ends while it waits for more input', async () => {
-    const running = shop.start(['append', 'idle.jsonl']);
+    const running = shop.start(['append', 'idle.jsonl', '--create']);
     void running.feed(`${ndjson([note(1)])}{"event_type":"x.n"`);
     await running.until(({ stdout }) => stdout !== '');
     running.kill('SIGINT');

@@ -152,7 +152,7 @@ describe('repair', () => {
     readonly repaired: boolean;
     readonly saved_to: string;
   }
-  expectOk(command('append ledger.jsonl', `${JSON.stringify(note(1))}\n`));
+  expectOk(command('append ledger.jsonl --create', `${JSON.stringify(note(1))}\n`));
   const whole = shop.read('ledger.jsonl');
 
   it('saves a torn tail beside the ledger and cuts it off, once', () => {

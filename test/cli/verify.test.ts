@@ -1,7 +1,6 @@
 /** `northroot verify`: what it reads, how it reports, what it ends with. */
 
 import { describe, expect, it } from 'vitest';
-import { isFindingCode } from '../../src/finding/catalog.js';
 import type { Report } from '../../src/report/report.js';
 import { checkReport } from '../../src/schema/check.js';
 import type { FindingJson } from '../../src/schema/generated/types.js';
@@ -24,7 +23,7 @@ expectOk(
   shop.run(['append', 'good.jsonl', '--origin', ORIGIN], { input: ndjson([1, 2, 3, 4].map((n) => note(n))) }),
 );
 expectOk(
-  shop.run(['append', 'folder/', '--segment-bytes', '2000'], {
+  shop.run(['append', 'folder/', '--create', '--segment-bytes', '2000'], {
     input: ndjson([1, 2, 3, 4].map((n) => note(n))),
   }),
 );
@@ -136,7 +135,7 @@ describe('verify', () => {
 
   it('is ok with something to look at, and says so', () => {
     expectOk(
-      shop.run(['append', 'future.jsonl', '--unsigned'], {
+      shop.run(['append', 'future.jsonl', '--create', '--unsigned'], {
         input: ndjson([note(1, { event_type: 'future' })]),
       }),
     );
@@ -217,13 +216,41 @@ describe('verify of what is no ledger', () => {
     );
   });
 
-  it('is invalid for a binary file', () => {
+  it.each<[string, string[]]>([['a record that is not a grant', ['good.jsonl', '--grant', '1']]])(
+    'is refused: findings on %s',
+    (_what, args) => {
+      expectError(verify(args), 2, 'GRANT_NOT_FOUND');
+    },
+  );
+
+  it.each<[string, string[]]>([
+    ['a time that ends before it begins', ['good.jsonl', '--since', '2026-01-02', '--until', '2026-01-01']],
+    ['a URL', ['https://example.com/ledger.jsonl']],
+  ])('is refused: %s', (_what, args) => {
+    expectError(verify(args), 2, 'USAGE');
+  });
+
+  it('shows nothing of a private key, whatever its form and however it comes', () => {
+    expectOk(shop.run(['keygen', '--form', 'jwk', '--out', 'secret.jwk']));
+    for (const name of ['good.jsonl.key', 'secret.jwk']) {
+      const secret = shop.read(name);
+      for (const run of [verify([name]), verify(['-'], { input: secret }), shop.run(['log', name])]) {
+        expectError(run, 2, 'NOT_A_LEDGER');
+        const shown = run.stdout + run.stderr;
+        for (let at = 30; at + 8 <= secret.length; at += 8)
+          expect(shown).not.toContain(secret.slice(at, at + 8));
+      }
+    }
+  });
+
+  it('refuses what is clearly another kind of file', () => {
+    const sealed = shop.write('sealed.jsonl', shop.read('good.jsonl'));
+    expectOk(shop.run(['checkpoint', sealed, '--key', 'good.jsonl.key', '--note', 'good.note']));
+    expectOk(shop.run(['prove', sealed, '1', '--out', 'good.proof']));
     const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * i * 31 + i * 7) & 0xff));
     shop.write('binary', bytes);
-    const json = report(['binary']);
-    expect(json.verdict).toBe('invalid');
-    expect(json.ledger.bytes).toBe(bytes.length);
-    expect(codesIn(json).every(isFindingCode)).toBe(true);
+    for (const name of ['good.note', 'good.proof', 'binary']) expectError(verify([name]), 2, 'NOT_A_LEDGER');
+    expectError(shop.run(['verify-proof', 'good.jsonl']), 2, 'NOT_A_PROOF');
   });
 
   it('is invalid for one line of 50 MB, which is not kept in memory', () => {

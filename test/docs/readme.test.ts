@@ -87,6 +87,20 @@ describe('README', () => {
     expect(stdout).toMatch(/^1 sha-256:[\w-]{43} ok\n$/);
   });
 
+  it('is of a package that runs no script when it is installed', () => {
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
+    const installing = [
+      'preinstall',
+      'install',
+      'postinstall',
+      'prepublish',
+      'preprepare',
+      'prepare',
+      'postprepare',
+    ];
+    expect(Object.keys(scripts).filter((name) => installing.includes(name))).toEqual([]);
+  });
+
   it('its test command is what CI runs', () => {
     const [test] = blocks.filter(({ kind }) => kind === 'sh skip');
     expect(readFileSync(join(root, '.ci', 'run'), 'utf8')).toContain(test?.text);

@@ -372,7 +372,7 @@ describe('record -- a command', () => {
     const running = shop.start(['record', 'main.jsonl', '--auth', id, '--', ...command]);
     await running.until(({ stdout }) => stdout === 'up\n');
     running.kill('SIGTERM');
-    await running.end();
+    expect((await running.end()).status).toBe(143);
     expect(lastEvent('main.jsonl')).toMatchObject({ outcome: 'failure', error_code: 'EXIT_143' });
   });
 

@@ -227,7 +227,7 @@ describe('a trust policy', () => {
       {},
       ['KEY_NOT_VALID_HERE', 'KEY_NOT_VALID_HERE'],
     ],
-    ['a quorum', [own], { require: { checkpoint_quorum: 2 } }, ['CHECKPOINT_SIGNATURE_INVALID']],
+    ['a quorum', [own], { require: { checkpoint_quorum: 2 } }, ['CHECKPOINT_MISSING']],
     ['witnesses', [own], { require: { witness_threshold: 1 } }, ['WITNESS_QUORUM']],
     [
       'signatures of events',
@@ -304,12 +304,12 @@ describe('a witness policy', () => {
         ...witnessed(`log ${formatPublicKeyAs(stranger.publicKey, 'vkey', ORIGIN)}`, 'quorum none'),
         keys: [logKey],
       },
-      ['KEY_UNKNOWN'],
+      ['CHECKPOINT_MISSING'],
     ],
     [
       'a log of another origin',
       witnessed(`log ${formatPublicKeyAs(signer.publicKey, 'vkey', 'example.com/other')}`, 'quorum none'),
-      ['KEY_UNKNOWN'],
+      ['KEY_UNKNOWN', 'CHECKPOINT_MISSING'],
     ],
     [
       'what a trust policy names too',
@@ -400,7 +400,10 @@ describe('a broken proof', () => {
   });
 
   it('has no record', () => {
-    expect(codes(broken({ extra: undefined }))).toEqual(['PROOF_MALFORMED']);
+    const result = broken({ extra: undefined });
+    expect(result).toMatchObject({ verdict: 'undecided', exit_status: 2, entry: null, event: null });
+    expect(codes(result)).toEqual(['ENTRY_MISSING']);
+    expect(result.checkpoint_signers.log).toHaveLength(1);
   });
 
   it('has what is no note', () => {
@@ -439,7 +442,8 @@ describe('a broken proof', () => {
     ['is not canonical', '"n":3', '"n": 3', ['NOT_CANONICAL']],
     ['has a member too many', '"seq":3', '"seq":3,"sez":1', ['SCHEMA']],
     ['has a wrong signature', /"sig":"../, '"sig":"__', ['SIGNATURE_INVALID']],
-    ['is no JSON', /^./, '[', ['NOT_JSON']],
+    ['is no JSON', '"seq":3', '"seq":', ['NOT_JSON']],
+    ['has its members in another order', /^\{"event":(.*),"prev"/, '{ "event":$1,"prev"', ['NOT_CANONICAL']],
   ])('has a record that %s, though the log committed to it', (_what, from, to, expected) => {
     const result = provenAnyway(from, to);
     expect(result.verdict).toBe('invalid');
@@ -447,7 +451,7 @@ describe('a broken proof', () => {
   });
 
   it('has more than a record', () => {
-    const extra = Buffer.alloc(65_536, 0x20);
+    const extra = Buffer.alloc(65_536, '{"event":{},');
     const result = verifyProof(
       formatTlogProof({ extra, index: 0, hashes: [], note: noteOf([extra]) }),
       known,
@@ -489,6 +493,90 @@ describe('a broken proof', () => {
       }
     }
     expect(same).toBeGreaterThan(100);
+  });
+});
+
+describe('a proof whose record is handed on beside it', () => {
+  it('verifies with the record, with or without the newline of its line, and with nothing else', async () => {
+    const { bytes, entry } = await makeProof(open, '3', { extra: false });
+    expect(parseTlogProof(bytes).extra).toBeUndefined();
+    expect(Buffer.from(entry)).toEqual(lines[3]);
+    for (const given of [entry, Buffer.concat([entry, Buffer.from('\n')])]) {
+      const result = verifyProof(bytes, known, { entry: given });
+      expect(result).toMatchObject({
+        verdict: 'ok',
+        entry: { kind: 'record', size_bytes: entry.length },
+        event_signatures: [{ result: 'valid' }],
+      });
+    }
+    for (const other of [lines[2], Buffer.concat([entry, Buffer.from('\n\n')]), Buffer.alloc(0)]) {
+      expect(codes(verifyProof(bytes, known, { entry: other }))).toContain('PROOF_INVALID');
+    }
+    // What is given counts, not what the proof carries.
+    expect(codes(verifyProof(proof3, known, { entry: lines[2] }))).toContain('PROOF_INVALID');
+    expect(() => verifyProof(bytes, known, { entry: Buffer.alloc(1_048_577) })).toThrow(RangeError);
+  });
+
+  it('can be read line by line in 64 KiB, where with the record it could not from 49,147 bytes on', () => {
+    const longest = (size: number, isCarried: boolean): number => {
+      const extra = isCarried ? Buffer.alloc(size) : undefined;
+      const proof = formatTlogProof({ extra, index: 0, hashes: [], note: noteOf([lines[0]]) });
+      return Math.max(
+        ...Buffer.from(proof)
+          .toString()
+          .split('\n')
+          .map(({ length }) => length + 1),
+      );
+    };
+    expect(longest(49_146, true)).toBeLessThanOrEqual(65_536);
+    expect(longest(49_147, true)).toBeGreaterThan(65_536);
+    expect(longest(65_535, false)).toBeLessThan(1_000);
+  });
+});
+
+describe('a proof of another log', () => {
+  const entries = [
+    '{"a": 1}',
+    'not JSON',
+    '',
+    '{"event":{},"seq":3}',
+    '\n',
+    '[{"seq":1}]',
+    '{"event":1,"sec":2}',
+  ].map((text) => Buffer.from(text));
+  const ofEntry = (index: number, extra?: Uint8Array): Uint8Array => {
+    const hasher = new RangeHasher(inclusionRanges(index, entries.length));
+    for (const entry of entries) hasher.push(leafHash(entry));
+    return formatTlogProof({ extra, index, hashes: hasher.roots(), note: noteOf(entries) });
+  };
+
+  it('is verified as bytes, and said to be of no record', () => {
+    for (const [index, entry] of entries.entries()) {
+      // What has the members of a record is judged as one.
+      const isRecord = index === 3;
+      const results = [
+        verifyProof(ofEntry(index), known, { entry }),
+        ...(entry.length === 0 ? [] : [verifyProof(ofEntry(index, entry), known)]),
+        verifyProof(ofEntry(index, Buffer.from('something else')), known, { entry }),
+      ];
+      for (const result of results) {
+        expect(result.verdict).toBe(isRecord ? 'invalid' : 'ok');
+        expect(result.entry).toMatchObject({ kind: isRecord ? 'record' : 'bytes', size_bytes: entry.length });
+        expect(result.not_checked.some(({ code }) => code === 'NOT_A_RECORD')).toBe(!isRecord);
+        if (!isRecord) expect(result).toMatchObject({ event: null, event_id: null, event_signatures: [] });
+      }
+    }
+    const shown = renderProofResult(verifyProof(ofEntry(0), known, { entry: entries[0] }), 'f', plainPaint);
+    expect(shown).toContain('not a northroot record');
+  });
+
+  it('is nothing without its log’s key, with another entry, or where events must be signed', () => {
+    const [entry] = entries;
+    expect(verifyProof(ofEntry(0), {}, { entry }).verdict).toBe('undecided');
+    expect(codes(verifyProof(ofEntry(0), known, { entry: entries[1] }))).toEqual(['PROOF_INVALID']);
+    expect(codes(verifyProof(ofEntry(0, Buffer.from('opaque')), known))).toEqual(['PROOF_INVALID']);
+    const required = policyOf([own], { require: { event_signatures: 'required' } });
+    expect(codes(verifyProof(ofEntry(0), required, { entry }))).toEqual(['SIGNATURE_MISSING']);
   });
 });
 

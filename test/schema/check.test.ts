@@ -14,8 +14,19 @@ import * as samples from './samples.js';
 
 type Check = (value: unknown) => ShapeIssue[];
 
-const { grant, action, execution, genesis, checkpoint, attestation, keyEvent, extension } = samples;
-const EVENTS = { grant, action, execution, genesis, checkpoint, attestation, keyEvent, extension };
+const { grant, action, execution, adjustment, genesis, checkpoint, attestation, keyEvent, extension } =
+  samples;
+const EVENTS = {
+  grant,
+  action,
+  execution,
+  adjustment,
+  genesis,
+  checkpoint,
+  attestation,
+  keyEvent,
+  extension,
+};
 const DOCUMENTS: [string, Check, unknown][] = [
   ...Object.entries(EVENTS).map(([name, event]): [string, Check, unknown] => [name, checkEvent, event]),
   ['record', checkRecord, samples.record],
@@ -30,10 +41,12 @@ const OPTIONAL = new Set(
     'prev_event_id context_digest checks hygiene hygiene_digest intent_ref user_intent_digest size_bytes media_type code ' +
     'grant_event_id expires_at rate_limits concurrency_limit output_mode resources tool_params_digest started_at ended_at ' +
     'output_digest output_ref resources_touched model_id provider pricing_snapshot_digest name valid_from valid_until reason ' +
-    'meta origins require event_signatures pointer expected actual related folded findings meter_reservation'
+    'meta origins require event_signatures pointer expected actual related folded findings meter_reservation ' +
+    'ledger_id source digest meter_basis action_caps not_before max_delegation_depth binding continues note ' +
+    'execution_event_id evidence estimated'
   ).split(' '),
 );
-const isOptional = (pointer: string) => {
+const isOptional = (pointer: string, document: unknown) => {
   const token = pointer.slice(pointer.lastIndexOf('/') + 1);
   // The names of these are not the schemas'.
   if (/\/(?:metrics|by_type|meta|anything\/.*)\/[^/]+$/.test(pointer) || /^\/anything/.test(pointer))
@@ -41,6 +54,10 @@ const isOptional = (pointer: string) => {
   // Required in other places of the same name.
   if (/\/action\/tool_params_digest$|^\/tool\/name$|\/(?:findings\/0|not_checked\/0)\/code$/.test(pointer))
     return false;
+  // And of these names, only the ones in genesis's `continues`, and in a source.
+  if (/\/continues\/ledger_id$|^\/note$|\/(?:intent_ref|output_ref|evidence)\/digest$/.test(pointer))
+    return false;
+  if (document === adjustment && /^\/(?:reason|grant_event_id)$/.test(pointer)) return false;
   return OPTIONAL.has(token);
 };
 /** Objects that take any member. */
@@ -62,7 +79,7 @@ describe.each(DOCUMENTS)('%s', (_, check, document) => {
     for (const { pointer } of all) {
       if (pointer === '' || /\/[0-9]+$/.test(pointer)) continue;
       const issues = check(withPlace(document, pointer, undefined));
-      if (isOptional(pointer)) {
+      if (isOptional(pointer, document)) {
         expect([pointer, issues]).toEqual([pointer, []]);
       } else {
         expect([pointer, brief(issues)]).toEqual([pointer, [`SCHEMA ${pointer}`]]);
@@ -186,10 +203,28 @@ const SCHEMA_ROWS: [object, string, unknown][] = [
   [grant, `${BOUNDS}/meter_caps`, times(65, (i) => ({ unit: `u${i}`, amount: int('1') }))],
   [grant, `${BOUNDS}/meter_caps/0/unit`, 'USD'],
   [grant, `${BOUNDS}/meter_caps/0/unit`, 'u'.repeat(65)],
-  [grant, `${BOUNDS}/rate_limits`, times(65, (i) => ({ unit: `u${i}.per_sec`, amount: int('1') }))],
+  [grant, `${BOUNDS}/rate_limits`, times(17, (i) => ({ unit: `u${i}.per_sec`, amount: int('1') }))],
   [grant, `${BOUNDS}/rate_limits/0/unit`, 'calls'],
-  [grant, `${BOUNDS}/rate_limits/0/unit`, 'calls.per_week'],
+  [grant, `${BOUNDS}/rate_limits/0/unit`, 'calls.per_month'],
   [grant, `${BOUNDS}/rate_limits/0/unit`, '.per_sec'],
+  [grant, `${BOUNDS}/rate_limits/0/unit`, 'usd.per_0h'],
+  [grant, `${BOUNDS}/rate_limits/0/unit`, 'usd.per_10000s'],
+  [grant, `${BOUNDS}/rate_limits/0/unit`, 'usd.per_05h'],
+  [grant, `${BOUNDS}/rate_limits/0/unit`, 'usd.per_5w'],
+  // Not a rate unit at all, so never one that stands twice, whatever its text.
+  [grant, `${BOUNDS}/rate_limits/0/unit`, 'usd 18000000000000'],
+  [grant, `${BOUNDS}/action_caps`, times(65, (i) => ({ unit: `u${i}`, amount: int('1') }))],
+  [grant, `${BOUNDS}/action_caps/0/unit`, 'USD'],
+  [grant, `${BOUNDS}/max_delegation_depth`, -1],
+  [grant, `${BOUNDS}/max_delegation_depth`, 32],
+  [grant, `${BOUNDS}/max_delegation_depth`, 0.5],
+  [grant, '/ledger_id/alg', 'sha-512'],
+  [grant, '/ledger_id/b64', B64.slice(0, -1)],
+  [grant, '/source/system', ''],
+  [grant, '/source/system', long(65)],
+  [grant, '/source/id', ''],
+  [grant, '/source/id', long(513)],
+  [grant, '/source/digest/b64', ''],
   [grant, `${BOUNDS}/output_mode`, 'inline'],
   [grant, `${BOUNDS}/resources/0/kind`, ''],
   [grant, `${BOUNDS}/resources/0/kind`, long(257)],
@@ -219,6 +254,18 @@ const SCHEMA_ROWS: [object, string, unknown][] = [
   // execution
   [execution, '/tool_name', 'a b'],
   [execution, '/outcome', 'partial'],
+  [execution, '/meter_basis', 'guessed'],
+  // adjustment
+  [adjustment, '/direction', 'refund'],
+  [adjustment, '/meters', []],
+  [adjustment, '/meters', times(65, (i) => ({ unit: `u${i}`, amount: int('1') }))],
+  [adjustment, '/meters/0/unit', 'USD'],
+  [adjustment, '/reason', 'refund'],
+  [adjustment, '/reason', 'A'.repeat(65)],
+  [adjustment, '/meter_basis', 'invoice'],
+  [adjustment, '/evidence/size_bytes', -1],
+  [adjustment, '/grant_event_id/alg', 'blake3'],
+  [adjustment, '/execution_event_id/alg', 'blake3'],
   [execution, '/error_code', 'failed'],
   [execution, '/auth_event_id/alg', 'md5'],
   // genesis and keys
@@ -235,13 +282,26 @@ const SCHEMA_ROWS: [object, string, unknown][] = [
   [genesis, '/ledger_version', '2'],
   [genesis, '/signing/events', 'no'],
   [genesis, '/signing/checkpoints', ''],
+  [genesis, '/signing/binding', 'strict'],
+  [genesis, '/ledger_id', { alg: 'sha-256', b64: B64 }],
+  [genesis, '/continues/tree_size', -1],
+  [genesis, '/continues/root/alg', 'blake3'],
+  [genesis, '/continues/ledger_id/b64', ''],
   [genesis, '/keys/0/keyid', `${B64}A`],
   [genesis, '/keys/0/keyid', `${B64.slice(0, -1)}V`],
   [genesis, '/keys/0/public_key', B64],
   [genesis, '/keys/0/public_key', `p256:${B64}`],
   [genesis, '/keys/0/public_key', `ed25519:${'A'.repeat(87)}`],
   [genesis, '/keys/0/public_key', `ed25519:${B64.slice(0, -1)}V`],
+  [genesis, '/keys/1/public_key', `ml-dsa-44:${B64}`],
+  [genesis, '/keys/1/public_key', `ml-dsa-44:${'A'.repeat(1749)}B`],
+  [genesis, '/keys/1/public_key', `ml-dsa-44:${'A'.repeat(1751)}`],
+  [genesis, '/keys/1/public_key', `ml-dsa-65:${'A'.repeat(1750)}`],
   [genesis, '/keys/0/roles/0', 'root'],
+  // An ml-dsa-44 key signs notes, and no records.
+  [genesis, '/keys/1/roles/0', 'event'],
+  [genesis, '/keys/1/roles/0', 'authority'],
+  [genesis, '/keys/1/roles/1', 'admin'],
   [genesis, '/keys/0/principals/0', 'robot:*'],
   [keyEvent, '/action', 'remove'],
   [keyEvent, '/key/public_key', 'rsa:AAAA'],
@@ -264,6 +324,9 @@ const ROWS: Row[] = [
       [grant, '/occurred_at', '2026-04-31T00:00:00Z'],
       [grant, `${BOUNDS}/expires_at`, '2026-04-31T00:00:00Z'],
       [grant, `${BOUNDS}/expires_at`, 'never'],
+      [grant, `${BOUNDS}/not_before`, '2026-04-31T00:00:00Z'],
+      [grant, `${BOUNDS}/not_before`, 'now'],
+      [adjustment, '/occurred_at', '2026-04-31T00:00:00Z'],
       [execution, '/started_at', '2026-04-31T00:00:00Z'],
       [execution, '/ended_at', '2026-04-31T00:00:00Z'],
       [genesis, '/keys/0/valid_from', '2026-04-31T00:00:00Z'],
@@ -285,7 +348,7 @@ const ROWS: Row[] = [
       [execution, '/meter_used/0/amount/v', '1'.repeat(40)],
       [execution, '/meter_used/1/amount/m', '1.5'],
       [execution, '/meter_used/1/amount/s', -1],
-      [execution, '/meter_used/1/amount/s', 19],
+      [execution, '/meter_used/1/amount/s', 39],
       [execution, '/meter_used/1/amount/s', 1.5],
       [execution, '/meter_used/2/amount/n', 'x'],
       [execution, '/meter_used/2/amount/d', '0'],
@@ -299,6 +362,8 @@ const ROWS: Row[] = [
       [execution, '/meter_used/3/amount', { t: 'f64', bits: '7ff8000000000000' }],
       [grant, `${BOUNDS}/meter_caps/2/amount`, { t: 'rat', n: '2', d: '4' }],
       [grant, `${BOUNDS}/rate_limits/0/amount`, { t: 'rat', n: '2', d: '4' }],
+      [grant, `${BOUNDS}/action_caps/0/amount`, { t: 'rat', n: '2', d: '4' }],
+      [adjustment, '/meters/0/amount', { t: 'rat', n: '2', d: '4' }],
       [grant, `${BOUNDS}/concurrency_limit/v`, '0'],
       [grant, `${BOUNDS}/concurrency_limit/v`, '-1'],
       [action, '/authorization/action/meter_reservation/2/amount', { t: 'rat', n: '2', d: '4' }],
@@ -313,11 +378,13 @@ const ROWS: Row[] = [
   ...(
     [
       [execution, '/meter_used/0/amount', int('-1')],
-      [execution, '/meter_used/0/amount', { t: 'dec', m: '-1', s: 18 }],
+      [execution, '/meter_used/0/amount', { t: 'dec', m: '-1', s: 38 }],
       [execution, '/meter_used/0/amount', { t: 'rat', n: '-1', d: '3' }],
       [execution, '/meter_used/0/amount', { t: 'f64', bits: '8000000000000001' }],
       [grant, `${BOUNDS}/meter_caps/0/amount`, int('-1')],
       [grant, `${BOUNDS}/rate_limits/1/amount`, int('-1')],
+      [grant, `${BOUNDS}/action_caps/0/amount`, int('-1')],
+      [adjustment, '/meters/0/amount', int('-1')],
       [action, '/authorization/action/meter_reservation/0/amount', int('-1')],
     ] as [object, string, unknown][]
   ).map(at('METER_NEGATIVE')),
@@ -326,6 +393,11 @@ const ROWS: Row[] = [
       [execution, '/meter_used/3/unit', 'a'],
       [grant, `${BOUNDS}/meter_caps/1/unit`, 'a'],
       [grant, `${BOUNDS}/rate_limits/1/unit`, 'calls.per_min'],
+      [grant, `${BOUNDS}/rate_limits/1/unit`, 'calls.per_1m'],
+      [grant, `${BOUNDS}/rate_limits/1/unit`, 'calls.per_60s'],
+      [grant, `${BOUNDS}/rate_limits/2/unit`, 'usd.per_300m'],
+      [grant, `${BOUNDS}/action_caps/1/unit`, 'a'],
+      [adjustment, '/meters/3/unit', 'c'],
       [action, '/authorization/action/meter_reservation/2/unit', 'b'],
     ] as [object, string, unknown][]
   ).map(at('METER_UNIT_DUPLICATE')),
@@ -336,6 +408,17 @@ const ROWS: Row[] = [
     times(64, (i) => ({ unit: `u${i % 62}`, amount: int('1') })),
     ['METER_UNIT_DUPLICATE /meter_used/62/unit', 'METER_UNIT_DUPLICATE /meter_used/63/unit'],
   ],
+  // Windows are compared by their length; another unit, or another length, is another limit.
+  [
+    grant,
+    `${BOUNDS}/rate_limits`,
+    [
+      ...['usd.per_60m', 'calls.per_hour', 'usd.per_2h', 'usd.per_7d', 'usd.per_day', 'usd.per_min'],
+      ...['u1.per_sec', 'u2.per_sec', 'usd.per_hour', 'usd.per_week', 'usd.per_24h', 'usd.per_1440m'],
+    ].map((unit) => ({ unit, amount: int('1') })),
+    [8, 9, 10, 11].map((i) => `METER_UNIT_DUPLICATE ${BOUNDS}/rate_limits/${i}/unit`),
+  ],
+  [grant, `${BOUNDS}/rate_limits`, times(16, (i) => ({ unit: `usd.per_${i + 1}h`, amount: int('1') })), []],
   [extension, '/canonical_profile_id', 'northroot-jcs-v2', ['PROFILE_UNKNOWN /canonical_profile_id']],
   [extension, '/canonical_profile_id', '____________________', ['PROFILE_UNKNOWN /canonical_profile_id']],
   [extension, '/event_version', '2', ['EVENT_VERSION_UNKNOWN /event_version']],
@@ -358,6 +441,12 @@ const ROWS: Row[] = [
     ['SCHEMA /authorization/action/meter_reservation'],
   ],
   [
+    withPlace(action, '/authorization/grant_event_id', undefined) as object,
+    '/authorization/action/meter_reservation',
+    [],
+    ['SCHEMA /authorization/action/meter_reservation'],
+  ],
+  [
     withPlace({ ...action, decision: 'deny' }, '/authorization/grant_event_id', undefined) as object,
     '/authorization/action/meter_reservation',
     undefined,
@@ -368,6 +457,18 @@ const ROWS: Row[] = [
   [{ ...execution, outcome: 'success' }, '/error_code', undefined, []],
   [{ ...execution, outcome: 'success' }, '/error_code', 'E', []],
   [execution, '/meter_used', [], []],
+  // Nobody recorded how it ended: there is no error to name.
+  [{ ...execution, outcome: 'unknown' }, '/error_code', undefined, []],
+  [execution, '/meter_used/1/amount/s', 38, []],
+  [grant, `${BOUNDS}/max_delegation_depth`, 0, []],
+  [grant, `${BOUNDS}/max_delegation_depth`, 31, []],
+  [grant, `${BOUNDS}/action_caps`, [], []],
+  [grant, '/source/id', '😀'.repeat(512), []],
+  [extension, '/ledger_id', undefined, []],
+  [extension, '/ledger_id', 'x', ['SCHEMA /ledger_id']],
+  [genesis, '/signing/binding', undefined, []],
+  [genesis, '/keys/1/roles', [], []],
+  [execution, '/tool_name', '~/@scope/pkg+x=1#run', []],
   // What is allowed at the very edge.
   [grant, '/policy_id', '😀'.repeat(256), []],
   [grant, '/policy_id', '😀'.repeat(257), ['SCHEMA /policy_id']],
@@ -398,7 +499,15 @@ describe('events', () => {
     expect(checkEvent({ ...extension, event_type: '__proto__' })).toEqual(
       checkEvent({ ...extension, event_type: 'x.y' }),
     );
-    for (const name of ['authorization', 'execution', 'genesis', 'checkpoint', 'attestation', 'key']) {
+    for (const name of [
+      'authorization',
+      'execution',
+      'adjustment',
+      'genesis',
+      'checkpoint',
+      'attestation',
+      'key',
+    ]) {
       expect(isKnownEventType(name)).toBe(true);
     }
     for (const name of ['', 'x.build', 'constructor', '__proto__', 'Key', 'event']) {
@@ -439,6 +548,17 @@ describe('records, keys, trust policies, reports', () => {
     [checkRecord, record, '/event', { event_type: 7, anything: [null] }, []],
     [checkKey, key, '/keyid', 'k', ['SCHEMA /keyid']],
     [checkKey, key, '/roles', [], []],
+    [checkKey, samples.noteKey, '/roles', ['event', 'checkpoint'], ['SCHEMA /roles/0']],
+    [checkKey, key, '/roles', ['authority'], []],
+    [checkReport, report, '/grants/0/signers', [], []],
+    [checkReport, report, '/grants/0/signers/0', 'k', ['SCHEMA /grants/0/signers/0']],
+    [
+      checkReport,
+      report,
+      '/grants/0/meters/0/estimated',
+      { t: 'rat', n: '2', d: '2' },
+      ['QUANTITY_INVALID /grants/0/meters/0/estimated'],
+    ],
     [checkKey, key, '/valid_until', '2026-02-30T00:00:00Z', ['TIMESTAMP_INVALID /valid_until']],
     [checkTrustPolicy, trustPolicy, '/trust_version', '2', ['SCHEMA /trust_version']],
     [checkTrustPolicy, trustPolicy, '/origins', [], ['SCHEMA /origins']],

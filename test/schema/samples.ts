@@ -2,6 +2,7 @@
 
 import { meters } from '../../src/value/meter.js';
 import type {
+  AdjustmentEvent,
   AttestationEvent,
   AuthorizationEvent,
   CheckpointEvent,
@@ -28,8 +29,14 @@ const envelope = {
   canonical_profile_id: 'northroot-jcs-v1',
   payload_digest: sha256,
   prev_event_id: sha256,
+  ledger_id: sha256,
   context_digest: blake3,
 } as const;
+
+/** Genesis is what the others are bound to. */
+const unbound: Omit<typeof envelope, 'ledger_id'> & { ledger_id?: never } = (({ ledger_id: _, ...rest }) =>
+  rest)(envelope);
+const source = { system: 'other', id: 'run-1/7', digest: blake3 };
 
 const contentRef = { digest: blake3, size_bytes: 12, media_type: 'text/plain' };
 const intents = { intent_digest: sha256, intent_ref: contentRef, user_intent_digest: blake3 };
@@ -44,11 +51,19 @@ const vector = meters({
 export const key: Key = {
   keyid: B64,
   public_key: `ed25519:${B64}`,
-  roles: ['event', 'checkpoint', 'witness', 'admin'],
+  roles: ['event', 'authority', 'checkpoint', 'witness', 'admin'],
   principals: ['*', 'agent:*', 'hum*', 'org:x'],
   name: 'k',
   valid_from: '2026-01-01T00:00:00Z',
   valid_until: '2027-01-01T00:00:00.5Z',
+};
+
+/** It signs notes, and no records. */
+export const noteKey: Key = {
+  keyid: B64,
+  public_key: `ml-dsa-44:${'A'.repeat(1750)}`,
+  roles: ['checkpoint', 'witness'],
+  principals: ['*'],
 };
 
 const authorization: Omit<AuthorizationEvent, 'authorization'> = {
@@ -67,6 +82,7 @@ const authorization: Omit<AuthorizationEvent, 'authorization'> = {
     profile_id: 'northroot-jcs-v1',
   },
   hygiene_digest: sha256,
+  source,
 };
 
 export const grant: AuthorizationEvent = {
@@ -76,8 +92,11 @@ export const grant: AuthorizationEvent = {
     bounds: {
       allowed_tools: ['fs.*', 'http.get', '*'],
       meter_caps: vector,
+      action_caps: vector,
+      not_before: '2026-03-01T00:00:00Z',
       expires_at: '2026-04-01T00:00:00Z',
-      rate_limits: meters({ 'calls.per_min': 60, 'usd.per_day': '0.5' }),
+      rate_limits: meters({ 'calls.per_min': 60, 'usd.per_5h': '0.5', 'usd.per_week': 1 }),
+      max_delegation_depth: 3,
       concurrency_limit: { t: 'int', v: '4' },
       output_mode: 'digest_only',
       resources: [resource],
@@ -113,15 +132,31 @@ export const execution: ExecutionEvent = {
   model_id: 'm',
   provider: 'p',
   pricing_snapshot_digest: blake3,
+  meter_basis: 'measured',
+  source,
+};
+
+export const adjustment: AdjustmentEvent = {
+  event_type: 'adjustment',
+  ...envelope,
+  grant_event_id: sha256,
+  direction: 'credit',
+  meters: vector,
+  reason: 'REFUND',
+  execution_event_id: sha256,
+  meter_basis: 'billed',
+  evidence: contentRef,
+  source,
 };
 
 export const genesis: GenesisEvent = {
   event_type: 'genesis',
-  ...envelope,
+  ...unbound,
   origin: 'example.com/agents/prod',
   ledger_version: '1',
-  signing: { events: 'required', checkpoints: 'optional' },
-  keys: [key],
+  signing: { events: 'required', checkpoints: 'optional', binding: 'required' },
+  keys: [key, noteKey],
+  continues: { ledger_id: sha256, tree_size: 9, root: sha256, note: 'n' },
 };
 
 export const checkpoint: CheckpointEvent = {
@@ -190,12 +225,14 @@ export const report: ReportJson = {
       seq: 1,
       principal_id: 'agent:a1',
       expires_at: '2026-04-01T00:00:00Z',
+      signers: [B64],
       executions: 1,
       meters: [
         {
           unit: 'usd',
           cap: { t: 'int', v: '1' },
           used: { t: 'dec', m: '15', s: 1 },
+          estimated: { t: 'dec', m: '5', s: 1 },
           reserved: { t: 'int', v: '0' },
           left: { t: 'dec', m: '-5', s: 1 },
         },

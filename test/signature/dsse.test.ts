@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 
 import fc from 'fast-check';
@@ -17,7 +18,8 @@ import { nodeVerifier } from '../../src/signature/node-verifier.js';
 import { codeOf } from '../key/key-samples.js';
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
-const refused = (envelope: unknown) => codeOf(() => fromDsseEnvelope(envelope));
+const nobody = (): undefined => undefined;
+const refused = (envelope: unknown) => codeOf(() => fromDsseEnvelope(envelope, nobody));
 
 describe('preAuthEncoding', () => {
   test('counts bytes, not characters', () => {
@@ -67,9 +69,9 @@ describe('a DSSE envelope', () => {
   test('carries an event there and back, by way of JSON', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), signatures, (eventBytes, list) => {
-        const envelope = toDsseEnvelope(eventBytes, list);
+        const envelope = toDsseEnvelope(eventBytes, list, nobody);
         expect(Buffer.from(envelope.payload, 'base64')).toEqual(Buffer.from(eventBytes));
-        expect(fromDsseEnvelope(JSON.parse(JSON.stringify(envelope)))).toEqual({
+        expect(fromDsseEnvelope(JSON.parse(JSON.stringify(envelope)), nobody)).toEqual({
           eventBytes,
           signatures: list,
         });
@@ -81,17 +83,13 @@ describe('a DSSE envelope', () => {
   const good = { payload: '+/+/AA==', payloadType: PAYLOAD_TYPE, signatures: [{ keyid: 'k', sig: '+/8=' }] };
 
   test('is written in standard base64, padded', () => {
-    expect(toDsseEnvelope(payload, [{ keyid: 'k', sig: '-_8' }])).toEqual(good);
+    expect(toDsseEnvelope(payload, [{ keyid: 'k', sig: '-_8' }], nobody)).toEqual(good);
   });
 
   test('is read in either alphabet, padded or not, with unknown members and without a keyid', () => {
     for (const form of ['+/+/AA==', '-_-_AA==', '+/+/AA', '-_-_AA']) {
-      const read = fromDsseEnvelope({
-        ...good,
-        payload: form,
-        signatures: [{ sig: '+/8', x: 1 }],
-        other: {},
-      });
+      const envelope = { ...good, payload: form, signatures: [{ sig: '+/8', x: 1 }], other: {} };
+      const read = fromDsseEnvelope(envelope, nobody);
       expect(read).toEqual({ eventBytes: new Uint8Array(payload), signatures: [{ keyid: '', sig: '-_8' }] });
     }
   });
@@ -122,19 +120,94 @@ describe('a DSSE envelope', () => {
 
   test('is bounded', () => {
     const most = new Uint8Array(MAX_PAYLOAD_BYTES);
-    expect(fromDsseEnvelope(toDsseEnvelope(most, [])).eventBytes).toEqual(most);
-    expect(() => toDsseEnvelope(new Uint8Array(MAX_PAYLOAD_BYTES + 1), [])).toThrow(RangeError);
+    expect(fromDsseEnvelope(toDsseEnvelope(most, [], nobody), nobody).eventBytes).toEqual(most);
+    expect(() => toDsseEnvelope(new Uint8Array(MAX_PAYLOAD_BYTES + 1), [], nobody)).toThrow(RangeError);
     expect(refused({ ...good, payload: Buffer.alloc(MAX_PAYLOAD_BYTES + 1).toString('base64') })).toBe(
       'ENVELOPE_MALFORMED',
     );
     const many = (count: number) => Array.from({ length: count }, () => ({ keyid: 'k', sig: 'AA' }));
     expect(refused({ ...good, signatures: many(MAX_SIGNATURES) })).toBe('ok');
     expect(refused({ ...good, signatures: many(MAX_SIGNATURES + 1) })).toBe('ENVELOPE_MALFORMED');
-    expect(() => toDsseEnvelope(payload, many(MAX_SIGNATURES + 1))).toThrow(RangeError);
-    expect(() => toDsseEnvelope(payload, [{ keyid: 'k', sig: '+/8=' }])).toThrow(RangeError);
+    expect(() => toDsseEnvelope(payload, many(MAX_SIGNATURES + 1), nobody)).toThrow(RangeError);
+    expect(() => toDsseEnvelope(payload, [{ keyid: 'k', sig: '+/8=' }], nobody)).toThrow(RangeError);
     expect(refused({ ...good, signatures: [{ sig: 'A'.repeat(8_196) }] })).toBe('ENVELOPE_MALFORMED');
     expect(refused({ ...good, signatures: [{ sig: '', keyid: 'k'.repeat(1_025) }] })).toBe(
       'ENVELOPE_MALFORMED',
     );
+  });
+});
+
+describe('a signature of a P-256 key', () => {
+  const curve = (keyid: string): 'p256' | 'ed25519' => (keyid === 'c' ? 'p256' : 'ed25519');
+  const payload = Buffer.from('{}');
+  const derOf = (sig: Uint8Array): Buffer => {
+    const signature = { keyid: 'c', sig: Buffer.from(sig).toString('base64url') };
+    return Buffer.from(toDsseEnvelope(payload, [signature], curve).signatures[0].sig, 'base64');
+  };
+  const read = (der: Uint8Array) =>
+    fromDsseEnvelope(
+      {
+        payload: '',
+        payloadType: PAYLOAD_TYPE,
+        signatures: [{ keyid: 'c', sig: Buffer.from(der).toString('base64') }],
+      },
+      curve,
+    ).signatures[0].sig;
+
+  test('is DER in the envelope, as OpenSSL verifies it, and r‖s in the record', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    for (let n = 0; n < 20; n += 1) {
+      const message = preAuthEncoding(PAYLOAD_TYPE, Buffer.from(`${n}`));
+      const pair = sign('sha256', message, { key: privateKey, dsaEncoding: 'ieee-p1363' });
+      const der = derOf(pair);
+      expect(verify('sha256', message, { key: publicKey, dsaEncoding: 'der' }, der)).toBe(true);
+      expect(read(der)).toBe(pair.toString('base64url'));
+    }
+  });
+
+  test('goes there and back for all numbers', () => {
+    const number = fc
+      .tuple(fc.nat(32), fc.uint8Array({ minLength: 32, maxLength: 32 }))
+      .map(([zeroes, bytes]) => bytes.fill(0, 0, zeroes));
+    fc.assert(
+      fc.property(number, number, (r, s) => {
+        const pair = Buffer.concat([r, s]);
+        expect(read(derOf(pair))).toBe(pair.toString('base64url'));
+      }),
+    );
+  });
+
+  test('is read as DER only in the one way to write it', () => {
+    const good = Buffer.from('300702020100020105', 'hex');
+    expect(read(good)).toBe(Buffer.alloc(64).fill(1, 30, 31).fill(5, 63, 64).toString('base64url'));
+    const wrong = [
+      '',
+      '30',
+      '3000',
+      '30070202010002010500',
+      '30810702020100020105',
+      '30080203000100020105',
+      '300702020100020185',
+      '30060200020405050505',
+      '310702020100020105',
+      '300703020100020105',
+      '30080202010002810105',
+      `3026022101${'00'.repeat(32)}020105`,
+    ];
+    for (const hex of wrong)
+      expect(
+        codeOf(() => read(Buffer.from(hex, 'hex'))),
+        hex,
+      ).toBe('ENVELOPE_MALFORMED');
+    expect(codeOf(() => read(Buffer.alloc(64, 1)))).toBe('ENVELOPE_MALFORMED');
+  });
+
+  test('stays as it is where its key is not known, and those of Ed25519 always', () => {
+    const sig = Buffer.alloc(64, 7).toString('base64url');
+    for (const algorithmOf of [nobody, () => 'ed25519' as const]) {
+      const envelope = toDsseEnvelope(payload, [{ keyid: 'c', sig }], algorithmOf);
+      expect(Buffer.from(envelope.signatures[0].sig, 'base64')).toHaveLength(64);
+      expect(fromDsseEnvelope(envelope, algorithmOf).signatures).toEqual([{ keyid: 'c', sig }]);
+    }
   });
 });

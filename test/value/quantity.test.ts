@@ -68,7 +68,7 @@ const doubles = fc
 const quantities: fc.Arbitrary<readonly [Quantity, Fraction]> = fc.oneof(
   integers.map((v) => [{ t: 'int', v: v.toString() }, [v, 1n]] as const),
   fc
-    .tuple(integers, fc.nat({ max: 18 }))
+    .tuple(integers, fc.nat({ max: 38 }))
     .map(([m, s]) => [{ t: 'dec', m: m.toString(), s }, [m, 10n ** BigInt(s)]] as const),
   fc
     .tuple(integers, fc.oneof(fc.bigInt({ min: 1n, max: LIMIT - 1n }), fc.bigInt({ min: 1n, max: 50n })))
@@ -166,9 +166,12 @@ describe('quantities from rationals', () => {
   it('take the simplest type that holds them, exactly', () => {
     expect(fromRational({ n: 12n, d: 1n })).toEqual({ t: 'int', v: '12' });
     expect(fromRational({ n: 5n, d: 4n })).toEqual({ t: 'dec', m: '125', s: 2 });
-    expect(fromRational({ n: -1n, d: 10n ** 18n })).toEqual({ t: 'dec', m: '-1', s: 18 });
-    expect(fromRational({ n: 1n, d: 2n ** 18n })).toEqual({ t: 'dec', m: '3814697265625', s: 18 });
-    expect(fromRational({ n: 1n, d: 2n ** 19n })).toEqual({ t: 'rat', n: '1', d: '524288' });
+    expect(fromRational({ n: -1n, d: 10n ** 38n })).toEqual({ t: 'dec', m: '-1', s: 38 });
+    expect(fromRational({ n: 1n, d: 2n ** 19n })).toEqual({ t: 'dec', m: '19073486328125', s: 19 });
+    expect(fromRational({ n: 1n, d: 2n ** 38n })).toEqual({ t: 'dec', m: (5n ** 38n).toString(), s: 38 });
+    expect(fromRational({ n: 1n, d: 2n ** 39n })).toEqual({ t: 'rat', n: '1', d: '549755813888' });
+    expect(fromRational({ n: 1n, d: 10n ** 39n - 1n })).toEqual({ t: 'rat', n: '1', d: '9'.repeat(39) });
+    expect(() => fromRational({ n: 1n, d: 10n ** 39n })).toThrow(RangeError);
     expect(fromRational({ n: 1n, d: 3n })).toEqual({ t: 'rat', n: '1', d: '3' });
     expect(fromRational({ n: LIMIT - 1n, d: 2n })).toEqual({ t: 'rat', n: (LIMIT - 1n).toString(), d: '2' });
     expect(() => fromRational({ n: LIMIT, d: 1n })).toThrow(RangeError);
@@ -209,6 +212,8 @@ describe('quantities and text', () => {
     ['1.5E+1', { t: 'int', v: '15' }],
     ['1.250e1', { t: 'dec', m: '125', s: 1 }],
     ['1e-18', { t: 'dec', m: '1', s: 18 }],
+    ['1e-38', { t: 'dec', m: '1', s: 38 }],
+    [`-9.${'9'.repeat(38)}`, { t: 'dec', m: `-${'9'.repeat(39)}`, s: 38 }],
     ['0e-999999', { t: 'int', v: '0' }],
     ['0e99999999999999999999', { t: 'int', v: '0' }],
     ['100e-20', { t: 'dec', m: '1', s: 18 }],
@@ -238,7 +243,8 @@ describe('quantities and text', () => {
     'Infinity',
     '1/3',
     '1e39',
-    '1e-19',
+    '1e-39',
+    `99.${'9'.repeat(38)}`,
     '1e400',
     `1e${'9'.repeat(400)}`,
     `1e-${'9'.repeat(400)}`,

@@ -146,7 +146,7 @@ describe('attestations', () => {
     expect(codesOf(report)).toEqual(['TAIL_UNSEALED info in 3']);
     expect(report.checkpoints.signers).toEqual([
       { keyid: log.publicKey.keyid, name: 'example.com/test', role: 'log', tree_size: 2 },
-      { keyid: witness.publicKey.keyid, name: 'w.example', role: 'witness', tree_size: 2 },
+      { keyid: witness.publicKey.keyid, name: 'w.example', role: 'witness', declared: true, tree_size: 2 },
     ]);
     const unknown = report.not_checked.find(({ code }) => code === 'NOTE_SIGNATURES_UNVERIFIED');
     expect(unknown?.message).toContain('9999');

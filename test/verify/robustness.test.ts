@@ -17,6 +17,7 @@ import { checkReport } from '../../src/schema/check.js';
 import { sha256Base64url } from '../../src/bytes/sha256.js';
 import { identifyEvent } from '../../src/event/identity.js';
 import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
+import { times } from '../slow.js';
 import { inChunks, ledgerOf, linesOf, rememberingVerifier } from './support.js';
 
 const verifier = rememberingVerifier();
@@ -86,7 +87,7 @@ describe('random input', () => {
         const report = await verifyTwice(bytes);
         expect(report.verdict).toBe(bytes.length === 0 ? 'undecided' : 'invalid');
       }),
-      { numRuns: 200 },
+      { numRuns: times(100, 200) },
     );
   });
 
@@ -96,7 +97,7 @@ describe('random input', () => {
         const lines = values.map((value) => Buffer.from(JSON.stringify(value)));
         expect((await verifyTwice(ledgerOf(lines))).verdict).toBe('invalid');
       }),
-      { numRuns: 200 },
+      { numRuns: times(100, 200) },
     );
   });
 
@@ -114,7 +115,7 @@ describe('random input', () => {
       fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 12 }), async (lines) => {
         await verifyTwice(ledgerOf(lines));
       }),
-      { numRuns: 150 },
+      { numRuns: times(75, 150) },
     );
   });
 });
@@ -218,7 +219,7 @@ describe('mutated records', () => {
           await verifyTwice(isMended ? mend(all) : ledgerOf(all.map(text)));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: times(100, 200) },
     );
   });
 });

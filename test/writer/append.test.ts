@@ -23,18 +23,20 @@ import {
 const defaults = { principalId: 'agent:a1', occurredAt: NOON };
 
 describe('append', () => {
-  test('completes a draft: envelope, ids, signature, place', async () => {
+  test('completes a draft: envelope, binding, ids, signature, place', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const ledger = await openLedger(path);
     const appended = await ledger.append({ event: draft(1) });
     await ledger.close();
     const [, record] = readRecords(path);
-    expect(record.event).toEqual(buildEvent(draft(1), defaults));
+    expect(record.event).toEqual(buildEvent(draft(1), { ...defaults, ledgerId: ledger.genesisId }));
     expect(record.signatures).toEqual([signEvent(canonicalBytes(record.event), signer)]);
     expect(appended).toEqual({
       seq: 1,
       eventId: `sha-256:${record.event.event_id.b64}`,
       status: 'appended',
+      findings: [],
+      verdict: 'ok',
     });
     await expectSound(path, 2);
   });
@@ -75,7 +77,9 @@ describe('append', () => {
   test('takes meta and signatures that come with an event, and adds its own', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const keys = [signer, otherSigner].map(({ publicKey }) => ownKeyEntry(publicKey));
-    const ledger = await openLedger(path, { create: { origin: 'example.com/two', keys } });
+    const ledger = await openLedger(path, {
+      create: { origin: 'example.com/two', binding: 'optional', keys },
+    });
     const events = [1, 2].map((n) => buildEvent(draft(n), defaults));
     const foreign = signEvent(canonicalBytes(events[0]), otherSigner);
     const own = signEvent(canonicalBytes(events[1]), signer);
@@ -169,10 +173,11 @@ describe('the same event again', () => {
       [1, 'exists'],
     ]);
     const bytes = readBytes(path);
-    expect(await ledger.append({ event: draft(1) })).toEqual({ ...group[0], status: 'exists' });
+    const exists = { status: 'exists', verdict: undefined };
+    expect(await ledger.append({ event: draft(1) })).toEqual({ ...group[0], ...exists });
     await ledger.close();
     const reopened = await openLedger(path);
-    expect(await reopened.append({ event: draft(2) })).toEqual({ ...group[1], status: 'exists' });
+    expect(await reopened.append({ event: draft(2) })).toEqual({ ...group[1], ...exists });
     expect(readBytes(path)).toEqual(bytes);
     expect((await reopened.append({ event: draft(3) })).seq).toBe(3);
     await reopened.close();
@@ -189,6 +194,8 @@ describe('the same event again', () => {
         seq,
         eventId: `sha-256:${event.event_id.b64}`,
         status: 'exists',
+        findings: [],
+        verdict: undefined,
       });
     }
     await ledger.close();

@@ -111,6 +111,8 @@ describe('a checkpoint on demand', () => {
       status: 'appended',
       note: records[2].event['note'],
       treeSize: 2,
+      findings: [],
+      verdict: 'ok',
     });
     expect(told).toEqual([made, again]);
     expect(records.map(({ event }) => event['principal_id'])).toEqual([
@@ -499,6 +501,58 @@ describe('a checkpoint that is given', () => {
   });
 });
 
+describe('an attestation that is given', () => {
+  async function prepare(): Promise<{ ledger: Ledger; made: Checkpointed; path: string }> {
+    const path = newPath();
+    const ledger = await openLedger(path, { checkpoints: true });
+    await ledger.append({ event: draft(1) });
+    return { ledger, made: await ledger.checkpoint(), path };
+  }
+  const attestationOf = (id: string, note: string): object => ({
+    event_type: 'attestation',
+    checkpoint_event_id: digestFromBase64url(id.slice('sha-256:'.length)),
+    note,
+  });
+  const withLine = (text: string): string => {
+    const line = cosignNote(text, 'witness.example', otherSigner, 1_800_000_000);
+    return formatNote({ text, signatures: [line] });
+  };
+  const spoilt = (note: string): string => {
+    const { text, signatures } = parseNote(Buffer.from(note));
+    const [line] = signatures;
+    const wrong = { ...line, signature: line.signature.map((byte) => byte ^ 1) };
+    return formatNote({ text, signatures: [wrong] });
+  };
+
+  test.each([true, false])('is held against its checkpoint, opened anew: %s', async (isOpenedAnew) => {
+    const prepared = await prepare();
+    const { made, path } = prepared;
+    if (isOpenedAnew) await prepared.ledger.close();
+    const ledger = isOpenedAnew ? await openLedger(path) : prepared.ledger;
+    const { text } = parseNote(Buffer.from(made.note));
+    const refused: [string, string, string][] = [
+      [made.eventId, 'none\n', 'CHECKPOINT_NOTE_MALFORMED'],
+      [made.eventId, withLine(text.replace('\n2\n', '\n1\n')), 'CHECKPOINT_NOTE_MALFORMED'],
+      [ledger.genesisId, withLine(text), 'CHECKPOINT_MISSING'],
+    ];
+    for (const [id, note, code] of refused) {
+      const error = await errorOf(ledger.append({ event: attestationOf(id, note) }));
+      expect(error).toMatchObject({ code, exitStatus: 1 });
+    }
+    expect(ledger.size).toBe(made.seq + 1);
+    await ledger.append({ event: attestationOf(made.eventId, withLine(text)) });
+    // Whoever collected the lines signed them as they are.
+    await ledger.append({ event: attestationOf(made.eventId, spoilt(made.note)) });
+    await ledger.close();
+    const { verdict, findings } = await verifyLedger(path);
+    expect(verdict).toBe('ok');
+    expect(findings.map(({ code, severity }) => `${code} ${severity}`)).toEqual([
+      'CHECKPOINT_SIGNATURE_INVALID warning',
+      'TAIL_UNSEALED info',
+    ]);
+  });
+});
+
 describe('keys', () => {
   test('come and go with key events, in this process and later ones', async () => {
     const path = newPath();
@@ -545,18 +599,19 @@ describe('keys', () => {
     expect(await codeOf(ledger.append({ event: keyEvent('revoke', signer, {}, missing) }))).toBe(
       'PREV_EVENT_NOT_FOUND',
     );
-    // What waited behind it relied on it, perhaps.
+    // What waits behind it is judged without it.
     const refused = ledger.append({ event: keyEvent('add', otherSigner, {}, missing) });
-    const behind = ledger.append({ event: draft(1) });
+    const behind = ledger.append({ event: keyEvent('revoke', otherSigner) });
+    const other = ledger.append({ event: draft(1) });
     expect(await codeOf(refused)).toBe('PREV_EVENT_NOT_FOUND');
-    expect(await codeOf(behind)).toBe('NOT_REACHED');
-    await ledger.append({ event: draft(1) });
+    expect((await behind).findings.map(({ code }) => code)).toEqual(['KEY_UNKNOWN']);
+    await other;
     await ledger.append({ event: keyEvent('add', otherSigner) });
     await ledger.close();
     const next = await openLedger(path, { signer: otherSigner });
     await next.append({ event: draft(2) });
     await next.close();
-    expect(typesOf(path)).toEqual(['genesis', 'x.test', 'key', 'x.test']);
+    expect(typesOf(path)).toEqual(['genesis', 'key', 'x.test', 'key', 'x.test']);
     expect((await verifyLedger(path)).verdict).toBe('ok');
   });
 

@@ -72,12 +72,12 @@ describe('a new ledger', () => {
       events.push(readRecords(join(folder, name))[0].event);
     }
     expect(events[0]).toMatchObject({
-      signing: { events: 'required', checkpoints: 'optional' },
+      signing: { events: 'required', checkpoints: 'optional', binding: 'required' },
       principal_id: 'service:ledger',
       keys: [
         {
           keyid: signer.publicKey.keyid,
-          roles: ['event', 'checkpoint', 'admin'],
+          roles: ['event', 'authority', 'checkpoint', 'admin'],
           principals: ['*'],
         },
       ],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -161,36 +161,6 @@ describe('a path that is given another file while a writer waits', () => {
     expect(opened).toBe(10);
     expect(readFileSync(path)).toEqual(before);
     await makeLedger(path, 2);
-    await expectSound(path, 3);
-  });
-});
-
-describe('the helper that locks', () => {
-  const find = (command: string): string =>
-    spawnSync('sh', ['-c', `command -v ${command}`], { encoding: 'utf8' }).stdout.trim();
-
-  test('may be missing: then nothing is written', async () => {
-    const path = join(temporaryFolder(), 'ledger.jsonl');
-    await makeLedger(path, 1);
-    const before = readFileSync(path);
-    const { errors } = await runWriter({ path, tag: 'a' }, { env: { PATH: '/nowhere' } });
-    expect(errors).toEqual([{ error: 'LOCK_UNAVAILABLE', cause: undefined }]);
-    expect(readFileSync(path)).toEqual(before);
-  });
-
-  test.skipIf(find('perl') === '')('may be perl, and keeps out one that has flock', async () => {
-    const folder = temporaryFolder();
-    const path = join(folder, 'ledger.jsonl');
-    await makeLedger(path, 1, { create: { origin: 'example.com/perl', signatures: 'optional' } });
-    mkdirSync(join(folder, 'bin'));
-    symlinkSync(find('perl'), join(folder, 'bin', 'perl'));
-    const holder = new Writer({ path, tag: 'a', hold: true }, { env: { PATH: join(folder, 'bin') } });
-    await holder.until(({ doing }) => doing === 'hold');
-    expect(await codeOf(openLedger(path))).toBe('LEDGER_LOCKED');
-    const task = { path, tag: 'b', options: { lockTimeoutMs: 0 } };
-    const { errors } = await runWriter(task, { env: { PATH: join(folder, 'bin') } });
-    expect(errors).toEqual([{ error: 'LEDGER_LOCKED', cause: undefined }]);
-    await holder.release();
     await expectSound(path, 3);
   });
 });

@@ -7,7 +7,7 @@ import { canonicalBytes } from '../../src/json/canonicalize.js';
 import type { JsonValue } from '../../src/json/value.js';
 import { signEvent } from '../../src/signature/signer.js';
 import type { CheckpointEvent } from '../../src/schema/generated/types.js';
-import { advanceTip, emptyTip } from '../../src/writer/chain-tip.js';
+import { appendLeaf, emptyRange, leafHash } from '../../src/tree/compact-range.js';
 import { makeCheckpoint } from '../../src/writer/checkpoint.js';
 import { makeGenesis, ownKeyEntry } from '../../src/writer/genesis.js';
 import type { Entry, Ledger, LedgerOptions } from '../../src/writer/ledger.js';
@@ -157,7 +157,7 @@ describe('what would not verify', () => {
   /** A ledger of the signer's, which declares the other key in a certain way; the other signs this event. */
   const byOther = async (key: object, event: object): Promise<string> => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
-    const create = { origin: 'example.com/keys', keys: [own, { ...other, ...key }] };
+    const create = { origin: 'example.com/keys', binding: 'optional', keys: [own, { ...other, ...key }] };
     await (await openLedger(path, { create })).close();
     return appendInVain(await openLedger(path, { signer: otherSigner }), { event });
   };
@@ -200,7 +200,9 @@ describe('what would not verify', () => {
   test('a key that expired before the last checkpoint, of this session or an earlier one', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const keys = [own, { ...other, valid_until: '2026-01-01T13:00:00Z' }];
-    await (await openLedger(path, { create: { origin: 'example.com/keys', keys } })).close();
+    await (
+      await openLedger(path, { create: { origin: 'example.com/keys', binding: 'optional', keys } })
+    ).close();
     const signedBy = (by: typeof signer, event: ReturnType<typeof buildEvent>): Entry => ({
       event,
       signatures: [signEvent(canonicalBytes(event), by)],
@@ -216,7 +218,7 @@ describe('what would not verify', () => {
 
   test('a signature of another event, by a key that the ledger knows', async () => {
     const wrong = signEvent(canonicalBytes(buildEvent(draft(2), defaults)), otherSigner);
-    const options = { create: { origin: 'example.com/keys', keys: [own, other] } };
+    const options = { create: { origin: 'example.com/keys', binding: 'optional', keys: [own, other] } };
     expect(await refuse({ event: whole, signatures: [wrong] }, options)).toMatchObject({
       code: 'SIGNATURE_INVALID',
       exitStatus: 1,
@@ -233,7 +235,7 @@ describe('what would not verify', () => {
 describe('a checkpoint that somebody made', () => {
   const appendChanged = async (change: (checkpoint: CheckpointEvent) => object): Promise<string> => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
-    const ledger = await openLedger(path, { create: { origin: 'example.com/keys' } });
+    const ledger = await openLedger(path, { create: { origin: 'example.com/keys', binding: 'optional' } });
     await ledger.append({ event: whole });
     const { event_id: id, payload_digest: digest, ...checkpoint } = checkpointOf(path, NOON);
     expect([id, digest]).toHaveLength(2);
@@ -269,17 +271,24 @@ describe('a checkpoint that somebody made', () => {
 /** The checkpoint of what a ledger holds now. */
 function checkpointOf(path: string, occurredAt: string): CheckpointEvent {
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  let tip = emptyTip(true);
+  const tree = emptyRange();
+  let eventId: string | undefined;
   for (const line of lines) {
-    const { event } = JSON.parse(line) as { event: { event_id: { b64: string } } };
-    tip = advanceTip(tip, Buffer.from(line), { id: event.event_id.b64 });
+    eventId = eventIdOf(line);
+    appendLeaf(tree, leafHash(Buffer.from(line)));
   }
+  const tip = { seq: lines.length, prev: '', eventId, tree, checkpoint: undefined };
   return makeCheckpoint(tip, {
     origin: 'example.com/keys',
     principalId: 'service:ledger',
     occurredAt,
     signer,
+    ledgerId: `sha-256:${eventIdOf(lines[0] as string)}`,
   });
+}
+
+function eventIdOf(line: string): string {
+  return (JSON.parse(line) as { event: { event_id: { b64: string } } }).event.event_id.b64;
 }
 
 describe('a ledger that stops at a refusal', () => {

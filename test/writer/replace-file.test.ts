@@ -1,5 +1,6 @@
 /** A file that is given new bytes has the old ones or the new ones, whatever fails, and nothing is left beside it. */
 
+import type * as FsPromises from 'node:fs/promises';
 import { readdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -11,7 +12,7 @@ import { codeOf, temporaryFolder } from './support.js';
 const links = vi.hoisted((): { errno: string | undefined } => ({ errno: undefined }));
 
 vi.mock('node:fs/promises', async (importOriginal) => {
-  const original = await importOriginal<typeof import('node:fs/promises')>();
+  const original = await importOriginal<typeof FsPromises>();
   return {
     ...original,
     link: (from: string, to: string) =>

@@ -3,12 +3,15 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openLedger as openSource } from '../../src/tile/open-ledger.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import {
   codeOf,
@@ -156,6 +159,54 @@ describe('a folder of segments', () => {
 });
 
 describe('a folder is refused', () => {
+  const name = (seq: number): string => `${String(seq).padStart(20, '0')}.jsonl`;
+  /** A ledger of five records, each in its own segment. */
+  const make = async (): Promise<string> => {
+    const path = join(temporaryFolder(), 'ledger/');
+    await makeLedger(path, 4, { segmentBytes: 1 });
+    return path;
+  };
+
+  test.each<[string, string, (path: string) => void]>([
+    ['a segment in the middle is missing', 'SEGMENT_MISSING', (path) => rmSync(join(path, name(2)))],
+    ['the first is missing', 'SEGMENT_MISSING', (path) => rmSync(join(path, name(0)))],
+    ['the one before the last is missing', 'SEGMENT_MISSING', (path) => rmSync(join(path, name(3)))],
+    [
+      'a name promises more than there is',
+      'SEGMENT_MISSING',
+      (path) => renameSync(join(path, name(4)), join(path, name(7))),
+    ],
+    [
+      'a segment begins before the one before it ends',
+      'SEGMENT_MISPLACED',
+      (path) => {
+        const records = [name(2), name(3)].map((each) => readFileSync(join(path, each)));
+        writeFileSync(join(path, name(2)), Buffer.concat(records));
+      },
+    ],
+    ['an empty one begins too late', 'SEGMENT_MISSING', (path) => writeFileSync(join(path, name(9)), '')],
+  ])('when %s, and nothing is changed', async (_what, code, damage) => {
+    const path = await make();
+    damage(path);
+    const before = [readdirSync(path), readBytes(path)];
+    for (const checkpoints of [false, true]) {
+      expect(await codeOf(openLedger(path, { segmentBytes: 1, checkpoints }))).toBe(code);
+    }
+    expect([readdirSync(path), readBytes(path)]).toEqual(before);
+  });
+
+  test('when it is a tile tree as well, also to be read', async () => {
+    const path = await make();
+    mkdirSync(join(path, 'tile'));
+    await expectSound(path, 5);
+    writeFileSync(join(path, 'checkpoint'), 'note');
+    expect(await codeOf(openLedger(path))).toBe('NOT_A_LEDGER');
+    expect(await codeOf(verifyLedger(path))).toBe('NOT_A_LEDGER');
+    expect(await codeOf(openSource(path))).toBe('NOT_A_LEDGER');
+    rmSync(join(path, 'tile'), { recursive: true });
+    await expectSound(path, 5);
+  });
+
   test('when it has other things in it and no segments', async () => {
     const path = temporaryFolder();
     writeFileSync(join(path, 'notes.txt'), 'mine');

@@ -30,7 +30,7 @@ export function draft(n: number, more: object = {}): object {
 }
 
 const DEFAULTS = {
-  create: { origin: 'example.com/tests/writer' },
+  create: { origin: 'example.com/tests/writer', binding: 'optional' as const },
   now: () => NOON,
   principalId: 'agent:a1',
   lockTimeoutMs: 0,

@@ -12,20 +12,23 @@ import { ingestJson } from '../../json/ingest.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-splitter.js';
 import { isKnownEventType } from '../../schema/check.js';
+import { schemaDocument } from '../../schema/documents.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
+import { didYouMean } from '../did-you-mean.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
-import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
+import { asUsageError, findNamedSigner, keyPathOf, notePathOf, openWithOwnKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
   readonly key?: string;
   readonly principal?: string;
+  readonly create?: boolean;
   readonly origin?: string;
   readonly quantities?: boolean;
   readonly unsigned?: boolean;
@@ -43,14 +46,18 @@ export function addAppend(
     .command('append')
     .summary('append events, one JSON object a line')
     .description(
-      'Appends events from files or standard input, one JSON object a line: a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk. Stops at the first event that is refused; those before it stay. A ledger that is not there is made as by init.',
+      'Appends events from files or standard input, one JSON object a line: a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
     )
     .argument('<ledger>', 'the file or folder to append to')
     .argument('[files...]', 'files of events; - or none for standard input')
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
     .option('--principal <id>', 'who acted, for drafts that do not say it', principalId)
-    .option('--origin <name>', "the ledger's unique name: a new one gets it, another must have it")
+    .option('--create', 'make the ledger if nothing is there')
+    .option(
+      '--origin <name>',
+      "the ledger's unique name: a new one gets it (as with --create), another must have it",
+    )
     .option('--quantities', 'turn JSON numbers in amounts into exact quantities, from their text')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(
@@ -103,7 +110,7 @@ async function append(
     try {
       const { entry, lossy } = readEntry(line, options.quantities === true);
       const { seq, eventId, status } = await ledger.append(entry).catch((error: unknown) => {
-        throw withHint(error, entry);
+        throw withHint(error, entry, path, options);
       });
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
       const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene })}\n`;
@@ -167,6 +174,12 @@ async function openLedger(
   if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
+  const mayCreate = options.create === true || origin !== undefined;
+  if (!mayCreate && (await nodeFileSystem.kindOf(path)) === 'missing') {
+    throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+      hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
+    });
+  }
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
       return await Ledger.open(path, {
@@ -184,7 +197,7 @@ async function openLedger(
       throw asUsageError(error);
     }
   };
-  const named = unsigned ? undefined : await findNamedSigner(key);
+  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
   const isSettled = unsigned || named !== undefined;
   const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
   if (origin === undefined || origin === ledger.origin) return ledger;
@@ -237,7 +250,7 @@ function readEntry(line: InputLine, quantities: boolean): { entry: Entry; lossy:
     throw ingestError(
       ingested,
       line.terminated
-        ? 'each line must be one JSON object; northroot canonicalize tells more'
+        ? 'each line must be one JSON object'
         : 'the input ends here, without a newline: was it cut off?',
     );
   }
@@ -274,20 +287,41 @@ function readEntry(line: InputLine, quantities: boolean): { entry: Entry; lossy:
 const AMOUNT = /\/(?:amount|concurrency_limit)$/;
 
 /** An error of an append, with a hint for those who write drafts. */
-function withHint(error: unknown, { event }: Entry): unknown {
+function withHint(error: unknown, { event }: Entry, path: string, { key, unsigned }: AppendOptions): unknown {
+  if (error instanceof NorthrootError && error.code === 'SIGNATURE_MISSING' && !key && !unsigned) {
+    return new NorthrootError(error.code, error.message, {
+      exitStatus: error.exitStatus,
+      cause: error,
+      hint: `looked for a key in NORTHROOT_KEY and ${printable(keyPathOf(path))}, and found none; name it with --key`,
+    });
+  }
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   const type = (event as JsonObject)['event_type'];
   let hint = error.hint;
   if (error.issues[0]?.pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
     hint = 'say who acted: in the event, or with --principal for all';
+  } else if (error.issues.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
+    hint = 'write amounts as quantities, such as {"t":"int","v":"5"}, or give --quantities';
   } else if (typeof type === 'string' && isKnownEventType(type)) {
-    hint = `northroot schema ${type === 'key' ? 'key-event' : type} shows the form`;
+    const schema = type === 'key' ? 'key-event' : type;
+    const meant = suggestMember(error, schema);
+    hint = `${meant === undefined ? '' : `${meant} `}northroot schema ${schema} shows the form`;
   }
   return new NorthrootError(error.code, error.message, {
     exitStatus: error.exitStatus,
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+/** For the first member that is not known: the one of its schema that it may have been meant to be. */
+function suggestMember({ issues }: EventError, schema: string): string | undefined {
+  const unknown = issues.find(({ expected }) => expected === 'no such member');
+  if (unknown === undefined) return undefined;
+  const known = [...JSON.stringify(schemaDocument(schema)).matchAll(/"([a-z0-9_]+)":[{[]/g)].map(
+    ([, name]) => name as string,
+  );
+  return didYouMean(unknown.pointer.slice(unknown.pointer.lastIndexOf('/') + 1), [...new Set(known)]);
 }
 
 function isRecordMember(name: string | undefined): boolean {

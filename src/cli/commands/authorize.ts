@@ -75,7 +75,7 @@ async function authorize(
   const params = await readParams(context, command, options);
   const intent = await readIntent(context, options, params);
   const trust = await readTrustPolicy(options.trust);
-  const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
+  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
   const grantId =
     options.grant === undefined
       ? undefined

@@ -4,8 +4,8 @@ import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { openLedgerSource } from '../../fs/source.js';
-import { parseNoteKey, type NoteKey } from '../../note/note-key.js';
-import { isSignedBy } from '../../note/note-key.js';
+import { isSignedBy, parseNoteKey, type NoteKey } from '../../note/note-key.js';
+import type { NoteSignature } from '../../note/signed-note.js';
 import {
   describeQuorum,
   meetsQuorum,
@@ -66,10 +66,8 @@ async function checkpoint(
   options: CheckpointCommandOptions,
 ): Promise<ExitStatus> {
   const policy = await readWitnessPolicy(options.witnessPolicy);
-  const keys = [
-    ...options.witnessKey.map(readWitnessKey),
-    ...(policy === undefined ? [] : witnessPolicyKeys(policy).witnesses),
-  ];
+  const policyKeys = policy === undefined ? [] : witnessPolicyKeys(policy).witnesses;
+  const keys = [...options.witnessKey.map(readWitnessKey), ...policyKeys];
   const urls = [
     ...new Set([...options.witness, ...(policy?.witnesses ?? []).flatMap(({ url }) => url ?? [])]),
   ];
@@ -78,7 +76,7 @@ async function checkpoint(
   if (urls.length === 0 && keys.length > 0) {
     throw new NorthrootError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
   }
-  const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
+  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
   const { principal } = options;
   const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
     const ledger = await Ledger.open(path, {
@@ -96,6 +94,11 @@ async function checkpoint(
   };
   const notePath = options.note ?? notePathOf(path);
   const made = await withLedger(async (ledger) => {
+    if (urls.length > 0 && keys.length === 0 && !ledger.keys.some(({ roles }) => roles.includes('witness'))) {
+      terminal.say(
+        'no key of a witness is known, so that no cosignature can count: give it with --witness-key',
+      );
+    }
     const checkpointed = await ledger.checkpoint(principal);
     await ledger.publishNote(notePath, checkpointed.note);
     return checkpointed;
@@ -113,11 +116,9 @@ async function checkpoint(
           onProgress: (answer) => terminal.say(describeAnswer(answer)),
           ...(principal === undefined ? {} : { principalId: principal }),
         });
-  for (const { name } of attested?.refused ?? []) {
-    terminal.say(`left out a line by ${printable(name)}, which is wrong or by nobody known`);
-  }
+  for (const line of attested?.refused ?? []) terminal.say(describeRefused(line, attested?.unknown ?? []));
   await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
-  if (attested !== undefined) assertCosigned(attested, policy);
+  if (attested !== undefined) assertCosigned(attested, policy, policyKeys);
   return 0;
 }
 
@@ -146,7 +147,8 @@ function toResult(made: Checkpointed, notePath: string, attested: Attested | und
           cosignatures: attested.cosignatures.map((line) => ({
             name: line.name,
             key_id: line.keyId,
-            verified: attested.verified.includes(line),
+            verified: true,
+            ...(attested.declared.includes(line) ? { declared: true } : {}),
           })),
         }),
   };
@@ -158,29 +160,31 @@ function describeAnswer({ url, lines, error }: Collected): string {
   return `${where}: answered with lines by ${lines.map(({ name }) => printable(name)).join(', ')}`;
 }
 
+function describeRefused(line: NoteSignature, unknown: readonly NoteSignature[]): string {
+  const name = printable(line.name);
+  return unknown.includes(line)
+    ? `refused a line by ${name}+${line.keyId}: its key is not known; give it with --witness-key`
+    : `refused a line by ${name}+${line.keyId}: it does not count as a cosignature of this checkpoint`;
+}
+
 /** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
 function assertCosigned(
-  { verified, cosignatures, refused }: Attested,
+  { cosignatures, refused }: Attested,
   policy: WitnessPolicy | undefined,
+  policyKeys: readonly NoteKey[],
 ): void {
   const hint = 'the checkpoint stands; the next one asks the witnesses again';
-  const isMet =
-    policy === undefined ||
-    meetsQuorum(policy, (name) => {
-      const index = policy.witnesses.findIndex((witness) => witness.name === name);
-      const key = witnessPolicyKeys(policy).witnesses[index];
-      return key !== undefined && verified.some((line) => isSignedBy(line, key));
-    });
-  if (policy !== undefined && !isMet) {
-    const [expected, actual] = [
-      describeQuorum(policy),
-      verified.map(({ name }) => printable(name)).join(', ') || 'none',
-    ];
-    throw new NorthrootError('WITNESS_QUORUM', `expected cosignatures by ${expected}, found ${actual}`, {
-      hint,
-    });
+  const cosigned = new Set(
+    (policy?.witnesses ?? [])
+      .filter((_, index) => cosignatures.some((line) => isSignedBy(line, policyKeys[index] as NoteKey)))
+      .map(({ name }) => name),
+  );
+  if (policy !== undefined && !meetsQuorum(policy, (name) => cosigned.has(name))) {
+    const actual = [...cosigned].map((name) => printable(name)).join(', ') || 'none';
+    const message = `expected cosignatures by ${describeQuorum(policy)}, found ${actual}`;
+    throw new NorthrootError('WITNESS_QUORUM', message, { hint });
   }
   if (cosignatures.length > 0) return;
-  const what = refused.length > 0 ? 'no cosignature was right and by a known witness' : 'no witness cosigned';
+  const what = refused.length > 0 ? 'no cosignature was valid and by a known witness' : 'no witness cosigned';
   throw new NorthrootError('WITNESS_QUORUM', what, { hint });
 }

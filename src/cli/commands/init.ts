@@ -78,7 +78,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
       throw asUsageError(error);
     }
   };
-  const named = unsigned ? undefined : await findNamedSigner(key);
+  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
   const isAlone = unsigned || named !== undefined;
   const { ledger, signer } = isAlone
     ? { ledger: await open(named), signer: named }

@@ -114,7 +114,7 @@ async function change(
   { key, principal, reason, lockTimeout }: ChangeOptions,
   make: (keys: readonly Key[]) => { readonly action: 'add' | 'revoke'; readonly key: Key },
 ): Promise<ExitStatus> {
-  const signer = (await findNamedSigner(key)) ?? (await findOwnSigner(path));
+  const signer = (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, path));
   const ledger = await Ledger.open(path, {
     lockTimeoutMs: lockTimeout * 1000,
     onNotice: (notice) => terminal.say(describeNotice(notice)),

@@ -15,7 +15,7 @@ import { readSigner } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
 /** Where a ledger's own key is kept: beside it, out of a folder of segments. */
-function keyPathOf(ledger: string): string {
+export function keyPathOf(ledger: string): string {
   return `${ledger.replace(/\/+$/, '')}.key`;
 }
 
@@ -25,15 +25,18 @@ export function notePathOf(ledger: string): string {
 }
 
 /** The signer that `--key` or NORTHROOT_KEY names; undefined when there is neither. */
-export async function findNamedSigner(key: string | undefined): Promise<Signer | undefined> {
+export async function findNamedSigner(
+  terminal: Terminal,
+  key: string | undefined,
+): Promise<Signer | undefined> {
   const named = key ?? (process.env['NORTHROOT_KEY'] || undefined);
-  return named === undefined ? undefined : readSigner(named);
+  return named === undefined ? undefined : readSigner(terminal, named);
 }
 
 /** The signer of the ledger's own key; undefined when it has none beside it. */
-export async function findOwnSigner(ledger: string): Promise<Signer | undefined> {
+export async function findOwnSigner(terminal: Terminal, ledger: string): Promise<Signer | undefined> {
   const path = keyPathOf(ledger);
-  return (await nodeFileSystem.kindOf(path)) === 'missing' ? undefined : readSigner(path);
+  return (await nodeFileSystem.kindOf(path)) === 'missing' ? undefined : readSigner(terminal, path);
 }
 
 /**
@@ -45,7 +48,7 @@ export async function openWithOwnKey(
   path: string,
   open: (signer: Signer | undefined) => Promise<Ledger>,
 ): Promise<Ledger> {
-  if (!(await isUnbegun(path))) return open(await findOwnSigner(path));
+  if (!(await isUnbegun(path))) return open(await findOwnSigner(terminal, path));
   return (await openWithNewKey(terminal, path, open)).ledger;
 }
 
@@ -67,7 +70,7 @@ export async function openWithNewKey(
     await writeNewFile(keyPath, Buffer.from(formatPrivateKey(key, 'pem')), 0o600);
   } catch (error) {
     if (!(error instanceof NorthrootError && error.code === 'FILE_EXISTS')) throw error;
-    const signer = await readSigner(keyPath);
+    const signer = await readSigner(terminal, keyPath);
     const ledger = await open(signer);
     terminal.say(`signs with the key ${printable(keyPath)}, which was there`);
     return { ledger, signer };

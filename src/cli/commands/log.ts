@@ -11,7 +11,7 @@ import { readRecords, type ReadRecord } from '../../verify/read-records.js';
 import { NorthrootError } from '../../error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
-import { instant, wholeNumber } from '../options.js';
+import { assertSpan, instant, wholeNumber } from '../options.js';
 
 interface LogOptions {
   readonly type?: string;
@@ -67,11 +67,13 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   const records = readRecords(await openLedgerInput(ledger, context), {
     ...(verifies ? { verify: trust === undefined ? {} : { trust } } : {}),
     onUnread: ({ file, line }) =>
-      terminal.say(`warning: ${printable(file)}:${line} is no record; run northroot verify`),
+      terminal.say(`warning: ${printable(file)}:${line} is not a record; run northroot verify`),
   });
+  let seen = 0;
   let listed = 0;
   for await (const record of records) {
     if (signal.aborted || terminal.closed) break;
+    seen += 1;
     if (!matches(record)) continue;
     await terminal.write(
       options.format === 'text' ? `${renderLine(record)}\n` : Buffer.concat([record.bytes, NEWLINE]),
@@ -79,6 +81,8 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     listed += 1;
     if (listed === options.limit) break;
   }
+  if (listed === 0 && seen > 0 && !terminal.closed)
+    terminal.say(`0 of ${seen} ${seen === 1 ? 'record matches' : 'records match'}`);
   return 0;
 }
 
@@ -86,13 +90,14 @@ const NEWLINE = Buffer.from('\n');
 
 function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   const { type, principal, tool, since, until, verdict } = options;
+  assertSpan(since, until);
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new NorthrootError('USAGE', `${printable(principal)} is no principal pattern`, {
+    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
       hint: 'such as agent:a1, agent:* or *',
     });
   }
   if (tool !== undefined && !isToolPattern(tool)) {
-    throw new NorthrootError('USAGE', `${printable(tool)} is no tool pattern`, {
+    throw new NorthrootError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
       hint: 'such as fs.read, fs.* or *',
     });
   }

@@ -7,12 +7,13 @@ import { readSmallFile, writeNewFile } from '../../fs/file-system.js';
 import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
 import { makeConsistencyProof, makeProof } from '../../proof/make-proof.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput } from '../input.js';
+import { STDIN, openLedgerOf } from '../input.js';
 
 interface ProveOptions {
   readonly checkpoint?: string;
   readonly consistency?: string;
   readonly out?: string;
+  readonly entryOut?: string;
 }
 
 export function addProve(
@@ -30,6 +31,10 @@ export function addProve(
     .option('--checkpoint <note>', "prove under the checkpoint in this file, not under the ledger's last one")
     .option('--consistency <note>', 'prove that the ledger extends the older checkpoint in this file')
     .option('--out <file>', 'the file to make; standard output without it')
+    .option(
+      '--entry-out <file>',
+      'leave the record out of the proof, and write its line into this file: for records of more than 49,146 bytes, whose proofs some tools cannot read',
+    )
     .action((ledger: string, event: string | undefined, options: ProveOptions) =>
       run((context) => prove(context, ledger, event, options)),
     );
@@ -47,7 +52,10 @@ async function prove(
   if ((event === undefined) === (options.consistency === undefined)) {
     throw new NorthrootError('USAGE', 'expected an event to prove, or --consistency and no event');
   }
-  const open = () => openLedgerInput(ledger, context);
+  if (options.entryOut !== undefined && options.consistency !== undefined) {
+    throw new NorthrootError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
+  }
+  const open = () => openLedgerOf(ledger, event, context);
   const checkpoint = await readNoteFile(options.checkpoint);
   const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
   const oldNote = await readNoteFile(options.consistency);
@@ -60,7 +68,14 @@ async function prove(
     const done = `the checkpoint of ${now.size} records of ${printable(now.origin)} extends that of ${old.size}`;
     return writeProof(context, bytes, done, options.out);
   }
-  const { bytes, index, checkpoint: tree } = await makeProof(open, event as string, settings);
+  const { entryOut } = options;
+  const {
+    bytes,
+    entry,
+    index,
+    checkpoint: tree,
+  } = await makeProof(open, event as string, { ...settings, extra: entryOut === undefined });
+  if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
   const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);
 }

@@ -90,7 +90,7 @@ async function record(
   const { terminal } = context;
   assertOptions(command, options);
   const trust = await readTrustPolicy(options.trust);
-  const signer = (await findNamedSigner(options.key)) ?? (await findOwnSigner(path));
+  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
   const open = (signal?: AbortSignal): Promise<Ledger> =>
     Ledger.open(path, {
       lockTimeoutMs: options.lockTimeout * 1000,

@@ -6,6 +6,7 @@ import { NorthrootError } from '../../error.js';
 import { CODE_PAGES, isFindingCode } from '../../finding/catalog.js';
 import { schemaDocument, schemaNames } from '../../schema/documents.js';
 import type { Context, ExitStatus } from '../context.js';
+import { didYouMean } from '../did-you-mean.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -29,7 +30,7 @@ export function addSchema(program: Command, run: Run): void {
         }
         if (!schemaNames().includes(name)) {
           throw new NorthrootError('SCHEMA_UNKNOWN', `there is no schema ${printable(name)}`, {
-            hint: `one of ${schemaNames().join(', ')}`,
+            hint: didYouMean(name, schemaNames()) ?? `one of ${schemaNames().join(', ')}`,
           });
         }
         await terminal.write(`${JSON.stringify(schemaDocument(name), undefined, 2)}\n`);
@@ -67,8 +68,10 @@ function toCode(text: string): string {
 
 function explain(code: string): string {
   if (!isFindingCode(code)) {
-    throw new NorthrootError('CODE_UNKNOWN', `${printable(code)} is no code that verify can find`, {
-      hint: 'northroot explain lists those; errors of the commands themselves say what to do beside them',
+    throw new NorthrootError('CODE_UNKNOWN', `${printable(code)} is not the code of a finding`, {
+      hint:
+        didYouMean(code, Object.keys(CODE_PAGES)) ??
+        'northroot explain lists those; errors of the commands themselves say what to do beside them',
     });
   }
   const page = CODE_PAGES[code];

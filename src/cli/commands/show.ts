@@ -4,14 +4,26 @@ import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { asBuffer } from '../../bytes/encoding.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
+import { readSmallFile } from '../../fs/file-system.js';
+import { MAX_KEY_BYTES } from '../../key/key-form.js';
+import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
+import { readWireKey } from '../../key/wire-key.js';
 import { toDsseEnvelope } from '../../signature/dsse.js';
 import { findRecord } from '../../verify/find-record.js';
+import { readDeclaredKeys } from '../../verify/declared-keys.js';
 import type { ReadRecord } from '../../verify/read-records.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput } from '../input.js';
+import { STDIN, openLedgerInput, openLedgerOf, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { collect } from '../options.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
+
+interface ShowOptions {
+  readonly format: ShowFormat;
+  readonly key?: readonly string[];
+  readonly trust?: string;
+}
 
 export function addShow(
   program: Command,
@@ -33,8 +45,15 @@ export function addShow(
         .choices(['text', 'record', 'event', 'dsse'])
         .default('text'),
     )
-    .action((ledger: string, record: string, options: { format: ShowFormat }) =>
-      run((context) => show(context, ledger, record, options.format)),
+    .option(
+      '--key <file>',
+      'with dsse: a public key that signed, where the ledger does not declare it; may be given again',
+      collect,
+      [],
+    )
+    .option('--trust <file>', 'with dsse: a trust policy that has such keys')
+    .action((ledger: string, record: string, options: ShowOptions) =>
+      run((context) => show(context, ledger, record, options)),
     );
 }
 
@@ -42,10 +61,15 @@ async function show(
   context: Context,
   ledger: string,
   wanted: string,
-  format: ShowFormat,
+  options: ShowOptions,
 ): Promise<ExitStatus> {
+  const { format } = options;
   const { terminal, signal } = context;
-  const record = await findRecord(await openLedgerInput(ledger, context), wanted, signal);
+  const record = await findRecord(await openLedgerOf(ledger, wanted, context), wanted, signal);
+  if (format === 'dsse') {
+    await terminal.write(await toEnvelope(context, ledger, record, options));
+    return 0;
+  }
   await terminal.write(render(record, format));
   if (format === 'event' && terminal.isShown) await terminal.write('\n');
   return 0;
@@ -53,7 +77,7 @@ async function show(
 
 const NEWLINE = Buffer.from('\n');
 
-function render(record: ReadRecord, format: ShowFormat): string | Uint8Array {
+function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string | Uint8Array {
   switch (format) {
     case 'text': {
       const text = jsonText(JSON.parse(asBuffer(record.bytes).toString('utf8')), 2);
@@ -63,7 +87,36 @@ function render(record: ReadRecord, format: ShowFormat): string | Uint8Array {
       return Buffer.concat([record.bytes, NEWLINE]);
     case 'event':
       return canonicalBytes(record.event);
-    case 'dsse':
-      return `${JSON.stringify(toDsseEnvelope(canonicalBytes(record.event), record.signatures))}\n`;
   }
+}
+
+/** Whether a signature is one of P-256 only its key tells; other tools expect those in DER. */
+async function toEnvelope(
+  context: Context,
+  ledger: string,
+  record: ReadRecord,
+  { key = [], trust }: ShowOptions,
+): Promise<string> {
+  const { terminal, signal } = context;
+  const known =
+    ledger === STDIN
+      ? new Map<string, PublicKey>()
+      : await readDeclaredKeys(await openLedgerInput(ledger, context), signal);
+  for (const entry of (await readTrustPolicy(trust))?.keys ?? []) {
+    const read = readWireKey(entry);
+    if (!('pointer' in read)) known.set(entry.keyid, read.publicKey);
+  }
+  for (const file of key) {
+    const publicKey = parsePublicKey(await readSmallFile(file, MAX_KEY_BYTES));
+    known.set(publicKey.keyid, publicKey);
+  }
+  for (const { keyid } of record.signatures) {
+    if (known.has(keyid)) continue;
+    terminal.say(
+      `the key ${printable(keyid)} is not known: its signature stays as in the record (give --key)`,
+    );
+  }
+  const bytes = canonicalBytes(record.event);
+  const envelope = toDsseEnvelope(bytes, record.signatures, (keyid) => known.get(keyid)?.alg);
+  return `${JSON.stringify(envelope)}\n`;
 }

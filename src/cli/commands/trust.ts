@@ -176,7 +176,7 @@ async function readSound(
 
 async function confirm({ terminal, signal }: Context): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw new NorthrootError('USAGE', 'nobody can be asked whether the fingerprints are right', {
+    throw new NorthrootError('USAGE', 'no terminal to ask on whether the fingerprints are right', {
       hint: 'compare them with what you were told elsewhere, then give --yes',
     });
   }

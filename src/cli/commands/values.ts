@@ -56,7 +56,7 @@ export function addDigest(program: Command, run: Run): void {
     .action((file: string, options: { json?: boolean; object?: boolean }) =>
       run(async (context) => {
         const digest = options.json
-          ? sha256Digest(canonicalBytes(valueOf(ingestJson(await readInput(file, context)))))
+          ? sha256Digest(canonicalBytes(valueOf(ingestJson(await readInput(file, context)), NOT_FOR_DIGEST)))
           : await digestOf(file, context);
         await context.terminal.write(`${options.object ? JSON.stringify(digest) : formatDigest(digest)}\n`);
         return 0;
@@ -85,13 +85,12 @@ export function addEventId(program: Command, run: Run): void {
     );
 }
 
-function valueOf(ingested: Ingested): JsonValue {
+function valueOf(ingested: Ingested, hint = 'correct the text where it is made'): JsonValue {
   if (ingested.value !== undefined) return ingested.value;
-  throw ingestError(
-    ingested,
-    'mend the text where it is made: as it stands it has no one meaning to be hashed',
-  );
+  throw ingestError(ingested, hint);
 }
+
+const NOT_FOR_DIGEST = 'correct the text, or leave --json out to digest its bytes';
 
 /** The digest of a file of any size. */
 async function digestOf(file: string, context: Context): Promise<Digest> {

@@ -1,13 +1,15 @@
 /** `northroot verify-proof`: verifies a proof with nothing but a key. */
 
 import { Option, type Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
 import { readSmallFile } from '../../fs/file-system.js';
 import { MAX_KEY_BYTES } from '../../key/key-form.js';
 import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
 import { parseProofKey, type ProofKey, type ProofTrust } from '../../proof/proof-keys.js';
 import { renderConsistencyResult, renderProofResult } from '../../proof/proof-result-text.js';
 import { verifyConsistencyProof } from '../../proof/verify-consistency.js';
-import { verifyProof } from '../../proof/verify-proof.js';
+import { MAX_ENTRY_BYTES, verifyProof } from '../../proof/verify-proof.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -17,6 +19,7 @@ interface VerifyProofOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;
   readonly consistency?: string;
+  readonly entry?: string;
   readonly format: 'text' | 'json';
 }
 
@@ -31,7 +34,7 @@ export function addVerifyProof(
     .command('verify-proof')
     .summary('verify a proof with nothing but a key')
     .description(
-      'Verifies a proof that northroot prove made, offline and without the ledger: the signature of the checkpoint, the way from the record to its root, the record itself and its signatures. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed the checkpoint nothing is proven.',
+      'Verifies a tlog-proof, offline and without the ledger: the signature of the checkpoint, the way from the entry to its root, and, where the entry is a northroot record, the record itself and its signatures. Proofs of other logs are verified too; the result says that their entry is not a northroot record. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed the checkpoint, or without the entry, nothing is proven.',
     )
     .argument('<file>', 'the proof; - for standard input')
     .addOption(
@@ -44,6 +47,7 @@ export function addVerifyProof(
     )
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
     .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
+    .option('--entry <file>', 'the entry that the proof is of, where the proof does not carry it')
     .option('--consistency <note>', 'the proof is that the ledger extends the older checkpoint in this file')
     .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
     .action((file: string, options: VerifyProofOptions) =>
@@ -57,10 +61,16 @@ async function runVerifyProof(
   options: VerifyProofOptions,
 ): Promise<ExitStatus> {
   const { terminal } = context;
+  if (options.entry !== undefined && options.consistency !== undefined) {
+    throw new NorthrootError('USAGE', '--entry is of the proof of an entry, not of --consistency');
+  }
   const trust = await readTrust(options);
   const bytes = await readInput(file, context);
+  assertNotALedger(bytes, file);
   if (options.consistency === undefined) {
-    const result = verifyProof(bytes, trust);
+    const { entry } = options;
+    const beside = entry === undefined ? {} : { entry: await readSmallFile(entry, MAX_ENTRY_BYTES) };
+    const result = verifyProof(bytes, trust, beside);
     const text = renderProofResult(result, file, terminal.paint);
     await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
     return result.exit_status;
@@ -70,6 +80,15 @@ async function runVerifyProof(
   const text = renderConsistencyResult(result, file, terminal.paint);
   await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
   return result.exit_status;
+}
+
+/** @throws NorthrootError `NOT_A_PROOF` for a ledger. */
+function assertNotALedger(bytes: Uint8Array, file: string): void {
+  if (!/^\{"(?:event|canonical_profile_id)":/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1')))
+    return;
+  throw new NorthrootError('NOT_A_PROOF', `${printable(file)} is not a proof: it looks like a ledger`, {
+    hint: `northroot verify ${printable(file)} verifies a ledger; northroot prove makes a proof of one`,
+  });
 }
 
 async function readTrust({ key = [], trust, witnessPolicy: path }: VerifyProofOptions): Promise<ProofTrust> {

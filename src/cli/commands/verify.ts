@@ -1,10 +1,12 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
+import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { nodeFileSystem, readFileChunks, replaceFile } from '../../fs/file-system.js';
 import type { LedgerSource } from '../../fs/source.js';
+import type { JsonValue } from '../../json/value.js';
 import { matchesFilter, type FindingFilter } from '../../report/finding-filter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { renderReport } from '../../report/text.js';
@@ -12,12 +14,14 @@ import type { TrustPolicy } from '../../schema/generated/types.js';
 import type { WitnessPolicy } from '../../trust/witness-policy.js';
 import { isPrincipalPattern } from '../../value/principal.js';
 import { findRecord } from '../../verify/find-record.js';
-import { DEFAULT_MAX_FINDINGS, runVerification } from '../../verify/run-verification.js';
+import type { ReadRecord } from '../../verify/read-records.js';
+import type { Anchor } from '../../verify/anchors.js';
+import { DEFAULT_MAX_FINDINGS, canGoOn, runVerification } from '../../verify/run-verification.js';
 import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, instant, wholeNumber } from '../options.js';
+import { assertSpan, collect, instant, wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
   readonly trust?: string;
@@ -95,10 +99,11 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy);
   const checkpoints = await readAnchors(options.checkpoint);
   const filter = await toFilter(context, path, options);
+  if (options.state !== undefined) await assertFolderOf(options.state);
   const isFiltered = Object.keys(filter).length > 0;
   const from = await readSavedVerification(
     options.state,
-    { trust, witnessPolicy },
+    { trust, witnessPolicy, checkpoints },
     isFiltered ? 'filtered' : maxFindings,
   );
   const source = await openLedgerInput(path, context);
@@ -151,6 +156,19 @@ async function openPredecessor(
   return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
+/** What cannot be written is told of before a long verification, not after it. */
+async function assertFolderOf(path: string): Promise<void> {
+  const folder = dirname(path);
+  if ((await nodeFileSystem.kindOf(folder)) === 'folder') return;
+  throw new NorthrootError(
+    'FILE_NOT_FOUND',
+    `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
+    {
+      hint: 'make the folder first',
+    },
+  );
+}
+
 /** The verdict's own exit status, unless the user drew the line elsewhere. */
 function exitStatusOf(
   { verdict, exit_status: status }: Report,
@@ -167,8 +185,9 @@ async function toFilter(
   options: VerifyCommandOptions,
 ): Promise<FindingFilter> {
   const { since, until, principal, grant } = options;
+  assertSpan(since, until);
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new NorthrootError('USAGE', `${printable(principal)} is no principal pattern`, {
+    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
       hint: 'such as agent:a1, agent:* or *',
     });
   }
@@ -177,6 +196,7 @@ async function toFilter(
   }
   const record =
     grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
+  if (record !== undefined) assertGrant(record, path);
   return {
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
@@ -185,9 +205,24 @@ async function toFilter(
   };
 }
 
+/** @throws NorthrootError `GRANT_NOT_FOUND` for a record that is not a grant: no finding could be on it. */
+function assertGrant({ event, eventId }: ReadRecord, path: string): void {
+  const authorization = event['authorization'];
+  if (event['event_type'] === 'authorization' && isGrant(authorization)) return;
+  throw new NorthrootError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
+    hint: `northroot budget ${printable(path)} lists the grants`,
+  });
+}
+
+function isGrant(authorization: JsonValue | undefined): boolean {
+  const isObject = typeof authorization === 'object' && authorization !== null;
+  return isObject && !Array.isArray(authorization) && authorization['kind'] === 'grant';
+}
+
 interface Policies {
   readonly trust: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
+  readonly checkpoints: readonly Anchor[];
 }
 
 /**
@@ -214,7 +249,7 @@ async function readSavedVerification(
         [...saved.state.links.pending.values()].every(({ others }) => others === 0) &&
         saved.findings.length === saved.state.findings
       : saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
-  return isSame && isWhole ? saved : undefined;
+  return isSame && isWhole && canGoOn(saved, policies.checkpoints) ? saved : undefined;
 }
 
 function tryRestore(bytes: Uint8Array): SavedVerification | undefined {

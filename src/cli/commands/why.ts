@@ -6,7 +6,7 @@ import { renderStory } from '../../report/story-text.js';
 import { tellStory } from '../../report/story.js';
 import { findRecord } from '../../verify/find-record.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { STDIN, openLedgerOf, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 
 interface WhyOptions {
@@ -35,7 +35,7 @@ export function addWhy(
         const { terminal, signal } = context;
         if (ledger === STDIN)
           throw new NorthrootError('USAGE', 'why reads the ledger twice: name a file or folder');
-        const open = () => openLedgerInput(ledger, context);
+        const open = () => openLedgerOf(ledger, event, context);
         const trust = await readTrustPolicy(options.trust);
         const record = await findRecord(await open(), event, signal);
         const story = await tellStory(open, record, trust, signal);

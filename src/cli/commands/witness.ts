@@ -66,7 +66,7 @@ async function witness(
   }
   const witness = await createWitness({
     name: options.name,
-    signer: await readSigner(options.key),
+    signer: await readSigner(terminal, options.key),
     logs,
     stateFolder: options.state,
     prefix: options.prefix,

@@ -275,7 +275,7 @@ export interface CheckpointEvent {
   note: string;
 }
 /**
- * What every event has. Events of unknown and extension types may have any further members.
+ * What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.
  */
 export interface EventEnvelope {
   event_type: EventType;
@@ -436,7 +436,7 @@ export interface KeyEvent {
   reason?: string;
 }
 /**
- * One line of a ledger: an event, its place in the chain, its signatures. The event has a schema of its own.
+ * One line of a ledger: an event of any type, its place in the chain, its signatures.
  */
 export interface LedgerRecord {
   event: {
@@ -561,12 +561,16 @@ export interface RevokedKeyJson {
   rests_on?: 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
 }
 /**
- * The largest tree that a known key signed as the log, or cosigned as a witness.
+ * The largest tree that a known key signed as the log or as a witness.
  */
 export interface CheckpointSignerJson {
   keyid: KeyId;
   name: string;
   role: 'log' | 'witness';
+  /**
+   * Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.
+   */
+  declared?: boolean;
   tree_size: SafeInteger;
 }
 /**

@@ -1,0 +1,73 @@
+/**
+ * Files that people take for a ledger and that are something else, told by how they begin. A report on such a file would
+ * quote it, and it may be a secret: it is refused by its kind, and none of its text is shown.
+ */
+
+import { NorthrootError } from '../error.js';
+import { printable } from '../bytes/printable.js';
+
+/** So much of the beginning is looked at; a key, a note's first lines and a proof's are shorter. */
+const HEAD_BYTES = 4096;
+
+/** What every line of a ledger begins with. */
+const RECORD_START = '{"event":{';
+
+const SECRET = 'nothing of it is shown here; a ledger is beside its key, without .key';
+const PUBLIC = 'name the ledger; a key is given to verify in a trust policy, to verify-proof with --key';
+const NOTE = 'name the ledger, and give the note with --checkpoint';
+const PROOF = 'northroot verify-proof verifies proofs';
+const CHECK = 'check the path';
+
+/** In this order: the first that fits. Each is applied to the head as latin1. */
+const KINDS: readonly (readonly [start: RegExp, kind: string, hint: string])[] = [
+  [/^\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----/, 'a private key', SECRET],
+  [/^PRIVATE\+KEY\+/, 'a private key', SECRET],
+  [/^\s*\{(?=[^{}]{0,4000}"kty"\s*:)[^{}]{0,4000}"d"\s*:/, 'a private key', SECRET],
+  [/^\s*\{[^{}]{0,4000}"kty"\s*:/, 'a public key', PUBLIC],
+  [/^\s*-----BEGIN [A-Z0-9 ]{0,40}(?:PUBLIC KEY|CERTIFICATE)-----/, 'a public key', PUBLIC],
+  [/^(?:ssh-ed25519|ecdsa-sha2-nistp256) AAAA|^did:key:z/, 'a public key', PUBLIC],
+  [/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{43,4000}={0,2}\s*$/, 'a public key', PUBLIC],
+  [/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{86}(?:==)?)\s*$/, 'a key', SECRET],
+  [/^c2sp\.org\/tlog-proof@v1\n/, 'a proof', PROOF],
+  [/^old \d{1,16}\n/, 'a consistency proof', `${PROOF} with --consistency`],
+  [/^[^\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/, 'a checkpoint', NOTE],
+  [/^[^{][^\0]{0,4000}\n\n\xe2\x80\x94 [^\s+]+ [A-Za-z0-9+/]+=*\n/, 'a signed note', NOTE],
+  [/^(?![^]*\{")[^\0]*\0/, 'a binary file', CHECK],
+];
+
+/** `chunks` as they are, unless they begin as a file of another kind does; each may be overwritten as before. */
+export async function* refuseOtherFiles(
+  chunks: AsyncIterable<Uint8Array>,
+  name: string,
+): AsyncGenerator<Uint8Array, void, void> {
+  let head: Buffer | undefined = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    if (head === undefined) {
+      yield chunk;
+      continue;
+    }
+    head = Buffer.concat([head, chunk]);
+    if (head.length < HEAD_BYTES && !isRecordStart(head)) continue;
+    assertNoOtherFile(head, name);
+    yield head;
+    head = undefined;
+  }
+  if (head === undefined) return;
+  assertNoOtherFile(head, name);
+  yield head;
+}
+
+function isRecordStart(head: Buffer): boolean {
+  return head.toString('latin1', 0, RECORD_START.length) === RECORD_START;
+}
+
+/** @throws NorthrootError `NOT_A_LEDGER` for a file of another kind. */
+function assertNoOtherFile(head: Buffer, name: string): void {
+  if (isRecordStart(head)) return;
+  const text = head.toString('latin1', 0, HEAD_BYTES);
+  const [, kind, hint] = KINDS.find(([start]) => start.test(text)) ?? [];
+  if (kind === undefined || hint === undefined) return;
+  throw new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger: it looks like ${kind}`, {
+    hint,
+  });
+}

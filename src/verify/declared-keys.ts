@@ -1,0 +1,37 @@
+/** The public keys that a ledger declares, as it claims them: for reading signatures, never for believing them. */
+
+import type { LedgerSource } from '../fs/source.js';
+import type { PublicKey } from '../key/public-key.js';
+import { readWireKey } from '../key/wire-key.js';
+import { checkKey } from '../schema/check.js';
+import type { Key } from '../schema/generated/types.js';
+import { readRecords } from './read-records.js';
+
+/**
+ * The keys in genesis and in key events, by keyid, whoever signed these. Nothing is verified; entries that contradict themselves
+ * are left out.
+ *
+ * @param signal - Aborting ends the reading with its reason.
+ * @throws NorthrootError when the source cannot be read
+ */
+export async function readDeclaredKeys(
+  source: LedgerSource,
+  signal?: AbortSignal,
+): Promise<Map<string, PublicKey>> {
+  const found = new Map<string, PublicKey>();
+  for await (const { event } of readRecords(source)) {
+    signal?.throwIfAborted();
+    for (const entry of entriesOf(event)) {
+      if (checkKey(entry).length > 0) continue;
+      const read = readWireKey(entry as Key);
+      if (!('pointer' in read)) found.set(read.publicKey.keyid, read.publicKey);
+    }
+  }
+  return found;
+}
+
+function entriesOf(event: Readonly<Record<string, unknown>>): readonly unknown[] {
+  const { event_type: type, keys, key } = event;
+  if (type === 'genesis') return Array.isArray(keys) ? keys : [];
+  return type === 'key' ? [key] : [];
+}

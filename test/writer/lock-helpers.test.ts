@@ -1,0 +1,137 @@
+/** The helper that takes the lock: where it is looked for, and what it may do wrong. */
+
+import type * as ChildProcess from 'node:child_process';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Ledger } from '../../src/writer/ledger.js';
+import { codeOf, draft, errorOf, expectSound, makeLedger, openLedger, temporaryFolder } from './support.js';
+
+/** What is run instead of a helper; what is not here is run itself. Those that were asked for, in order. */
+const helpers = vi.hoisted((): { instead: Map<string, string>; asked: string[] } => ({
+  instead: new Map(),
+  asked: [],
+}));
+
+vi.mock('node:child_process', async (importOriginal) => {
+  const original = await importOriginal<typeof ChildProcess>();
+  return {
+    ...original,
+    spawn: (command: string, args: string[], options: object) => {
+      helpers.asked.push(command);
+      return original.spawn(helpers.instead.get(command) ?? command, args, options);
+    },
+  };
+});
+
+const FLOCKS = ['/usr/bin/flock', '/bin/flock', 'flock'];
+const PERLS = ['/usr/bin/perl', '/bin/perl', 'perl'];
+
+afterEach(() => {
+  helpers.instead.clear();
+  helpers.asked = [];
+});
+
+function replace(commands: readonly string[], program: string): void {
+  for (const command of commands) helpers.instead.set(command, program);
+}
+
+/** A program of these lines of shell. */
+function script(...lines: string[]): string {
+  const path = join(temporaryFolder(), 'helper');
+  writeFileSync(path, ['#!/bin/sh', ...lines, ''].join('\n'));
+  chmodSync(path, 0o755);
+  return path;
+}
+
+async function newLedger(): Promise<string> {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  await makeLedger(path, 1);
+  helpers.asked = [];
+  return path;
+}
+
+/** Opens, and holds that nothing was written where that fails. */
+async function refusalOf(path: string, lockTimeoutMs = 0): Promise<unknown> {
+  const before = readFileSync(path);
+  const error = await errorOf(openLedger(path, { lockTimeoutMs }));
+  expect(readFileSync(path)).toEqual(before);
+  return error;
+}
+
+describe('a helper', () => {
+  test('is looked for where systems keep it, and only then by PATH', async () => {
+    const path = await newLedger();
+    replace([...FLOCKS, ...PERLS], '/nowhere/helper');
+    expect(await refusalOf(path)).toMatchObject({ code: 'LOCK_UNAVAILABLE', exitStatus: 2 });
+    expect(helpers.asked).toEqual([
+      '/usr/bin/flock',
+      '/bin/flock',
+      '/usr/bin/perl',
+      '/bin/perl',
+      'flock',
+      'perl',
+    ]);
+  });
+
+  test('may be perl, and keeps out one that has flock', async () => {
+    const path = await newLedger();
+    replace(FLOCKS, '/nowhere/flock');
+    const holder = await openLedger(path);
+    expect(await codeOf(openLedger(path))).toBe('LEDGER_LOCKED');
+    helpers.instead.clear();
+    expect(await codeOf(openLedger(path))).toBe('LEDGER_LOCKED');
+    await holder.append({ event: draft(2) });
+    await holder.close();
+    await (await openLedger(path)).close();
+    await expectSound(path, 3);
+  });
+
+  test.each([
+    ['as util-linux says it', ['echo "flock: 3: No locks available" >&2', 'exit 71'], 'No locks available'],
+    ['as busybox says it', ['echo "flock: Operation not supported" >&2', 'exit 1'], 'not supported'],
+    ['without a word', ['exit 65'], '65'],
+    ['in too many words', ['yes no | head -c 100000 >&2', 'exit 65'], 'no'],
+  ])('may find that the file system has no locks, %s', async (_what, lines, reason) => {
+    const path = await newLedger();
+    replace([...FLOCKS, ...PERLS], script(...lines));
+    const error = await refusalOf(path, 10_000);
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect((error as Error & { cause: Error }).cause.message).toContain(reason);
+    expect((error as Error).message.length).toBeLessThan(1_000);
+  });
+
+  test('of perl tells a lock that is held from one that cannot be had', async () => {
+    const path = await newLedger();
+    replace(FLOCKS, '/nowhere/flock');
+    // Perl gets no descriptor that could be locked.
+    for (const perl of PERLS) helpers.instead.set(perl, script('exec /usr/bin/perl "$@" 3< /nowhere'));
+    expect(await refusalOf(path)).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+
+  test('that fails is followed by the next', async () => {
+    const path = await newLedger();
+    replace(FLOCKS, script('echo "flock: unknown option" >&2', 'exit 64'));
+    const ledger: Ledger = await openLedger(path);
+    await ledger.append({ event: draft(2) });
+    await ledger.close();
+    await expectSound(path, 3);
+  });
+
+  test('that hangs ends at the timeout', async () => {
+    const path = await newLedger();
+    replace([...FLOCKS, ...PERLS], script('exec sleep 60'));
+    const start = performance.now();
+    expect(await refusalOf(path, 100)).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect(performance.now() - start).toBeLessThan(30_000);
+  });
+
+  test('that hangs ends when the wait is given up', async () => {
+    const path = await newLedger();
+    replace([...FLOCKS, ...PERLS], script('exec sleep 60'));
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new Error('enough')), 100);
+    const { signal } = controller;
+    await expect(openLedger(path, { lockTimeoutMs: 60_000, signal })).rejects.toThrow('enough');
+  });
+});
