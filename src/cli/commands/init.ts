@@ -44,7 +44,7 @@ export function addInit(
       '--require-checkpoints',
       'promise checkpoints: once there are records, a ledger without any is invalid',
     )
-    .option('--continues <ledger>', 'the ledger that this one goes on from, as it stands')
+    .option('--continues <path>', 'the ledger that this one goes on from, as it stands')
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
