@@ -24,6 +24,8 @@ export interface EventPlace {
 export interface Account {
   readonly cap: Rational;
   used: Rational;
+  /** What was used or debited by a guess (`meter_basis`); credits do not lower it. */
+  estimated: Rational;
   reserved: Rational;
 }
 
@@ -53,6 +55,8 @@ interface Authorized {
   readonly occurredAt: string;
   /** The intent's digest as text. */
   readonly intent: string;
+  /** The digest of what the user asked for, as text. */
+  readonly userIntent: string | undefined;
 }
 
 /** A grant. A denied one has no bounds that count. */
@@ -66,7 +70,12 @@ export interface Grant extends Authorized {
   /** 1 for a grant that was not delegated. */
   readonly depth: number;
   readonly tools: ToolSet;
+  readonly notBefore: string | undefined;
   readonly expiresAt: string | undefined;
+  /** The most that one action may reserve and one execution may use, by unit. */
+  readonly actionCaps: Amounts;
+  /** How many delegated grants may hang below it, one under the other. */
+  readonly maxDelegationDepth: number | undefined;
   readonly accounts: ReadonlyMap<string, Account>;
   readonly rates: readonly RateLimit[];
   readonly concurrency: { readonly limit: Rational; readonly timeline: Timeline } | undefined;
@@ -74,6 +83,8 @@ export interface Grant extends Authorized {
   readonly resources: ReadonlySet<string> | undefined;
   /** Executions under it and under the grants delegated from it. */
   executions: number;
+  /** Whether its own record is neither invalid nor in violation; true until the record's verdict is known. */
+  isSound: boolean;
 }
 
 /** An action that was allowed and not yet executed, or one that was denied. */
@@ -99,6 +110,7 @@ export function makeGrant(
   const { authorization } = event;
   const bounds = (authorization.kind === 'grant' && event.decision === 'allow' && authorization.bounds) || {};
   const { allowed_tools: tools = [], meter_caps: caps = [], rate_limits: rates = [] } = bounds;
+  const { action_caps: actionCaps = [] } = bounds;
   return {
     ...authorizedBy(event, place),
     index,
@@ -106,10 +118,11 @@ export function makeGrant(
     parent,
     depth: (parent?.depth ?? 0) + 1,
     tools: makeToolSet(tools),
+    notBefore: bounds.not_before,
     expiresAt: bounds.expires_at,
-    accounts: new Map(
-      caps.map(({ unit, amount }) => [unit, { cap: toRational(amount), used: ZERO, reserved: ZERO }]),
-    ),
+    actionCaps: amountsOf(actionCaps),
+    maxDelegationDepth: bounds.max_delegation_depth,
+    accounts: new Map(caps.map(({ unit, amount }) => [unit, openAccount(toRational(amount))])),
     rates: rates.map(({ unit, amount }) => {
       const { meter, window } = tryParseRateUnit(unit) as RateUnit;
       return { unit, meter, window, limit: toRational(amount), timeline: emptyTimeline() };
@@ -121,7 +134,12 @@ export function makeGrant(
     outputMode: bounds.output_mode,
     resources: bounds.resources && new Set(bounds.resources.map(resourceKey)),
     executions: 0,
+    isSound: true,
   };
+}
+
+function openAccount(cap: Rational): Account {
+  return { cap, used: ZERO, estimated: ZERO, reserved: ZERO };
 }
 
 /** The action that a well-formed event makes. */
@@ -151,6 +169,16 @@ export function* grantChain(grant: Grant | undefined): Generator<Grant, void, vo
   }
 }
 
+/**
+ * The nearest of a grant and of all that it was delegated from whose own record is invalid or in violation (SPEC §8 rule 12):
+ * whoever decides live must not allow anything under such a grant. Undefined where there is none.
+ */
+export function findUnsound(grant: Grant | undefined): Grant | undefined {
+  let each = grant;
+  while (each?.isSound === true) each = each.parent;
+  return each;
+}
+
 /** The ids of a grant and of those that it was delegated from, nearest first. */
 export function chainIds(grant: Grant | undefined): string[] {
   return [...grantChain(grant)].map(({ place }) => place.eventId);
@@ -178,5 +206,6 @@ function authorizedBy(event: AuthorizationEvent, place: EventPlace): Authorized 
     principalId: event.principal_id,
     occurredAt: event.occurred_at,
     intent: digestKey(event.intents.intent_digest),
+    userIntent: event.intents.user_intent_digest && digestKey(event.intents.user_intent_digest),
   };
 }

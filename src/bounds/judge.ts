@@ -1,6 +1,5 @@
 /**
- * The rules of bounds (SPEC §8, rules 3 to 9): what an action, an execution or a delegated grant breaks, given what was
- * used before. Judging changes nothing; what it returns can then be applied. So the same code answers "did this break a
+ * The rules of bounds (SPEC §8, rules 3 to 8 and 14): what an action or an execution breaks, given what was used before. Judging changes nothing; what it returns can then be applied. So the same code answers "did this break a
  * bound?" when a ledger is verified and "would it?" when a gateway asks before it acts.
  */
 
@@ -8,6 +7,7 @@ import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
 import type { MeterVector } from '../value/meter.js';
 import {
+  MAX_DENOMINATOR_DIGITS,
   ZERO,
   addRationals,
   compareRationals,
@@ -17,25 +17,17 @@ import {
 } from '../value/rational.js';
 import { compareTimestamps, parseTimestamp } from '../value/timestamp.js';
 import {
-  MAX_GRANT_DEPTH,
-  OUTPUT_MODES,
   amountsOf,
   grantChain,
   resourceKey,
-  type Account,
   type Action,
   type Amounts,
   type Grant,
   type RateLimit,
 } from './grant.js';
-import { addInterval, commonDenominator, peakOverlap } from './timeline.js';
-import { allowsTool, coversPattern } from './tool-set.js';
-
-/** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */
-export interface Judgement {
-  readonly findings: readonly RuleFinding[];
-  readonly apply: () => void;
-}
+import { checkActionCaps, checkOrigin, isTooFine, overCap, uncapped, type Judgement } from './judgement.js';
+import { addInterval, fitsWindows, peakOverlap } from './timeline.js';
+import { allowsTool } from './tool-set.js';
 
 /** An execution as the rules of bounds see it. */
 export interface ExecutionFacts {
@@ -44,6 +36,8 @@ export interface ExecutionFacts {
   readonly startedAt: string | undefined;
   readonly endedAt: string | undefined;
   readonly meterUsed: MeterVector;
+  /** Whether `meterUsed` is a guess. */
+  readonly isEstimated?: boolean;
   readonly hasOutputRef: boolean;
   readonly resources: readonly { readonly kind: string; readonly reference: string }[];
   /** Whether it only gives a reservation back (rule 8): it then did not happen in time. */
@@ -52,17 +46,24 @@ export interface ExecutionFacts {
 
 const ONE: Rational = { n: 1n, d: 1n };
 
-/** Judges an allowed action under its grant, if it has one: tools, expiry, reservation. */
+/** Judges an allowed action under its grant, if it has one: times, intent, tool, reservation. */
 export function judgeAction(action: Action): Judgement {
   const findings: RuleFinding[] = [];
-  const chain = [...grantChain(action.grant)];
+  const { grant: own } = action;
+  const chain = [...grantChain(own)];
+  if (own !== undefined) checkOrigin(action, own, findings);
   checkTool(chain, action.toolName, '/authorization/action/tool_name', findings);
+  checkStart(chain, action.occurredAt, '/occurred_at', findings);
   checkExpiry(chain, action.occurredAt, '/occurred_at', findings);
   const updates: (() => void)[] = [];
   let index = 0;
   for (const [unit, amount] of action.reservation) {
     const pointer = `/authorization/action/meter_reservation/${index++}/amount`;
     if (amount.n === 0n) continue;
+    checkActionCaps(unit, amount, pointer, chain, findings);
+    if (own !== undefined && !chain.some(({ accounts }) => accounts.has(unit))) {
+      findings.push(uncapped(unit, pointer, own));
+    }
     const sums = chain.flatMap((grant) => {
       const account = grant.accounts.get(unit);
       return account === undefined
@@ -95,7 +96,6 @@ export function judgeExecution(
   facts: ExecutionFacts,
   action: Action | undefined,
   grant: Grant | undefined,
-  authorizedAt: string | undefined,
 ): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
@@ -103,16 +103,18 @@ export function judgeExecution(
   const instant = facts.startedAt ?? facts.occurredAt;
   const instantPointer = facts.startedAt === undefined ? '/occurred_at' : '/started_at';
   checkTool(chain, facts.toolName, '/tool_name', findings);
-  if (authorizedAt !== undefined && compareTimestamps(instant, authorizedAt) < 0) {
-    const authorization = action ?? grant;
+  const isBefore = ({ occurredAt }: Action | Grant): boolean => compareTimestamps(instant, occurredAt) < 0;
+  const later = [...(action === undefined ? [] : [action]), ...chain].find(isBefore);
+  if (later !== undefined) {
     findings.push({
       code: 'EXECUTION_BEFORE_AUTHORIZATION',
       pointer: instantPointer,
-      expected: `at ${authorizedAt} or later, when it was authorized`,
+      expected: `at ${later.occurredAt} or later, when ${later.place.eventId} allowed it`,
       actual: instant,
-      ...(authorization === undefined ? {} : { related: [authorization.place] }),
+      related: [later.place],
     });
   }
+  checkStart(chain, instant, instantPointer, findings);
   if (!facts.isRelease) checkExpiry(chain, instant, instantPointer, findings);
   judgeMeters(facts, action, chain, findings, updates);
   if (!facts.isRelease) {
@@ -127,99 +129,25 @@ export function judgeExecution(
   return { findings, apply: () => updates.forEach((update) => update()) };
 }
 
-/** Judges a delegated grant against its parent (rule 9). */
-export function judgeDelegation(grant: Grant, patterns: readonly string[], parent: Grant): RuleFinding[] {
-  const findings: RuleFinding[] = [];
-  const related = [parent.place];
-  const exceed = (pointer: string, expected: string, actual: string): void => {
-    findings.push({
-      code: 'DELEGATION_EXCEEDED',
-      pointer,
-      expected: `${expected}, as its parent`,
-      actual,
-      related,
-    });
-  };
-  if (grant.depth > MAX_GRANT_DEPTH) {
-    exceed(
-      '/authorization/grant_event_id',
-      `at most ${MAX_GRANT_DEPTH} grants deep`,
-      `${grant.depth} grants deep`,
-    );
-  }
-  const uncovered = patterns.findIndex((pattern) => !coversPattern(parent.tools, pattern));
-  if (uncovered !== -1) {
-    const pointer = `/authorization/bounds/allowed_tools/${uncovered}`;
-    exceed(pointer, 'tools that one pattern of the parent covers', patterns[uncovered] as string);
-  }
-  for (const [unit, { cap }] of parent.accounts) {
-    const own = grant.accounts.get(unit)?.cap;
-    if (own !== undefined && compareRationals(own, cap) <= 0) continue;
-    exceed(
-      '/authorization/bounds/meter_caps',
-      `${unit} capped at ${formatRational(cap)} or less`,
-      amountOr(own, 'no cap'),
-    );
-  }
-  if (parent.expiresAt !== undefined) {
-    if (grant.expiresAt === undefined || compareTimestamps(grant.expiresAt, parent.expiresAt) > 0) {
-      exceed(
-        '/authorization/bounds/expires_at',
-        `${parent.expiresAt} or earlier`,
-        grant.expiresAt ?? 'no expiry',
-      );
-    }
-  }
-  for (const { unit, limit } of parent.rates) {
-    const own = grant.rates.find((rate) => rate.unit === unit)?.limit;
-    if (own !== undefined && compareRationals(own, limit) <= 0) continue;
-    exceed(
-      '/authorization/bounds/rate_limits',
-      `${unit} at most ${formatRational(limit)}`,
-      amountOr(own, 'no limit'),
-    );
-  }
-  if (parent.concurrency !== undefined) {
-    const own = grant.concurrency?.limit;
-    const { limit } = parent.concurrency;
-    if (own === undefined || compareRationals(own, limit) > 0) {
-      exceed(
-        '/authorization/bounds/concurrency_limit',
-        `at most ${formatRational(limit)}`,
-        amountOr(own, 'no limit'),
-      );
-    }
-  }
-  if (parent.outputMode !== undefined) {
-    const strictness = OUTPUT_MODES.indexOf(parent.outputMode);
-    if (grant.outputMode === undefined || OUTPUT_MODES.indexOf(grant.outputMode) > strictness) {
-      exceed(
-        '/authorization/bounds/output_mode',
-        `${parent.outputMode} or stricter`,
-        grant.outputMode ?? 'no mode',
-      );
-    }
-  }
-  for (const resource of grant.resources ?? []) {
-    if (parent.resources === undefined || parent.resources.has(resource)) continue;
-    const pointer = '/authorization/bounds/resources';
-    findings.push({
-      code: 'RESOURCE_NOT_GRANTED',
-      pointer,
-      expected: 'a resource of its parent',
-      actual: resource,
-      related,
-    });
-    break;
-  }
-  return findings;
-}
-
 function checkTool(chain: readonly Grant[], tool: string, pointer: string, findings: RuleFinding[]): void {
   const grant = chain.find((each) => !allowsTool(each.tools, tool));
   if (grant === undefined) return;
   const expected = `a tool that ${grant.place.eventId} allows`;
   findings.push({ code: 'TOOL_NOT_ALLOWED', pointer, expected, actual: tool, related: [grant.place] });
+}
+
+function checkStart(
+  chain: readonly Grant[],
+  instant: string,
+  pointer: string,
+  findings: RuleFinding[],
+): void {
+  const grant = chain.find(
+    ({ notBefore }) => notBefore !== undefined && compareTimestamps(instant, notBefore) < 0,
+  );
+  if (grant?.notBefore === undefined) return;
+  const expected = `at ${grant.notBefore} or later, from when ${grant.place.eventId} is valid`;
+  findings.push({ code: 'GRANT_NOT_YET_VALID', pointer, expected, actual: instant, related: [grant.place] });
 }
 
 function checkExpiry(
@@ -260,10 +188,10 @@ function judgeMeters(
         ...(action === undefined ? {} : { related: [action.place] }),
       });
     }
-    if (reserved === undefined && amount.n > 0n && !chain.some(({ accounts }) => accounts.has(unit))) {
-      const expected = 'a unit that the reservation or a grant caps';
-      findings.push({ code: 'METER_UNCAPPED', pointer, expected, actual: unit });
-    }
+    checkActionCaps(unit, amount, pointer, chain, findings);
+    const [nearest] = chain;
+    if (nearest === undefined || reserved !== undefined || amount.n === 0n) continue;
+    if (!chain.some(({ accounts }) => accounts.has(unit))) findings.push(uncapped(unit, pointer, nearest));
   }
   const units = new Map([...reservation.keys()].map((unit) => [unit, '/meter_used']));
   for (const [position, unit] of [...used.keys()].entries())
@@ -278,7 +206,10 @@ function judgeMeters(
       const reservedAfter = subtractRationals(account.reserved, back);
       const nowReserved = isTooFine(reservedAfter, pointer, findings) ? account.reserved : reservedAfter;
       const nowUsed = addRationals(account.used, amount);
-      const counts = amount.n > 0n && !isTooFine(nowUsed, pointer, findings);
+      const nowEstimated =
+        facts.isEstimated === true ? addRationals(account.estimated, amount) : account.estimated;
+      const finest = exceedsDenominatorLimit(nowEstimated) ? nowEstimated : nowUsed;
+      const counts = amount.n > 0n && !isTooFine(finest, pointer, findings);
       if (counts) {
         const total = addRationals(nowUsed, nowReserved);
         const grew = compareRationals(amount, back) > 0;
@@ -291,7 +222,9 @@ function judgeMeters(
       }
       updates.push(() => {
         account.reserved = nowReserved;
-        if (counts) account.used = nowUsed;
+        if (!counts) return;
+        account.used = nowUsed;
+        account.estimated = nowEstimated;
       });
     }
   }
@@ -314,8 +247,16 @@ function judgeRates(
       const amount = rate.meter === 'calls' ? ONE : used.get(rate.meter);
       if (amount === undefined || amount.n === 0n) continue;
       const to = from + rate.window;
-      // No window's sum is finer than this, whichever of the amounts are in it.
-      if (isTooFine({ n: 1n, d: commonDenominator(rate.timeline, amount) }, pointer, findings)) continue;
+      if (!fitsWindows(rate.timeline, from, rate.window, amount)) {
+        findings.push({
+          code: 'QUANTITY_INVALID',
+          pointer,
+          expected: `amounts of ${rate.meter} that have, within each window, a common denominator of at most ${MAX_DENOMINATOR_DIGITS} digits`,
+          actual: 'a longer one',
+          related: [grant.place],
+        });
+        continue;
+      }
       const peak = addRationals(peakOverlap(rate.timeline, from, to), amount);
       if (compareRationals(peak, rate.limit) > 0) findings.push(overRate(pointer, grant, rate, peak));
       updates.push(() => addInterval(rate.timeline, from, to, amount));
@@ -343,7 +284,9 @@ function judgeConcurrency(
     return;
   }
   const from = parseTimestamp(facts.startedAt);
-  const to = parseTimestamp(facts.endedAt);
+  const end = parseTimestamp(facts.endedAt);
+  // Times are whole nanoseconds: what is there at one instant only is there until the next.
+  const to = end === from ? from + 1n : end;
   for (const grant of chain) {
     if (grant.concurrency === undefined || from >= to) continue;
     const { limit, timeline } = grant.concurrency;
@@ -389,34 +332,6 @@ function checkResources(facts: ExecutionFacts, chain: readonly Grant[], findings
   }
 }
 
-/** A sum of so many digits does not count (SPEC §2): it would let an event make every later one slow. */
-function isTooFine(sum: Rational, pointer: string, findings: RuleFinding[]): boolean {
-  if (!exceedsDenominatorLimit(sum)) return false;
-  const expected = 'an amount that keeps the sum to a denominator of at most 400 digits';
-  findings.push({ code: 'QUANTITY_INVALID', pointer, expected, actual: `${sum.d.toString().length} digits` });
-  return true;
-}
-
-function overCap(
-  code: 'METER_CAP_EXCEEDED' | 'RESERVATION_OVER_CAP',
-  pointer: string,
-  grant: Grant,
-  unit: string,
-  before: Account,
-  amount: Rational,
-  total: Rational,
-): RuleFinding {
-  const over = formatRational(subtractRationals(total, before.cap));
-  const reserved = before.reserved.n === 0n ? '' : `, ${formatRational(before.reserved)} reserved`;
-  return {
-    code,
-    pointer,
-    expected: `${unit} at most ${formatRational(before.cap)} under ${grant.place.eventId}`,
-    actual: `${formatRational(before.used)} used before${reserved}, ${formatRational(amount)} by this event: ${over} over`,
-    related: [grant.place],
-  };
-}
-
 function overRate(pointer: string, grant: Grant, rate: RateLimit, peak: Rational): RuleFinding {
   const over = formatRational(subtractRationals(peak, rate.limit));
   return {
@@ -426,8 +341,4 @@ function overRate(pointer: string, grant: Grant, rate: RateLimit, peak: Rational
     actual: `${formatRational(peak)} within one window: ${over} over`,
     related: [grant.place],
   };
-}
-
-function amountOr(amount: Rational | undefined, otherwise: string): string {
-  return amount === undefined ? otherwise : formatRational(amount);
 }

@@ -7,9 +7,13 @@
  *
  * A treap over the intervals' ends: each node holds the overlap from its instant to the next node's. Adding and asking cost
  * O(log n). Its shape is random, what it answers is not. Plain data: it can be saved.
+ *
+ * What is added up at any node, and what waits there to be added, are weights of intervals that overlap. So numbers stay as
+ * short as {@link fitsWindows} keeps the common denominator of each window.
  */
 
 import {
+  DENOMINATOR_LIMIT,
   ZERO,
   addRationals,
   compareRationals,
@@ -26,6 +30,10 @@ interface Node {
   max: Rational;
   /** What is still to be added to both subtrees. */
   pending: Rational;
+  /** The common denominator of the weights of the intervals that begin here. */
+  denominator: bigint;
+  /** That of the whole subtree; 0 where it is beyond the limit. */
+  common: bigint;
   left: Node | undefined;
   right: Node | undefined;
 }
@@ -33,18 +41,70 @@ interface Node {
 /** Intervals of instants in nanoseconds. */
 export interface Timeline {
   root: Node | undefined;
-  /** The common denominator of all weights: every overlap is a multiple of its inverse. */
-  denominator: bigint;
 }
 
 /** A timeline without intervals. */
 export function emptyTimeline(): Timeline {
-  return { root: undefined, denominator: 1n };
+  return { root: undefined };
 }
 
-/** The common denominator that the timeline would have with one more weight. */
-export function commonDenominator({ denominator }: Timeline, { d }: Rational): bigint {
-  return denominator % d === 0n ? denominator : (denominator / greatestCommonDivisor(denominator, d)) * d;
+/**
+ * Whether, with one more interval [at, at + window) of this weight, the weights of the intervals that begin within any one window
+ * still have a common denominator within the limit of SPEC §2. All intervals of the timeline are that long.
+ *
+ * Nearly always all that begin within a window's length of `at` have one. Else the windows are tried from `at` backwards: each
+ * step takes in a weight that makes the denominator longer, so there are few.
+ */
+export function fitsWindows({ root }: Timeline, at: bigint, window: bigint, { d }: Rational): boolean {
+  if (commonOf(d, denominatorWithin(root, at - window + 1n, at + window)) !== TOO_FINE) return true;
+  let common = d;
+  for (let from = at; ;) {
+    if (commonOf(common, denominatorWithin(root, at, from + window)) === TOO_FINE) return false;
+    const finer = lastFiner(root, at - window + 1n, from, common);
+    if (finer === undefined) return true;
+    common = commonOf(common, finer.denominator);
+    from = finer.key;
+    if (common === TOO_FINE) return false;
+  }
+}
+
+const TOO_FINE = 0n;
+
+/** The least common multiple of two denominators, {@link TOO_FINE} where it or one of them is beyond the limit. */
+function commonOf(a: bigint, b: bigint): bigint {
+  if (a === b || b === 1n || a === TOO_FINE) return a;
+  if (a === 1n || b === TOO_FINE) return b;
+  const common = (a / greatestCommonDivisor(a, b)) * b;
+  return common >= DENOMINATOR_LIMIT ? TOO_FINE : common;
+}
+
+/** The common denominator of the weights of the intervals that begin in [from, to). */
+function denominatorWithin(node: Node | undefined, from: bigint, to: bigint): bigint {
+  if (node === undefined) return 1n;
+  if (node.key < from) return denominatorWithin(node.right, from, to);
+  if (node.key >= to) return denominatorWithin(node.left, from, to);
+  let common = node.denominator;
+  for (let each = node.left; each !== undefined && common !== TOO_FINE;) {
+    const isWithin = each.key >= from;
+    if (isWithin) common = commonOf(commonOf(common, each.denominator), each.right?.common ?? 1n);
+    each = isWithin ? each.left : each.right;
+  }
+  for (let each = node.right; each !== undefined && common !== TOO_FINE;) {
+    const isWithin = each.key < to;
+    if (isWithin) common = commonOf(commonOf(common, each.denominator), each.left?.common ?? 1n);
+    each = isWithin ? each.right : each.left;
+  }
+  return common;
+}
+
+/** The last node in [from, to) whose own denominator does not divide `common`. */
+function lastFiner(node: Node | undefined, from: bigint, to: bigint, common: bigint): Node | undefined {
+  if (node === undefined || (node.common !== TOO_FINE && common % node.common === 0n)) return undefined;
+  if (node.key >= to) return lastFiner(node.left, from, to, common);
+  if (node.key < from) return lastFiner(node.right, from, to, common);
+  const after = lastFiner(node.right, from, to, common);
+  if (after !== undefined) return after;
+  return common % node.denominator === 0n ? lastFiner(node.left, from, to, common) : node;
 }
 
 /** The greatest overlap at any instant in [from, to); zero for an empty interval. */
@@ -56,12 +116,12 @@ export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Ratio
 /** Adds the interval [from, to) with a weight; an empty interval adds nothing. */
 export function addInterval(timeline: Timeline, from: bigint, to: bigint, weight: Rational): void {
   if (from >= to) return;
-  timeline.denominator = commonDenominator(timeline, weight);
   const [before, rest] = split(timeline.root, from);
   const [within, after] = split(rest, to);
   const raised = startingAt(within, from, overlapAt(before, from));
   const others = startingAt(after, to, overlapAt(raised, to));
   raise(raised, weight);
+  begin(raised, from, weight.d);
   timeline.root = merge(merge(before, raised), others);
 }
 
@@ -74,6 +134,8 @@ function startingAt(nodes: Node | undefined, key: bigint, value: Rational): Node
     value,
     max: value,
     pending: ZERO,
+    denominator: 1n,
+    common: 1n,
     left: undefined,
     right: undefined,
   };
@@ -155,6 +217,13 @@ function merge(left: Node | undefined, right: Node | undefined): Node | undefine
   return right;
 }
 
+/** Notes at the first node, which is at `key`, that an interval begins there. */
+function begin(node: Node, key: bigint, denominator: bigint): void {
+  if (node.key === key) node.denominator = commonOf(node.denominator, denominator);
+  else if (node.left !== undefined) begin(node.left, key, denominator);
+  node.common = commonOf(node.common, denominator);
+}
+
 function leftmost(node: Node): Node {
   let first = node;
   while (first.left !== undefined) first = first.left;
@@ -176,10 +245,14 @@ function pushDown(node: Node): void {
 
 /** Call with nothing pending. */
 function pullUp(node: Node): void {
-  let { value: max } = node;
-  if (node.left !== undefined) max = greater(max, node.left.max);
-  if (node.right !== undefined) max = greater(max, node.right.max);
+  let { value: max, denominator: common } = node;
+  for (const child of [node.left, node.right]) {
+    if (child === undefined) continue;
+    max = greater(max, child.max);
+    common = commonOf(common, child.common);
+  }
   node.max = max;
+  node.common = common;
 }
 
 function plus(a: Rational, b: Rational): Rational {

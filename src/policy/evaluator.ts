@@ -84,8 +84,11 @@ const CHECKS: readonly Check[] = [
 const CHECKS_OF_GRANT: readonly Check[] = [
   ['principal', ['PRINCIPAL_MISMATCH']],
   ['tool', ['TOOL_NOT_ALLOWED']],
-  ['time', ['GRANT_EXPIRED']],
-  ['spend', ['RESERVATION_OVER_CAP', 'METER_CAP_EXCEEDED', 'QUANTITY_INVALID']],
+  [
+    'time',
+    ['AUTHORIZATION_BEFORE_GRANT', 'EXECUTION_BEFORE_AUTHORIZATION', 'GRANT_NOT_YET_VALID', 'GRANT_EXPIRED'],
+  ],
+  ['spend', ['ACTION_CAP_EXCEEDED', 'RESERVATION_OVER_CAP', 'METER_CAP_EXCEEDED', 'QUANTITY_INVALID']],
   ['rate', ['RATE_LIMIT_EXCEEDED']],
   ['concurrency', ['CONCURRENCY_EXCEEDED']],
 ];
@@ -173,7 +176,7 @@ function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly Ru
   const facts = executeAtOnce(request.toolName, request.now, request.meters ?? []);
   // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
-  return judgeExecution(facts, unreserved, action.grant, undefined).findings;
+  return judgeExecution(facts, unreserved, action.grant).findings;
 }
 
 function judgeHygiene({ hygiene }: AuthorizationRequest): RuleFinding[] {

@@ -124,15 +124,23 @@ function judge(
     const { endedAt, isRelease } = done ?? {};
     const facts = executeAtOnce(toolName, now, used);
     return judgeExecution(
-      { ...facts, ...(endedAt === undefined ? {} : { endedAt }), isRelease: isRelease === true },
+      {
+        ...facts,
+        ...(endedAt === undefined ? {} : { endedAt }),
+        // Only of an action is there something to give back, and only by what took no time.
+        isRelease: isRelease === true && action !== undefined && isSameInstant(now, endedAt),
+      },
       action,
       grant,
-      authorization.occurredAt,
     ).findings.filter(({ code }) => CODE_PAGES[code].severity === 'error');
   };
   const errors = errorsOf(meterUsed);
   if (done === undefined) return errors;
   return [...errorsOf([]), ...errors.filter(({ code }) => CODE_PAGES[code].class === 'invalid')];
+}
+
+function isSameInstant(start: string, end: string | undefined): boolean {
+  return end === undefined || compareTimestamps(start, end) === 0;
 }
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {

@@ -3,7 +3,6 @@
  * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
-import type { JsonObject } from '../json/value.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { detectForm } from '../key/detect-form.js';
 import { readKeyText } from '../key/key-form.js';

@@ -19,12 +19,15 @@ export interface AccountRow {
     readonly unit: string;
     readonly cap: Quantity;
     readonly used: Quantity;
+    readonly estimated?: Quantity | undefined;
     readonly reserved: Quantity;
     readonly left: Quantity;
   }[];
 }
 
 const HEADS = ['unit', 'cap', 'used', 'reserved', 'left'] as const;
+/** Shown where a unit of the grant has any. */
+const ESTIMATED = 'of it estimated';
 const MAX_AMOUNT_LENGTH = 30;
 const MAX_NAME_LENGTH = 80;
 
@@ -66,17 +69,20 @@ export function keyText(keyid: string, name: string | undefined): string {
 
 /** The rows of one grant under a heading. */
 export function renderBalances(balances: AccountRow['meters'], paint: Paint): string[] {
-  const rows = balances.map((balance) => [
-    printable(balance.unit),
-    ...([balance.cap, balance.used, balance.reserved, balance.left] as const).map(amountText),
+  const isGuessed = balances.some(({ estimated }) => estimated !== undefined);
+  const heads = isGuessed ? [...HEADS, ESTIMATED] : HEADS;
+  const rows = balances.map(({ unit, cap, used, estimated, reserved, left }) => [
+    printable(unit),
+    ...([cap, used, reserved, left] as const).map(amountText),
+    ...(isGuessed ? [estimated === undefined ? '' : amountText(estimated)] : []),
   ]);
-  const widths = HEADS.map((head, column) =>
+  const widths = heads.map((head, column) =>
     Math.max(head.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
   const line = (cells: readonly string[]): string =>
     `    ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ')}`;
   return [
-    paint('dim', line(HEADS)),
+    paint('dim', line(heads)),
     ...rows.map((row, index) => {
       const isOver = isNegativeQuantity((balances[index] as AccountRow['meters'][number]).left);
       return isOver ? paint('red', line(row)) : line(row);

@@ -6,7 +6,7 @@
 import type { Account, Grant } from '../bounds/grant.js';
 import type { SavedKey } from '../trust/keyring.js';
 import { fromRational, type Quantity } from '../value/quantity.js';
-import { subtractRationals, type Rational } from '../value/rational.js';
+import { compareRationals, subtractRationals, type Rational } from '../value/rational.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** One capped unit of a grant. */
@@ -14,6 +14,8 @@ export interface Balance {
   readonly unit: string;
   readonly cap: Quantity;
   readonly used: Quantity;
+  /** How much of `used` is only estimated; absent where nothing is. */
+  readonly estimated?: Quantity;
   readonly reserved: Quantity;
   /** cap − used − reserved; negative where a bound was broken. */
   readonly left: Quantity;
@@ -94,12 +96,14 @@ function toAccount(grant: Grant): GrantAccount {
   };
 }
 
-function toBalance(unit: string, { cap, used, reserved }: Account): Balance {
+function toBalance(unit: string, { cap, used, estimated, reserved }: Account): Balance {
+  const guessed = compareRationals(estimated, used) > 0 ? used : estimated;
   const left = subtractRationals(subtractRationals(cap, used), reserved);
   return {
     unit,
     cap: sumQuantity(cap),
     used: sumQuantity(used),
+    ...(guessed.n === 0n ? {} : { estimated: sumQuantity(guessed) }),
     reserved: sumQuantity(reserved),
     left: sumQuantity(left),
   };

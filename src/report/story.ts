@@ -282,9 +282,10 @@ function grantIdsOf(state: VerifyState, line: ExaminedLine): string[] {
   return chainIds(grants.get(id) ?? actions.get(id)?.grant ?? state.links.grantList[spent]);
 }
 
-/** What an execution names as its authorization, or an authorization as its grant. */
+/** What an execution names as its authorization, or an authorization or an adjustment as its grant. */
 function namedBy({ event }: ExaminedLine): string | undefined {
-  return idOf(event?.['auth_event_id']) ?? idOf(objectOf(event?.['authorization'])['grant_event_id']);
+  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = event ?? {};
+  return idOf(authorization) ?? idOf(objectOf(own)['grant_event_id']) ?? idOf(adjusted);
 }
 
 function balancesOf(state: VerifyState, ids: readonly string[]): Map<string, readonly Balance[]> {

@@ -17,7 +17,8 @@ export const ZERO: Rational = { n: 0n, d: 1n };
  */
 export const MAX_DENOMINATOR_DIGITS = 400;
 
-const DENOMINATOR_LIMIT = 10n ** BigInt(MAX_DENOMINATOR_DIGITS);
+/** The least denominator of more digits than that. */
+export const DENOMINATOR_LIMIT = 10n ** BigInt(MAX_DENOMINATOR_DIGITS);
 const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Whether a sum's denominator has more than {@link MAX_DENOMINATOR_DIGITS} digits. */

@@ -1,12 +1,16 @@
 /**
- * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution.
- * Each link must name an earlier event; what it allows is judged by `bounds/`.
+ * Step 11 of SPEC §8, linkage, and the rules of bounds applied in ledger order: grant → delegated grants → action → execution →
+ * adjustment. Each link must name an earlier event; what it allows is judged by `bounds/`.
  */
 
-import { judgeAction, judgeDelegation, judgeExecution, type ExecutionFacts } from '../bounds/judge.js';
+import { judgeAdjustment } from '../bounds/adjustment.js';
+import { judgeDelegation } from '../bounds/delegation.js';
+import { judgeAction, judgeExecution, type ExecutionFacts } from '../bounds/judge.js';
+import type { Judgement } from '../bounds/judgement.js';
 import {
   chainIds,
   digestKey,
+  grantChain,
   makeAction,
   makeGrant,
   type Action,
@@ -15,42 +19,68 @@ import {
 } from '../bounds/grant.js';
 import type { Finding } from '../finding/finding.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
-import type { AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
+import type { AdjustmentEvent, AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
 import { toRational } from '../value/quantity.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
-import type { VerifyState } from './state.js';
+import type { EventVerdict, VerifyState } from './state.js';
 
 /** The kind under which an event is entered into the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
-  if (line.event?.['event_type'] !== 'authorization') return 'other';
+  const type = line.event?.['event_type'];
+  if (type === 'execution' && line.wellFormed) return 'execution';
+  if (type !== 'authorization') return 'other';
   if (!line.wellFormed) return 'malformed';
   return (line.event as unknown as AuthorizationEvent).authorization.kind;
 }
 
-/**
- * Judges and applies a well-formed authorization or execution.
- *
- * @returns Whether the event is an attempt that a deny blocked, whose verdict is then `denied`.
- */
+/** What an event counts for. */
+export interface Linked {
+  /** Of an execution: the number of the grant that it counts under; -1 for none. */
+  readonly grant: number;
+  /** Whether it is an attempt that a deny blocked, whose verdict is then `denied`. */
+  readonly isBlocked: boolean;
+}
+
+const UNLINKED: Linked = { grant: -1, isBlocked: false };
+
+/** Judges and applies a well-formed authorization, execution or adjustment. */
 export function checkAuthorizations(
   state: VerifyState,
   line: ExaminedLine,
   place: EventPlace,
   findings: LineFindings,
-): boolean {
-  if (!line.wellFormed || line.event === undefined) return false;
+): Linked {
+  if (!line.wellFormed || line.event === undefined) return UNLINKED;
   checkTime(state, line.event['occurred_at'] as string, findings);
   switch (line.event['event_type']) {
     case 'authorization':
       checkAuthorization(state, line.event as unknown as AuthorizationEvent, place, findings);
-      return false;
+      return UNLINKED;
     case 'execution':
       return checkExecution(state, line.event as unknown as ExecutionEvent, findings);
+    case 'adjustment':
+      checkAdjustment(state, line.event as unknown as AdjustmentEvent, findings);
+      return UNLINKED;
     default:
-      return false;
+      return UNLINKED;
   }
+}
+
+/**
+ * Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known.
+ *
+ * @param place - The line's; another one that claims the same id changes nothing.
+ */
+export function settleGrant(
+  state: VerifyState,
+  { file, line, eventId }: Pick<EventPlace, 'file' | 'line' | 'eventId'>,
+  verdict: EventVerdict,
+): void {
+  const grant = state.links.grants.get(eventId.slice('sha-256:'.length));
+  if (grant?.place.line !== line || grant.place.file !== file) return;
+  grant.isSound = verdict === 'ok' || verdict === 'denied';
 }
 
 /** Tells the executions that named this event before it came that it came too late. */
@@ -64,7 +94,8 @@ export function resolvePending(
   if (pending === undefined) return [];
   state.links.pending.delete(eventId);
   const { finding, others } = pending;
-  const code = kind === 'other' ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
+  const isElse = kind === 'other' || kind === 'execution';
+  const code = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
   return [{ ...finding, code, related: [place], ...(others > 0 ? { folded: others } : {}) }];
 }
 
@@ -99,7 +130,9 @@ function checkAuthorization(
   const { authorization } = event;
   const isAllow = event.decision === 'allow';
   checkDecision(event, findings);
-  const parent = resolveGrant(state, event, findings);
+  const parent = resolveGrant(state, authorization.grant_event_id, event.decision === 'allow', findings, {
+    pointer: '/authorization/grant_event_id',
+  });
   const id = event.event_id.b64;
   if (authorization.kind === 'grant') {
     const grant = makeGrant(
@@ -109,8 +142,9 @@ function checkAuthorization(
       state.links.grantList.length,
       findings.signers,
     );
-    warnOfDoubles(authorization.bounds?.meter_caps, '/authorization/bounds/meter_caps', findings);
-    warnOfDoubles(authorization.bounds?.rate_limits, '/authorization/bounds/rate_limits', findings);
+    for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
+      warnOfDoubles(authorization.bounds?.[name], `/authorization/bounds/${name}`, findings);
+    }
     if (isAllow && parent !== undefined) {
       const patterns = authorization.bounds?.allowed_tools ?? [];
       for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
@@ -125,9 +159,7 @@ function checkAuthorization(
   warnOfDoubles(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
   if (isAllow) {
     if (parent !== undefined) checkPrincipal(event.principal_id, parent, findings);
-    const { findings: broken, apply } = judgeAction(action);
-    for (const finding of broken) findings.addToEvent(finding);
-    apply();
+    applyJudgement(judgeAction(action), findings);
   }
   state.links.actions.set(id, action);
 }
@@ -163,15 +195,15 @@ function checkDecision(event: AuthorizationEvent, findings: LineFindings): void 
   }
 }
 
-/** The grant that an authorization names, where it can be relied on; findings where it cannot. */
+/** The grant that an event names, where it can be relied on; findings where it cannot. */
 function resolveGrant(
   state: VerifyState,
-  event: AuthorizationEvent,
+  reference: AuthorizationEvent['authorization']['grant_event_id'],
+  mustBeAllowed: boolean,
   findings: LineFindings,
+  { pointer }: { readonly pointer: string },
 ): Grant | undefined {
-  const reference = event.authorization.grant_event_id;
   if (reference === undefined) return undefined;
-  const pointer = '/authorization/grant_event_id';
   const named = `sha-256:${reference.b64}`;
   const indexed = state.events.find(reference.b64);
   if (indexed === undefined) {
@@ -194,7 +226,7 @@ function resolveGrant(
     return undefined;
   }
   if (grant.decision === 'allow') return grant;
-  if (event.decision === 'allow') {
+  if (mustBeAllowed) {
     const related = [grant.place];
     findings.addToEvent({
       code: 'GRANT_DENIED',
@@ -219,25 +251,15 @@ function checkPrincipal(actual: string, authorization: Grant | Action, findings:
   });
 }
 
-function checkExecution(state: VerifyState, event: ExecutionEvent, findings: LineFindings): boolean {
+function checkExecution(state: VerifyState, event: ExecutionEvent, findings: LineFindings): Linked {
   warnOfDoubles(event.meter_used, '/meter_used', findings);
-  if (event.started_at !== undefined && event.ended_at !== undefined) {
-    if (compareTimestamps(event.ended_at, event.started_at) < 0) {
-      const expected = `${event.started_at} or later, when it started`;
-      findings.addToEvent({
-        code: 'TIMESTAMP_INVALID',
-        pointer: '/ended_at',
-        expected,
-        actual: event.ended_at,
-      });
-    }
-  }
+  checkTimes(event, findings);
   const id = event.auth_event_id.b64;
   const named = `sha-256:${id}`;
   const indexed = state.events.find(id);
   if (indexed === undefined) {
     addPending(state, id, findings);
-    return false;
+    return UNLINKED;
   }
   const { links } = state;
   if (indexed.kind === 'spent') {
@@ -251,8 +273,8 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
       related,
       cause: named,
     });
-    judgeAndApply(event, undefined, links.grantList[indexed.grant], undefined, findings);
-    return false;
+    judgeAndApply(event, undefined, links.grantList[indexed.grant], findings);
+    return { grant: indexed.grant, isBlocked: false };
   }
   const grant = links.grants.get(id);
   const action = links.actions.get(id);
@@ -267,20 +289,84 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
       related: [placeOf(indexed, named)],
       cause: named,
     });
-    return false;
+    return UNLINKED;
   }
   checkPrincipal(event.principal_id, authorization, findings);
   checkMatch(event, authorization, action, findings);
   if (authorization.decision === 'deny') {
     findings.context.grantIds = chainIds(grant ?? action?.grant);
-    return checkUnderDeny(event, authorization, findings);
+    return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
-  judgeAndApply(event, action, grant ?? action?.grant, authorization.occurredAt, findings);
+  const under = grant ?? action?.grant;
+  judgeAndApply(event, action, under, findings);
   if (action !== undefined) {
     links.actions.delete(id);
-    state.events.spend(indexed.ordinal, action.grant?.index ?? -1);
+    state.events.spend(indexed.ordinal, under?.index ?? -1);
   }
-  return false;
+  return { grant: under?.index ?? -1, isBlocked: false };
+}
+
+/** What an execution says of its own times. */
+function checkTimes(event: ExecutionEvent, findings: LineFindings): void {
+  const { started_at: startedAt, ended_at: endedAt, occurred_at: occurredAt } = event;
+  if (startedAt === undefined) return;
+  if (endedAt !== undefined && compareTimestamps(endedAt, startedAt) < 0) {
+    const expected = `${startedAt} or later, when it started`;
+    findings.addToEvent({ code: 'TIMESTAMP_INVALID', pointer: '/ended_at', expected, actual: endedAt });
+  }
+  if (compareTimestamps(startedAt, occurredAt) > 0) {
+    const expected = `${occurredAt} or earlier, when it was recorded`;
+    findings.addToEvent({ code: 'TIME_INCONSISTENT', pointer: '/started_at', expected, actual: startedAt });
+  }
+}
+
+/** Rule 11. A credit counts only where nothing of the line is invalid: nobody gets anything back by a forged record. */
+function checkAdjustment(state: VerifyState, event: AdjustmentEvent, findings: LineFindings): void {
+  warnOfDoubles(event.meters, '/meters', findings);
+  const grant = resolveGrant(state, event.grant_event_id, true, findings, { pointer: '/grant_event_id' });
+  findings.context.grantIds = chainIds(grant);
+  checkAdjustedExecution(state, event, grant, findings);
+  if (grant === undefined) return;
+  const { findings: broken, apply } = judgeAdjustment(
+    {
+      direction: event.direction,
+      principalId: event.principal_id,
+      meters: event.meters,
+      isEstimated: event.meter_basis === 'estimated',
+    },
+    grant,
+  );
+  for (const finding of broken) findings.addToEvent(finding);
+  if (event.direction === 'debit' || !findings.invalid) apply();
+}
+
+/** The execution that an adjustment corrects: an earlier one, that counts under the named grant. */
+function checkAdjustedExecution(
+  state: VerifyState,
+  event: AdjustmentEvent,
+  grant: Grant | undefined,
+  findings: LineFindings,
+): void {
+  const id = event.execution_event_id?.b64;
+  if (id === undefined) return;
+  const pointer = '/execution_event_id';
+  const indexed = state.events.find(id);
+  const actual = `sha-256:${id}`;
+  if (indexed?.kind !== 'execution') {
+    const expected = 'the id of an earlier execution';
+    const related = indexed && { related: [placeOf(indexed, actual)] };
+    findings.addToEvent({ code: 'EXECUTION_NOT_FOUND', pointer, expected, actual, ...related });
+    return;
+  }
+  if (grant === undefined) return;
+  for (const each of grantChain(state.links.grantList[indexed.grant])) if (each === grant) return;
+  findings.addToEvent({
+    code: 'EXECUTION_NOT_UNDER_GRANT',
+    pointer,
+    expected: `an execution under ${grant.place.eventId}`,
+    actual,
+    related: [placeOf(indexed, actual), grant.place],
+  });
 }
 
 /** What must be the same in an execution and in what authorized it. */
@@ -313,9 +399,14 @@ function checkMatch(
       related,
     });
   }
+  const pointer = '/tool_params_digest';
   const params = event.tool_params_digest && digestKey(event.tool_params_digest);
-  if (params !== undefined && params !== action.params) {
-    const pointer = '/tool_params_digest';
+  if (params === undefined) {
+    const ranNothing = action.decision === 'deny' ? isBlocked(event) : isRelease(event, action);
+    if (ranNothing) return;
+    const expected = 'present, as the action fixes the parameters';
+    findings.addToEvent({ code: 'EVIDENCE_MISSING', pointer, expected, actual: 'absent', related });
+  } else if (params !== action.params) {
     findings.addToEvent({
       code: 'TOOL_PARAMS_MISMATCH',
       pointer,
@@ -326,18 +417,46 @@ function checkMatch(
   }
 }
 
-/** Rule 1: an attempt that was blocked used nothing and failed; anything else was executed under a deny. */
+/** Rule 1: it failed, used nothing and left nothing. */
+function isBlocked(event: ExecutionEvent): boolean {
+  const usedNothing = event.meter_used.every(({ amount }) => toRational(amount).n === 0n);
+  return event.outcome === 'failure' && usedNothing && leftNothing(event);
+}
+
+/** Rule 8, of the first execution of an allowed action: it took no time, used nothing and left nothing. */
+function isRelease(event: ExecutionEvent, action: Action | undefined): boolean {
+  const { started_at: startedAt, ended_at: endedAt } = event;
+  const tookNoTime =
+    endedAt === undefined || (startedAt !== undefined && compareTimestamps(startedAt, endedAt) === 0);
+  return (
+    action !== undefined &&
+    event.outcome === 'failure' &&
+    event.error_code === 'ABANDONED' &&
+    event.meter_used.length === 0 &&
+    tookNoTime &&
+    leftNothing(event)
+  );
+}
+
+function leftNothing({
+  output_digest: digest,
+  output_ref: ref,
+  resources_touched: touched,
+}: ExecutionEvent): boolean {
+  return digest === undefined && ref === undefined && (touched === undefined || touched.length === 0);
+}
+
+/** Rule 1: what was not blocked was executed under a deny. */
 function checkUnderDeny(
   event: ExecutionEvent,
   authorization: Grant | Action,
   findings: LineFindings,
 ): boolean {
-  const usedNothing = event.meter_used.every(({ amount }) => toRational(amount).n === 0n);
-  if (event.outcome === 'failure' && usedNothing) return true;
+  if (isBlocked(event)) return true;
   findings.addToEvent({
     code: 'EXECUTION_UNDER_DENY',
     pointer: '/auth_event_id',
-    expected: 'an authorization that was allowed, or a failed attempt that used nothing',
+    expected: 'an authorization that was allowed, or a failed attempt that used and left nothing',
     actual: `${authorization.place.eventId}, denied`,
     related: [authorization.place],
   });
@@ -348,27 +467,29 @@ function judgeAndApply(
   event: ExecutionEvent,
   action: Action | undefined,
   grant: Grant | undefined,
-  authorizedAt: string | undefined,
   findings: LineFindings,
 ): void {
   findings.context.grantIds = chainIds(grant);
-  const { findings: broken, apply } = judgeExecution(factsOf(event), action, grant, authorizedAt);
+  applyJudgement(judgeExecution(factsOf(event, action), action, grant), findings);
+}
+
+function applyJudgement({ findings: broken, apply }: Judgement, findings: LineFindings): void {
   for (const finding of broken) findings.addToEvent(finding);
   apply();
 }
 
 /** An execution as `bounds/` sees it. */
-function factsOf(event: ExecutionEvent): ExecutionFacts {
+function factsOf(event: ExecutionEvent, action: Action | undefined): ExecutionFacts {
   return {
     toolName: event.tool_name,
     occurredAt: event.occurred_at,
     startedAt: event.started_at,
     endedAt: event.ended_at,
     meterUsed: event.meter_used,
+    isEstimated: event.meter_basis === 'estimated',
     hasOutputRef: event.output_ref !== undefined,
     resources: event.resources_touched ?? [],
-    isRelease:
-      event.outcome === 'failure' && event.error_code === 'ABANDONED' && event.meter_used.length === 0,
+    isRelease: isRelease(event, action),
   };
 }
 

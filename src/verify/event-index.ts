@@ -2,8 +2,11 @@
 
 import { IdIndex } from '../ledger/id-index.js';
 
-/** What links need to know of an event's type. `spent` is an allowed action that was executed. */
-export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed';
+/**
+ * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
+ * is not well-formed.
+ */
+export type EventKind = 'other' | 'grant' | 'action' | 'spent' | 'malformed' | 'execution';
 
 /** An event's position. `seq` is the record's own, or its ordinal where it has none. */
 export interface EventPosition {
@@ -16,7 +19,7 @@ export interface EventPosition {
 export interface IndexedEvent extends EventPosition {
   readonly ordinal: number;
   readonly kind: EventKind;
-  /** Of a spent action: the number of its grant, see {@link EventIndex.spend}; -1 for none. */
+  /** Of a spent action and of an execution: the number of the grant that it counts under; -1 for none. */
   readonly grant: number;
 }
 
@@ -32,7 +35,7 @@ export interface EventIndexData {
 }
 
 const ID_BYTES = 32;
-const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed'];
+const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 
 /** Ids of 43 characters of base64url to positions, in typed arrays: about 65 bytes an event. */
 export class EventIndex {
@@ -73,7 +76,7 @@ export class EventIndex {
   }
 
   /** Adds an event that {@link EventIndex.find} does not find. Files come in order. */
-  add(id: string, position: EventPosition, kind: EventKind = 'other'): void {
+  add(id: string, position: EventPosition, kind: EventKind = 'other', grant = -1): void {
     const ordinal = this.#ids.add(id);
     if (ordinal === this.#lines.length) this.#resize(ordinal * 2);
     if (this.#names.at(-1) !== position.file) this.#names.push(position.file);
@@ -81,7 +84,7 @@ export class EventIndex {
     this.#lines[ordinal] = position.line;
     this.#seqs[ordinal] = position.seq;
     this.#kinds[ordinal] = KINDS.indexOf(kind);
-    this.#grants[ordinal] = -1;
+    this.#grants[ordinal] = grant;
   }
 
   /** Marks an action as executed, under the grant of this number (-1: none). */

@@ -3,12 +3,13 @@
  * nothing; everything it knows is in the state. The same lines give the same findings however they were cut into chunks.
  */
 
+import type { EventPlace } from '../bounds/grant.js';
 import type { Finding } from '../finding/finding.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
-import { checkAuthorizations, eventKindOf, resolvePending } from './authorizations.js';
+import { checkAuthorizations, eventKindOf, resolvePending, settleGrant } from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
 import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
@@ -94,6 +95,7 @@ function verifyRecord(
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);
+  let isNew = false;
   if (examined.layout !== undefined) {
     state.layout ??= examined.layout;
     checkBinding(state, examined, findings);
@@ -105,16 +107,22 @@ function verifyRecord(
       checkBareOrigin(state, findings);
     }
     reportUnknownType(examined, findings);
-    const isNew = checkEventIds(state, examined, findings);
+    isNew = checkEventIds(state, examined, findings);
     checkSignatures(state, examined, line.bytes, findings);
     if (isNew) {
       checkCheckpoint(state, examined, place, findings);
       applyKeyEvent(state, examined, place, findings);
-      linkEvent(state, examined, { file: segment.file, line: line.number }, findings);
+      linkEvent(state, examined, place, findings);
     }
     countEvent(state, examined);
   }
   takePlace(state, leafHash(line.bytes), examined, place, findings);
+  settleGrant(state, place, verdictOf(examined, findings));
+  // Said at the executions that wait for this event, so after all that is said of the line itself.
+  if (isNew) {
+    const id = examined.eventId as string;
+    findings.listed.push(...resolvePending(state, id, eventKindOf(examined), toEventPlace(place)));
+  }
   return examined;
 }
 
@@ -129,19 +137,20 @@ function placeOf(
   return { file, line: line.number, byteOffset: line.offset, byteLength: line.length, seq, eventId };
 }
 
-/** Judges what the event links to, enters it into the index, and tells those that waited for it. */
+/** Judges what the event links to, and enters it into the index. */
 function linkEvent(
   state: VerifyState,
   examined: ExaminedLine,
-  at: { readonly file: string; readonly line: number },
+  place: RecordPlace,
   findings: LineFindings,
 ): void {
-  const id = examined.eventId as string;
-  const place = { ...at, seq: examined.seq ?? state.records, eventId: `sha-256:${id}` };
-  const kind = eventKindOf(examined);
-  if (checkAuthorizations(state, examined, place, findings)) findings.denied = true;
-  state.events.add(id, place, kind);
-  findings.listed.push(...resolvePending(state, id, kind, place));
+  const { grant, isBlocked } = checkAuthorizations(state, examined, toEventPlace(place), findings);
+  if (isBlocked) findings.denied = true;
+  state.events.add(examined.eventId as string, place, eventKindOf(examined), grant);
+}
+
+function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {
+  return { file, line, seq, eventId };
 }
 
 /** The line's place in chain and tree is taken whether it could be read or not. */

@@ -278,7 +278,8 @@ describe('executions', { timeout: TIMEOUT }, () => {
 
   test('that go back in time, under limits of rates and concurrency', () => {
     const grant = makeGrant({ rates: { 'calls.per_min': 20n, 'calls.per_day': 10n }, concurrency: 3n });
-    const execution = makeExecution(grant, {}, { started_at: NOON, ended_at: NOON });
+    const recorded = { occurred_at: '2027-01-01T00:00:00Z' };
+    const execution = makeExecution(grant, {}, { started_at: NOON, ended_at: NOON, ...recorded });
     const slots = { model_id: NUMBER, started_at: 'in place of a start', ended_at: 'in place of an end' };
     const lines = (order: (n: number, size: number) => number) =>
       function* (size: number): Generator<string, void, void> {
@@ -319,8 +320,8 @@ describe('executions', { timeout: TIMEOUT }, () => {
     expect(findings).toBe(executions - 10 + (executions - 3));
   });
 
-  test('at the end of a chain of grants with 64 limits of rates each', () => {
-    const units = ['calls', ...Array.from({ length: 15 }, (_, n) => `u${n}`)];
+  test('at the end of a chain of grants with 16 limits of rates each', () => {
+    const units = ['calls', ...Array.from({ length: 3 }, (_, n) => `u${n}`)];
     const limits = units.flatMap((unit) =>
       ['sec', 'min', 'hour', 'day'].map((per) => [`${unit}.per_${per}`, 9n]),
     );
@@ -330,7 +331,7 @@ describe('executions', { timeout: TIMEOUT }, () => {
     while (chain.length < 32) chain.push(makeGrant(draft, chain.at(-1)));
     const execution = makeExecution(chain[31], used, { started_at: NOON });
     const slots = { model_id: NUMBER, started_at: 'in place of a start' };
-    // 2,048 limits hold what each execution used: much for one line, and no more for the next.
+    // 512 limits hold what each execution used: much for one line, and no more for the next.
     expectLinear({ size: 8, full: 200, bytesPerEvent: 800_000 }, function* (size) {
       for (const grant of chain) yield canonicalText(grant);
       const template = new Template(execution, slots, Object.values(slots));
@@ -392,6 +393,31 @@ describe('amounts', { timeout: TIMEOUT }, () => {
     expect(reserved.d.toString().length).toBeLessThanOrEqual(400);
   });
 
+  test.each([
+    ['some of which fit into each window', 10_000, 0],
+    ['more of which are in each window than fit', 1_000, 1],
+  ])('rationals with 39 digits, %s', (_, seconds, refused) => {
+    const grant = makeGrant({ caps: { tok: 1n }, rates: { 'usd.per_day': 10n ** 12n } });
+    const start = 'in place of a start';
+    const { state, findings } = expectLinear(
+      { size: 400, full: 15_000, bytesPerEvent: 3_000 },
+      function* (size) {
+        yield canonicalText(grant);
+        const recorded = { occurred_at: '9999-01-01T00:00:00Z' };
+        const execution = makeExecution(grant, { usd }, { started_at: NOON, ...recorded });
+        const template = new Template(execution, { started_at: start }, [...parts, start]);
+        for (let n = 0; n < size; n += 1) {
+          const { n: part, d } = fineAmount(n) as Extract<Quantity, { t: 'rat' }>;
+          yield template.line(part, d, after(((n * 7_919) % size) * seconds)).text;
+        }
+      },
+    );
+    // The unit is in no account; what no window can hold is refused of each of them.
+    expect(Math.sign(findings - 1)).toBe(refused);
+    const { root } = state.links.grantList[0].rates[0].timeline;
+    expect(root?.max.d.toString().length).toBeLessThanOrEqual(400);
+  });
+
   test('windows of which the fullest holds whole sums and the others do not', () => {
     const grant = makeGrant({ caps: { tok: 1n }, rates: { 'usd.per_day': 10n ** 12n } });
     const { state } = expectLinear({ size: 900, full: 15_000, bytesPerEvent: 1_000 }, function* (size) {
@@ -405,7 +431,9 @@ describe('amounts', { timeout: TIMEOUT }, () => {
         yield sooner.line(...second).text;
       }
     });
-    const { denominator } = state.links.grantList[0].rates[0].timeline;
-    expect(denominator.toString().length).toBeLessThanOrEqual(400);
+    const { root } = state.links.grantList[0].rates[0].timeline;
+    expect(root?.max.d.toString().length).toBeLessThanOrEqual(400);
+    // Ten of them fit into a window, and no window holds both halves of the ledger.
+    expect(listGrants(state)).toMatchObject([{ executions: state.records - 1 }]);
   });
 });

@@ -2,10 +2,17 @@
  * The rules of SPEC §8 on linkage and bounds, a second time: slow, from the text, with lists and filters only. It shares no code
  * with the verifier. For each event it looks at all the others; nothing is kept up to date, everything is counted again.
  *
- * What the SPEC leaves open is marked CHOICE. Left out: sums with denominators of more than 400 digits.
+ * What the SPEC leaves open is marked CHOICE. Left out: sums with denominators of more than 400 digits, and ledgers that are
+ * more than bare events.
  */
 
-import type { AuthorizationEvent, Bounds, ExecutionEvent } from '../../src/schema/generated/types.js';
+import type {
+  AdjustmentEvent,
+  AuthorizationEvent,
+  Bounds,
+  ExecutionEvent,
+  Intents,
+} from '../../src/schema/generated/types.js';
 import type { Quantity } from '../../src/value/quantity.js';
 
 /** An event as it stands in the ledger. */
@@ -37,6 +44,7 @@ export interface NaiveReport {
       readonly unit: string;
       readonly cap: Fraction;
       readonly used: Fraction;
+      readonly estimated: Fraction;
       readonly reserved: Fraction;
     }[];
   }[];
@@ -57,26 +65,36 @@ interface Use {
   readonly chain: readonly number[];
   /** The action that it executes as the first; undefined under a grant and for a second execution. */
   readonly action: number | undefined;
+  readonly isRelease: boolean;
+}
+
+/** An adjustment that was applied. */
+interface Correction {
+  readonly at: number;
+  readonly event: AdjustmentEvent;
+  readonly chain: readonly number[];
 }
 
 const INVALID = [
   ['SCHEMA', 'TIMESTAMP_INVALID', 'EVENT_DUPLICATE', 'PREV_EVENT_NOT_FOUND'],
   ['AUTH_NOT_FOUND', 'AUTH_NOT_AN_AUTHORIZATION', 'AUTH_AFTER_EXECUTION'],
   ['GRANT_NOT_FOUND', 'GRANT_NOT_A_GRANT', 'INTENT_MISMATCH', 'TOOL_MISMATCH', 'TOOL_PARAMS_MISMATCH'],
-  ['EVIDENCE_MISSING'],
+  ['EVIDENCE_MISSING', 'EXECUTION_NOT_FOUND', 'EXECUTION_NOT_UNDER_GRANT'],
 ].flat();
 
 const VIOLATION = [
   ['PRINCIPAL_MISMATCH', 'TOOL_NOT_ALLOWED', 'EXECUTION_UNDER_DENY', 'GRANT_DENIED', 'AUTHORIZATION_REUSED'],
   ['EXECUTION_BEFORE_AUTHORIZATION', 'GRANT_EXPIRED', 'DELEGATION_EXCEEDED', 'METER_CAP_EXCEEDED'],
   ['RESERVATION_EXCEEDED', 'RESERVATION_OVER_CAP', 'RATE_LIMIT_EXCEEDED', 'CONCURRENCY_EXCEEDED'],
-  ['OUTPUT_MODE_EXCEEDED', 'ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK'],
+  ['OUTPUT_MODE_EXCEEDED', 'ALLOW_WITH_FAILED_CHECK', 'HYGIENE_NOT_OK', 'AUTHORIZATION_BEFORE_GRANT'],
+  ['GRANT_NOT_YET_VALID', 'ACTION_CAP_EXCEEDED', 'ADJUSTMENT_EXCEEDED', 'SELF_CREDIT'],
 ].flat();
 
 /** Judges a whole ledger. */
 export function judgeNaively(entries: readonly Entry[]): NaiveReport {
   const all: NaiveFinding[] = [];
   const uses: Use[] = [];
+  const corrections: Correction[] = [];
   const blocked: number[] = [];
 
   const idAt = (at: number): string => entries[at].event.event_id.b64;
@@ -126,12 +144,37 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     return authorization.action;
   };
 
+  const correctedBefore = (at: number, grant: number, unit: string): AdjustmentEvent[] =>
+    corrections
+      .filter((each) => each.at < at && each.chain.includes(grant))
+      // CHOICE: what the named grant does not cap changes nothing under its ancestors either.
+      .filter((each) => capOf(boundsOf(each.chain[0]), unit) !== undefined)
+      .map(({ event }) => event);
   const usedBefore = (at: number, grant: number, unit: string): Fraction =>
-    sum(
-      uses
-        .filter((use) => use.at < at && use.chain.includes(grant))
-        .map((use) => amountOf(use.event.meter_used, unit)),
+    add(
+      sum(
+        uses
+          .filter((use) => use.at < at && use.chain.includes(grant))
+          .map((use) => amountOf(use.event.meter_used, unit)),
+      ),
+      sum(
+        correctedBefore(at, grant, unit).map(({ direction, meters }) =>
+          direction === 'debit' ? amountOf(meters, unit) : subtract([0n, 1n], amountOf(meters, unit)),
+        ),
+      ),
     );
+  /** CHOICE: what was used or debited by a guess, but not more than counts as used. */
+  const estimatedBefore = (at: number, grant: number, unit: string): Fraction => {
+    const guesses = uses
+      .filter((use) => use.at < at && use.chain.includes(grant) && use.event.meter_basis === 'estimated')
+      .map((use) => amountOf(use.event.meter_used, unit));
+    const debits = correctedBefore(at, grant, unit)
+      .filter((each) => each.direction === 'debit' && each.meter_basis === 'estimated')
+      .map(({ meters }) => amountOf(meters, unit));
+    const estimated = sum([...guesses, ...debits]);
+    const used = usedBefore(at, grant, unit);
+    return isMore(estimated, used) ? used : estimated;
+  };
   const isOpen = (action: number, at: number): boolean =>
     kindAt(action) === 'action' &&
     isAllow(action) &&
@@ -148,7 +191,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       all.push({ code, at, ...more });
     };
     if (entries[at].malformed) find('SCHEMA');
-    if (!/^(authorization|execution|x\..*)$/.test(typeOf(at)))
+    if (!/^(authorization|execution|adjustment|x\..*)$/.test(typeOf(at)))
       find('EVENT_TYPE_UNKNOWN', { cause: typeOf(at) });
     const previous = (entries[at].event as unknown as ExecutionEvent).prev_event_id?.b64;
     if (!entries[at].malformed && previous !== undefined && before(at, previous) === undefined) {
@@ -165,6 +208,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const authorization = authorizationAt(at);
     if (authorization !== undefined) judgeAuthorization(at, authorization, find);
     if (typeOf(at) === 'execution') judgeExecution(at, entries[at].event as unknown as ExecutionEvent, find);
+    if (typeOf(at) === 'adjustment')
+      judgeAdjustment(at, entries[at].event as unknown as AdjustmentEvent, find);
   }
 
   function judgeAuthorization(at: number, event: AuthorizationEvent, find: Find): void {
@@ -185,11 +230,13 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       find('GRANT_DENIED', { about: named });
     }
     if (authorization.kind === 'grant') {
-      const { meter_caps: caps, rate_limits: rates } = authorization.bounds ?? {};
+      const { meter_caps: caps, action_caps: each, rate_limits: rates } = authorization.bounds ?? {};
       // CHOICE: once for each vector.
-      for (const vector of [caps, rates]) if (hasDouble(vector)) find('QUANTITY_LOSSY');
+      for (const vector of [caps, each, rates]) if (hasDouble(vector)) find('QUANTITY_LOSSY');
       const parent = parentOf(at);
-      if (parent !== undefined) judgeDelegation(at, parent, find);
+      if (parent === undefined) return;
+      judgeOrigin(event, parent, find);
+      judgeDelegation(at, parent, find);
       return;
     }
     if (hasDouble(authorization.action.meter_reservation)) find('QUANTITY_LOSSY');
@@ -199,8 +246,13 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     if (grant !== undefined && event.principal_id !== authorizationAt(grant)?.principal_id) {
       find('PRINCIPAL_MISMATCH', { about: grant });
     }
-    judgeToolAndExpiry(authorization.action.tool_name, instantOf(event.occurred_at), chain, find);
+    if (grant !== undefined) judgeOrigin(event, grant, find);
+    judgeTool(authorization.action.tool_name, chain, find);
+    judgeTime(instantOf(event.occurred_at), chain, false, find);
     for (const { unit, amount } of authorization.action.meter_reservation ?? []) {
+      judgeActionCaps(unit, amount, chain, find);
+      // CHOICE: what reserves nothing is no reserved unit.
+      if (isPositive(valueOf(amount))) judgeUncapped(unit, chain, find);
       for (const each of chain) {
         const cap = capOf(boundsOf(each), unit);
         const total = add(add(usedBefore(at, each, unit), reservedBefore(at, each, unit)), valueOf(amount));
@@ -212,20 +264,117 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     }
   }
 
+  /** Rules 3 and 13, of allowed events. */
+  function judgeOrigin(event: AuthorizationEvent, grant: number, find: Find): void {
+    const above = authorizationAt(grant) as AuthorizationEvent;
+    if (instantOf(event.occurred_at) < instantOf(above.occurred_at)) {
+      find('AUTHORIZATION_BEFORE_GRANT', { about: grant });
+    }
+    const ours: Intents = event.intents;
+    const theirs: Intents = above.intents;
+    if (isSame(ours.intent_digest, theirs.intent_digest)) return;
+    if (ours.user_intent_digest === undefined) find('INTENT_UNLINKED', { about: grant });
+    else if (!isSame(ours.user_intent_digest, theirs.user_intent_digest ?? theirs.intent_digest)) {
+      find('INTENT_MISMATCH', { about: grant });
+    }
+  }
+
+  /** Rule 14. */
+  function judgeActionCaps(unit: string, amount: Quantity, chain: readonly number[], find: Find): void {
+    for (const grant of chain) {
+      const cap = boundsOf(grant).action_caps?.find((meter) => meter.unit === unit);
+      if (cap !== undefined && isMore(valueOf(amount), valueOf(cap.amount))) {
+        find('ACTION_CAP_EXCEEDED', { part: unit, about: grant });
+      }
+    }
+  }
+
+  /** Rule 5, of a unit that no reservation holds: once for the nearest grant and the unit. */
+  function judgeUncapped(unit: string, chain: readonly number[], find: Find): void {
+    if (chain.length === 0 || chain.some((grant) => capOf(boundsOf(grant), unit) !== undefined)) return;
+    find('METER_UNCAPPED', { part: unit, about: chain[0], cause: `${chain[0]} ${unit}` });
+  }
+
+  /** Rule 11. */
+  function judgeAdjustment(at: number, event: AdjustmentEvent, find: Find): void {
+    if (hasDouble(event.meters)) find('QUANTITY_LOSSY');
+    const reference = event.grant_event_id.b64;
+    const named = before(at, reference);
+    const isGrant = named !== undefined && kindAt(named) === 'grant';
+    if (named === undefined) find('GRANT_NOT_FOUND', { cause: reference });
+    else if (!isGrant) find('GRANT_NOT_A_GRANT', { about: named, cause: reference });
+    else if (!isAllow(named)) find('GRANT_DENIED', { about: named });
+    const grant = isGrant && isAllow(named) ? named : undefined;
+    if (event.execution_event_id !== undefined) {
+      const execution = before(at, event.execution_event_id.b64);
+      if (execution === undefined || typeOf(execution) !== 'execution' || !takesPart(execution)) {
+        find('EXECUTION_NOT_FOUND', { about: execution });
+      } else if (
+        // CHOICE: not asked where there is no grant to ask it of.
+        grant !== undefined &&
+        !uses.some((use) => use.at === execution && use.chain.includes(grant))
+      ) {
+        find('EXECUTION_NOT_UNDER_GRANT', { about: execution });
+      }
+    }
+    if (grant === undefined) return;
+    const chain = chainOf(grant);
+    const isCredit = event.direction === 'credit';
+    const own = chain.find((each) => authorizationAt(each)?.principal_id === event.principal_id);
+    if (isCredit && own !== undefined) find('SELF_CREDIT', { about: own });
+    let isRefused = own !== undefined;
+    for (const { unit, amount } of event.meters) {
+      if (capOf(boundsOf(grant), unit) === undefined) {
+        find('METER_UNCAPPED', { part: unit, about: grant, cause: `${grant} ${unit}` });
+        continue;
+      }
+      const capping = chain.filter((each) => capOf(boundsOf(each), unit) !== undefined);
+      if (isCredit) {
+        // CHOICE: one finding a unit, for the nearest.
+        const short = capping.find((each) => isMore(valueOf(amount), usedBefore(at, each, unit)));
+        if (short !== undefined) find('ADJUSTMENT_EXCEEDED', { part: unit, about: short });
+        isRefused ||= short !== undefined;
+        continue;
+      }
+      for (const each of capping) {
+        const total = add(add(usedBefore(at, each, unit), reservedBefore(at, each, unit)), valueOf(amount));
+        if (isPositive(valueOf(amount)) && isMore(total, capOf(boundsOf(each), unit) as Fraction)) {
+          find('METER_CAP_EXCEEDED', { part: unit, about: each });
+        }
+      }
+    }
+    // CHOICE: no credit by a record whose evidence is broken.
+    if (isCredit && (isRefused || codesAt(at).some((code) => INVALID.includes(code)))) return;
+    corrections.push({ at, event, chain });
+  }
+
   /** Rule 9. CHOICE: a bound that the parent has and its child has not is looser, whatever the parent's is. */
   function judgeDelegation(at: number, parent: number, find: Find): void {
     const own = boundsOf(at);
     const bounds = boundsOf(parent);
     const exceed = (part: string): void => find('DELEGATION_EXCEEDED', { part, about: parent });
     if (depthOf(at) > 32) exceed('grant_event_id');
+    // CHOICE: once, for the nearest ancestor that does not allow it.
+    const shallow = chainOf(parent).find((ancestor, above) => {
+      const { max_delegation_depth: depth } = boundsOf(ancestor);
+      return depth !== undefined && above + 1 > depth;
+    });
+    if (shallow !== undefined) find('DELEGATION_EXCEEDED', { part: 'grant_event_id', about: shallow });
     const covered = (pattern: string): boolean =>
       (bounds.allowed_tools ?? []).some((other) => covers(other, pattern));
     if (!(own.allowed_tools ?? []).every(covered)) exceed('allowed_tools');
-    for (const name of ['meter_caps', 'rate_limits'] as const) {
+    for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
+      const keyOf = (unit: string): string =>
+        name === 'rate_limits' ? rateOf(unit).unit + String(rateOf(unit).window) : unit;
       for (const { unit, amount } of bounds[name] ?? []) {
-        const ours = (own[name] ?? []).find((meter) => meter.unit === unit);
+        const ours = (own[name] ?? []).find((meter) => keyOf(meter.unit) === keyOf(unit));
         if (ours === undefined || isMore(valueOf(ours.amount), valueOf(amount))) exceed(`${name} ${unit}`);
       }
+    }
+    if (bounds.not_before !== undefined) {
+      const isEarlier =
+        own.not_before === undefined || instantOf(own.not_before) < instantOf(bounds.not_before);
+      if (isEarlier) exceed('not_before');
     }
     if (bounds.expires_at !== undefined) {
       const isLater =
@@ -248,25 +397,29 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     // CHOICE: once, and only of resources that the child names.
     const isNamed = (resource: object): boolean =>
       (bounds.resources ?? []).some((other) => isSame(other, resource));
-    if (bounds.resources !== undefined && !(own.resources ?? []).every(isNamed)) {
+    if ((bounds.resources ?? []).length > 0 && !(own.resources ?? []).every(isNamed)) {
       find('RESOURCE_NOT_GRANTED', { about: parent });
     }
   }
 
-  /** Rules 3 and 4. CHOICE: of several grants that are broken the nearest is named. */
-  function judgeToolAndExpiry(
-    tool: string,
-    instant: bigint | undefined,
-    chain: readonly number[],
-    find: Find,
-  ): void {
+  /** Rule 4. CHOICE: of several grants that are broken the nearest is named. */
+  function judgeTool(tool: string, chain: readonly number[], find: Find): void {
     const closed = chain.find((grant) => !boundsOf(grant).allowed_tools?.some((each) => matches(each, tool)));
     if (closed !== undefined) find('TOOL_NOT_ALLOWED', { about: closed });
+  }
+
+  /** Rule 3, likewise. */
+  function judgeTime(instant: bigint, chain: readonly number[], mayBeLate: boolean, find: Find): void {
+    const unborn = chain.find((grant) => {
+      const { not_before: begin } = boundsOf(grant);
+      return begin !== undefined && instant < instantOf(begin);
+    });
+    if (unborn !== undefined) find('GRANT_NOT_YET_VALID', { about: unborn });
     const expired = chain.find((grant) => {
       const { expires_at: end } = boundsOf(grant);
-      return instant !== undefined && end !== undefined && instant >= instantOf(end);
+      return end !== undefined && instant >= instantOf(end);
     });
-    if (expired !== undefined) find('GRANT_EXPIRED', { about: expired });
+    if (expired !== undefined && !mayBeLate) find('GRANT_EXPIRED', { about: expired });
   }
 
   function judgeExecution(at: number, event: ExecutionEvent, find: Find): void {
@@ -277,6 +430,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     ];
     // CHOICE: the code for ended_at before started_at.
     if (started !== undefined && ended !== undefined && ended < started) find('TIMESTAMP_INVALID');
+    if (started !== undefined && started > instantOf(event.occurred_at)) find('TIME_INCONSISTENT');
     const reference = event.auth_event_id.b64;
     const named = before(at, reference);
     if (named === undefined) {
@@ -293,9 +447,18 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       return;
     }
     const instant = started ?? instantOf(event.occurred_at);
-    const isRelease =
-      event.outcome === 'failure' && event.error_code === 'ABANDONED' && event.meter_used.length === 0;
+    const left = [event.output_digest, event.output_ref, ...(event.resources_touched ?? [])];
+    const leftNothing = left.every((each) => each === undefined);
     const isReuse = isAllow(named) && kindAt(named) === 'action' && !isOpen(named, at);
+    const isRelease =
+      isOpen(named, at) &&
+      event.outcome === 'failure' &&
+      event.error_code === 'ABANDONED' &&
+      event.meter_used.length === 0 &&
+      leftNothing &&
+      (ended === undefined || ended === started);
+    const usedNothing = event.meter_used.every(({ amount }) => !isPositive(valueOf(amount)));
+    const isBlocked = !isAllow(named) && event.outcome === 'failure' && usedNothing && leftNothing;
     if (isReuse) {
       // CHOICE: a second execution is compared with the action in nothing; it counts against the action's grants.
       find('AUTHORIZATION_REUSED', { about: named, cause: reference });
@@ -307,27 +470,30 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       if (authorization.authorization.kind === 'action') {
         const { tool_name: tool, tool_params_digest: params } = authorization.authorization.action;
         if (event.tool_name !== tool) find('TOOL_MISMATCH', { about: named });
-        if (event.tool_params_digest !== undefined && !isSame(event.tool_params_digest, params)) {
+        if (event.tool_params_digest === undefined) {
+          if (!isBlocked && !isRelease) find('EVIDENCE_MISSING', { about: named });
+        } else if (!isSame(event.tool_params_digest, params)) {
           find('TOOL_PARAMS_MISMATCH', { about: named });
         }
       }
       if (!isAllow(named)) {
-        const usedNothing = event.meter_used.every(({ amount }) => !isPositive(valueOf(amount)));
-        if (event.outcome === 'failure' && usedNothing) blocked.push(at);
+        if (isBlocked) blocked.push(at);
         else find('EXECUTION_UNDER_DENY', { about: named });
         // CHOICE: its time is not held against an attempt that a deny blocked, nor against one that it did not.
         return;
       }
-      if (instant < instantOf(authorization.occurred_at)) {
-        find('EXECUTION_BEFORE_AUTHORIZATION', { about: named });
-      }
     }
     const chain = chainOf(named);
     const action = kindAt(named) === 'action' && !isReuse ? named : undefined;
-    // CHOICE: a release did not happen in time: no expiry, no rate, no concurrency, no count of executions.
-    judgeToolAndExpiry(event.tool_name, isRelease ? undefined : instant, chain, find);
+    judgeTool(event.tool_name, chain, find);
+    // CHOICE: one finding, for the nearest.
+    const later = [...(action === undefined ? [] : [action]), ...chain].find(
+      (each) => instant < instantOf((authorizationAt(each) as AuthorizationEvent).occurred_at),
+    );
+    if (later !== undefined) find('EXECUTION_BEFORE_AUTHORIZATION', { about: later });
+    judgeTime(instant, chain, isRelease, find);
     judgeMeters(at, event, action, chain, find);
-    uses.push({ at, event, chain, action });
+    uses.push({ at, event, chain, action, isRelease });
     if (!isRelease) {
       judgeRates(event, instant, chain, find);
       judgeConcurrency(event, started, ended, chain, find);
@@ -359,10 +525,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
       if (given !== undefined && isMore(own, valueOf(given.amount))) {
         find('RESERVATION_EXCEEDED', { part: unit, about: action });
       }
-      const isCapped =
-        given !== undefined || chain.some((grant) => capOf(boundsOf(grant), unit) !== undefined);
+      judgeActionCaps(unit, amount, chain, find);
       // CHOICE: a unit of which nothing was used is not a used unit.
-      if (!isCapped && isPositive(own)) find('METER_UNCAPPED', { part: unit });
+      if (given === undefined && isPositive(own)) judgeUncapped(unit, chain, find);
       for (const grant of chain) {
         const cap = capOf(boundsOf(grant), unit);
         if (cap === undefined) continue;
@@ -379,10 +544,8 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
 
   /** The executions that happened under a grant, in time; the one that is being judged is the last of them. */
   function happened(grant: number): ExecutionEvent[] {
-    const isRelease = ({ outcome, error_code: code, meter_used: used }: ExecutionEvent): boolean =>
-      outcome === 'failure' && code === 'ABANDONED' && used.length === 0;
     return uses
-      .filter(({ chain, event }) => chain.includes(grant) && !isRelease(event))
+      .filter(({ chain, isRelease }) => chain.includes(grant) && !isRelease)
       .map(({ event }) => event);
   }
 
@@ -391,11 +554,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
    * full breaks the limit, provided that it adds to it.
    */
   function judgeRates(event: ExecutionEvent, instant: bigint, chain: readonly number[], find: Find): void {
-    const windows = { per_sec: 1n, per_min: 60n, per_hour: 3_600n, per_day: 86_400n };
     for (const grant of chain) {
       for (const { unit: limited, amount: limit } of boundsOf(grant).rate_limits ?? []) {
-        const [, unit, per] = /^(.*)\.(per_(?:sec|min|hour|day))$/.exec(limited) as unknown as string[];
-        const window = windows[per as keyof typeof windows] * 1_000_000_000n;
+        const { unit, window } = rateOf(limited);
         const part = (execution: ExecutionEvent): Fraction =>
           unit === 'calls' ? [1n, 1n] : amountOf(execution.meter_used, unit);
         const isWithin = (x: bigint, t: bigint): boolean => t - window < x && x <= t;
@@ -411,7 +572,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     }
   }
 
-  /** Rule 7. An execution that takes no time overlaps with nothing. */
+  /** Rule 7. An execution that takes no time is there at its instant. */
   function judgeConcurrency(
     event: ExecutionEvent,
     started: bigint | undefined,
@@ -427,8 +588,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const runsAt = (execution: ExecutionEvent, x: bigint): boolean =>
       execution.started_at !== undefined &&
       execution.ended_at !== undefined &&
-      instantOf(execution.started_at) <= x &&
-      x < instantOf(execution.ended_at);
+      (instantOf(execution.started_at) === instantOf(execution.ended_at)
+        ? x === instantOf(execution.started_at)
+        : instantOf(execution.started_at) <= x && x < instantOf(execution.ended_at));
     for (const grant of limiting) {
       const limit = valueOf(boundsOf(grant).concurrency_limit as Quantity);
       const tooMany = happened(grant)
@@ -441,8 +603,9 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     }
   }
 
-  const codesAt = (at: number): string[] =>
-    all.filter((finding) => finding.at === at).map(({ code }) => code);
+  function codesAt(at: number): string[] {
+    return all.filter((finding) => finding.at === at).map(({ code }) => code);
+  }
   const end = entries.length;
   return {
     verdicts: places.map((at) => {
@@ -466,6 +629,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
           unit,
           cap: valueOf(amount),
           used: usedBefore(end, at, unit),
+          estimated: estimatedBefore(end, at, unit),
           reserved: reservedBefore(end, at, unit),
         })),
       })),
@@ -483,6 +647,15 @@ function instantOfExecution(event: ExecutionEvent): bigint {
 function instantOf(text: string): bigint {
   const [whole, fraction = ''] = text.slice(0, -1).split('.');
   return BigInt(Date.parse(`${whole}Z`)) * 1_000_000n + BigInt(fraction.padEnd(9, '0'));
+}
+
+/** What a rate unit limits, and over how many nanoseconds. */
+function rateOf(limited: string): { readonly unit: string; readonly window: bigint } {
+  const [, unit, per] = /^(.*)\.per_([0-9a-z]*)$/.exec(limited) as unknown as string[];
+  const seconds: Record<string, number> = { sec: 1, min: 60, hour: 3_600, day: 86_400, week: 604_800 };
+  const letters: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+  const length = seconds[per] ?? Number(per.slice(0, -1)) * letters[per.slice(-1)];
+  return { unit, window: BigInt(length) * 1_000_000_000n };
 }
 
 function matches(pattern: string, tool: string): boolean {

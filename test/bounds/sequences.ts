@@ -17,7 +17,15 @@ const PRINCIPALS = ['agent:a1', 'agent:a2', 'service:s1'];
 const TOOLS = ['fs.read', 'fs.read', 'fs.write', 'fs.', 'http.get'];
 const PATTERNS = ['*', '*', '*', 'fs.*', 'fs.read', 'fs.', 'fs.r*', 'http.*'];
 const UNITS = ['usd', 'tok', 'calls'];
-const RATE_UNITS = UNITS.flatMap((unit) => ['sec', 'min', 'hour', 'day'].map((per) => `${unit}.per_${per}`));
+/** Windows. Some have several spellings. */
+const WINDOWS = [
+  ['sec', '1s'],
+  ['min', '60s', '1m'],
+  ['90s'],
+  ['hour', '60m'],
+  ['day', '24h', '1d'],
+  ['week'],
+];
 const AMOUNTS: readonly Quantity[] = [
   { t: 'int', v: '0' },
   { t: 'int', v: '1' },
@@ -51,6 +59,8 @@ const INSTANTS = [
   ['2026-01-01T13:00:00Z'],
   ['2026-01-02T12:00:00Z'],
 ];
+const INTENTS = ['intent', 'intent', 'intent', 'other', 'user'];
+const BASES = ['measured', 'reported', 'estimated', 'estimated', 'billed'];
 const RESOURCES = ['/a', '/b'].map((reference) => ({ kind: 'file', reference }));
 
 /** Choices that follow from a seed. */
@@ -104,7 +114,7 @@ class Maker {
       return { event, malformed: isMalformed(event), delay };
     }
     if (dice.oneIn(3)) this.#now = Math.min(this.#now + 1, INSTANTS.length - 1);
-    const sort = dice.below(20);
+    const sort = dice.below(23);
     const draft =
       sort < 5 || this.#made.length === 0
         ? this.#grant(dice)
@@ -112,7 +122,9 @@ class Maker {
           ? this.#action(dice)
           : sort < 19
             ? this.#execution(dice)
-            : { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
+            : sort < 22
+              ? this.#adjustment(dice)
+              : { event_type: dice.of(['x.note', 'mystery', 'enigma']) };
     const event = complete(
       {
         event_version: '1',
@@ -136,7 +148,20 @@ class Maker {
     const own: Record<string, unknown> = {
       allowed_tools: [dice.of(PATTERNS), ...dice.some(PATTERNS, 6)],
       meter_caps: [{ unit: 'usd', amount: dice.of(CAPS) }, ...dice.vector(['calls', 'tok'], CAPS)],
-      ...(dice.oneIn(2) && { rate_limits: dice.vector(RATE_UNITS, CAPS, 8) }),
+      ...(dice.oneIn(4) && { action_caps: dice.vector(UNITS, AMOUNTS) }),
+      ...(dice.oneIn(2) && {
+        rate_limits: dice
+          .vector(
+            UNITS.flatMap((unit) => WINDOWS.map((window) => `${unit}.per_${dice.of(window)}`)),
+            CAPS,
+            10,
+          )
+          .slice(0, 16),
+      }),
+      ...(dice.oneIn(6) && { max_delegation_depth: dice.below(3) }),
+      ...(dice.oneIn(5) && {
+        not_before: dice.of(INSTANTS[Math.max(this.#now - 2 + dice.below(4), 0)] ?? INSTANTS[0]),
+      }),
       ...(dice.oneIn(2) && { concurrency_limit: { t: 'int', v: dice.of(['1', '2']) } }),
       ...(dice.oneIn(3) && { expires_at: dice.instant(this.#now) }),
       ...(dice.oneIn(4) && { output_mode: dice.of(['digest_only', 'allow_contentref', 'allow_inline']) }),
@@ -152,7 +177,10 @@ class Maker {
 
   #action(dice: Dice): object {
     const named = dice.oneIn(8) ? undefined : this.#latest(dice, 'grant');
-    const reservation = dice.vector(UNITS, AMOUNTS);
+    const some = dice.vector(UNITS, AMOUNTS);
+    // An allow always has explicit bounds.
+    const needed = named === undefined && some.length === 0;
+    const reservation = needed ? [{ unit: 'usd', amount: dice.of(AMOUNTS) }] : some;
     const authorization = {
       kind: 'action',
       action: {
@@ -170,24 +198,50 @@ class Maker {
     const authorization = this.#find(named)?.authorization;
     const action = authorization?.kind === 'action' ? authorization.action : undefined;
     const start = Math.max(this.#now - dice.of([0, 0, 0, 1, 3]), 0);
+    const authorized = this.#find(named)?.intents.intent_digest;
     const startedAt = dice.of(INSTANTS[start]);
     const end = Math.min(start + dice.of([-1, 0, 1, 1, 2, 3, 5]), INSTANTS.length - 1);
-    const outcome = dice.of(['success', 'success', 'failure', 'release']);
+    const outcome = dice.of(['success', 'success', 'failure', 'release', 'unknown']);
+    const isShort = outcome === 'release' && dice.oneIn(2);
     const used = dice.oneIn(3) ? (action?.meter_reservation ?? []) : dice.vector(UNITS, AMOUNTS);
     return {
       event_type: 'execution',
       principal_id: this.#principalFor(dice, named),
-      intents: { intent_digest: digestOf(dice.oneIn(15) ? 'other' : 'intent') },
+      intents: { intent_digest: dice.oneIn(15) ? digestOf('other') : (authorized ?? digestOf('intent')) },
       auth_event_id: named,
       tool_name: action === undefined || dice.oneIn(10) ? dice.of(TOOLS) : action.tool_name,
-      ...(dice.oneIn(2) && { tool_params_digest: digestOf(dice.oneIn(8) ? 'other' : 'params') }),
-      ...(!dice.oneIn(3) && { started_at: startedAt, ended_at: dice.of(INSTANTS[Math.max(end, 0)]) }),
+      ...(!dice.oneIn(6) && { tool_params_digest: digestOf(dice.oneIn(8) ? 'other' : 'params') }),
+      ...(!dice.oneIn(3) && {
+        started_at: startedAt,
+        ended_at: dice.of(INSTANTS[isShort ? start : Math.max(end, 0)]),
+      }),
       ...(dice.oneIn(12) && { started_at: startedAt }),
+      ...(dice.oneIn(3) && { meter_basis: dice.of(BASES) }),
       meter_used: outcome === 'release' || dice.oneIn(6) ? [] : used,
-      outcome: outcome === 'success' ? outcome : 'failure',
-      ...(outcome !== 'success' && { error_code: outcome === 'release' ? 'ABANDONED' : 'E' }),
-      ...(dice.oneIn(5) && { output_ref: { digest: digestOf('output') } }),
+      outcome: outcome === 'release' ? 'failure' : outcome,
+      ...((outcome === 'failure' || outcome === 'release') && {
+        error_code: outcome === 'release' ? 'ABANDONED' : 'E',
+      }),
+      ...(dice.oneIn(8) && { output_ref: { digest: digestOf('output') } }),
+      ...(dice.oneIn(8) && { output_digest: digestOf('output') }),
       ...(dice.oneIn(5) && { resources_touched: dice.some(RESOURCES) }),
+    };
+  }
+
+  #adjustment(dice: Dice): object {
+    const [first, ...others] = dice.vector(UNITS, AMOUNTS);
+    const executions = this.#made.filter(({ event_type: type }) => type === 'execution').slice(-4);
+    const execution =
+      executions.length === 0 || dice.oneIn(8) ? this.#any(dice) : dice.of(executions).event_id;
+    return {
+      event_type: 'adjustment',
+      principal_id: dice.oneIn(4) ? dice.of(PRINCIPALS) : 'service:billing',
+      grant_event_id: this.#latest(dice, 'grant'),
+      direction: dice.of(['credit', 'credit', 'debit']),
+      meters: [first ?? { unit: 'usd', amount: dice.of(AMOUNTS) }, ...others],
+      reason: 'CORRECTION',
+      ...(dice.oneIn(2) && { execution_event_id: execution }),
+      ...(dice.oneIn(2) && { meter_basis: dice.of(BASES) }),
     };
   }
 
@@ -218,7 +272,10 @@ function decisionOf(dice: Dice): object {
   const hygiene = { warnings: [], metrics: {}, profile_id: CANONICAL_PROFILE_ID };
   return {
     event_type: 'authorization',
-    intents: { intent_digest: digestOf('intent') },
+    intents: {
+      intent_digest: digestOf(dice.of(INTENTS)),
+      ...(dice.oneIn(2) && { user_intent_digest: digestOf(dice.of(INTENTS)) }),
+    },
     policy_id: 'p',
     policy_digest: digestOf('policy'),
     decision: dice.oneIn(6) ? 'deny' : 'allow',
@@ -235,7 +292,9 @@ function decisionOf(dice: Dice): object {
 /** A member that a known type of event may not have, if it is to be broken. */
 function complete(payload: object, broken: boolean): AnyEvent {
   const { event_type: type } = payload as AnyEvent;
-  return broken && /^(authorization|execution)$/.test(type) ? malformed(payload) : withIds(payload);
+  return broken && /^(authorization|execution|adjustment)$/.test(type)
+    ? malformed(payload)
+    : withIds(payload);
 }
 
 function kindOf(event: AnyEvent): string | undefined {

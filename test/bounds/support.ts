@@ -25,6 +25,9 @@ export type AmountsByUnit = Readonly<Record<string, bigint | number | string | Q
 export interface BoundsDraft {
   readonly tools?: readonly string[];
   readonly caps?: AmountsByUnit;
+  readonly actionCaps?: AmountsByUnit;
+  readonly depth?: number;
+  readonly begins?: string;
   readonly rates?: AmountsByUnit;
   readonly concurrency?: bigint;
   readonly expires?: string;
@@ -59,9 +62,13 @@ function idOf(named: Named): Digest {
 /** A grant of every tool and of 10 usd, unless the draft says otherwise. */
 export function makeGrant(draft: BoundsDraft = {}, parent?: Named, members: Members = {}): AnyEvent {
   const { tools = ['*'], caps = { usd: 10n }, rates, concurrency, expires, mode, resources } = draft;
+  const { actionCaps, depth, begins } = draft;
   const bounds = {
     allowed_tools: tools,
     meter_caps: meters(caps),
+    ...(actionCaps && { action_caps: meters(actionCaps) }),
+    ...(depth !== undefined && { max_delegation_depth: depth }),
+    ...(begins !== undefined && { not_before: begins }),
     ...(rates && { rate_limits: meters(rates) }),
     ...(concurrency !== undefined && { concurrency_limit: { t: 'int', v: String(concurrency) } }),
     ...(expires !== undefined && { expires_at: expires }),
@@ -72,10 +79,10 @@ export function makeGrant(draft: BoundsDraft = {}, parent?: Named, members: Memb
   return buildEvent({ ...decision, authorization, ...members });
 }
 
-/** An action that calls `fs.read`, unless the members say otherwise. */
+/** An action that calls `fs.read`, unless the members say otherwise; without a grant it reserves something. */
 export function makeAction(
   grant: Named | undefined,
-  reservation: AmountsByUnit | undefined = {},
+  reservation: AmountsByUnit = grant === undefined ? { calls: 1n } : {},
   members: Members = {},
   tool = 'fs.read',
 ): AnyEvent {
@@ -91,19 +98,42 @@ export function makeAction(
   return buildEvent({ ...decision, authorization, ...members });
 }
 
-/** A successful execution of `fs.read`, unless the members say otherwise. */
+/** A successful execution of `fs.read`, unless the members say otherwise; undefined ones leave a member out. */
 export function makeExecution(
   authorization: Named,
   used: AmountsByUnit | MeterVector = {},
   members: Members = {},
 ): AnyEvent {
-  return buildEvent({
+  const event = {
     event_type: 'execution',
     ...envelope,
     auth_event_id: idOf(authorization),
     tool_name: 'fs.read',
+    tool_params_digest: digestOf('params'),
     meter_used: Array.isArray(used) ? used : meters(used as AmountsByUnit),
     outcome: 'success',
+    ...members,
+  };
+  return buildEvent(Object.fromEntries(Object.entries(event).filter(([, value]) => value !== undefined)));
+}
+
+/** A credit or debit by a third party, of one execution where it is given. */
+export function makeAdjustment(
+  grant: Named,
+  direction: 'credit' | 'debit',
+  amounts: AmountsByUnit,
+  members: Members = {},
+  execution?: Named,
+): AnyEvent {
+  return buildEvent({
+    event_type: 'adjustment',
+    occurred_at: NOON,
+    principal_id: 'service:billing',
+    grant_event_id: idOf(grant),
+    direction,
+    meters: meters(amounts),
+    reason: 'REFUND',
+    ...(execution && { execution_event_id: idOf(execution) }),
     ...members,
   });
 }

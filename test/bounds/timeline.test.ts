@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addInterval, commonDenominator, emptyTimeline, peakOverlap } from '../../src/bounds/timeline.js';
+import { addInterval, emptyTimeline, fitsWindows, peakOverlap } from '../../src/bounds/timeline.js';
 import { allowsTool, coversPattern, makeToolSet } from '../../src/bounds/tool-set.js';
 import {
   ZERO,
@@ -89,24 +89,46 @@ describe('timeline', () => {
     );
   });
 
-  test('its common denominator is that of its weights, and would be that with one more', () => {
+  /** Pairwise without a common factor, but for the powers of two: 39 digits each, 324, 200. */
+  const fine = fc.constantFrom(
+    ...Array.from({ length: 14 }, (_, n) => 10n ** 38n + BigInt(2 * n + 1)),
+    2n ** 1074n,
+    2n ** 660n,
+    3n,
+  );
+  const start = fc.record({ at: fc.bigInt(0n, 40n), d: fine });
+
+  /** Whether the starts in each (x − window, x] have a common denominator of at most 400 digits, x being one of them. */
+  function naiveFit(starts: readonly { readonly at: bigint; readonly d: bigint }[], window: bigint): boolean {
+    const gcd = (a: bigint, b: bigint): bigint => (b === 0n ? a : gcd(b, a % b));
+    return starts.every(({ at: x }) => {
+      const within = starts.filter(({ at }) => x - window < at && at <= x);
+      return within.reduce((common, { d }) => (common / gcd(common, d)) * d, 1n) < 10n ** 400n;
+    });
+  }
+
+  test('what fits into its windows is what each of them can hold, at every step', () => {
+    const met = { fits: 0, refused: 0 };
     fc.assert(
-      fc.property(fc.array(interval), weight, (list, more) => {
+      fc.property(fc.array(start, { maxLength: 40, size: 'max' }), fc.bigInt(1n, 12n), (list, window) => {
         const timeline = emptyTimeline();
-        for (const each of list) addInterval(timeline, each.from, each.to, each.weight);
-        const denominators = [
-          ...list.filter(({ from, to }) => from < to).map((each) => each.weight.d),
-          more.d,
-        ];
-        const common = commonDenominator(timeline, more);
-        expect(denominators.filter((d) => common % d !== 0n)).toEqual([]);
-        // 2, 3, 7 and 10^38 have in common what is a factor of their product: no smaller one would do.
-        for (const prime of [2n, 3n, 5n, 7n]) {
-          if (common % prime !== 0n) continue;
-          expect(denominators.some((d) => (common / prime) % d !== 0n)).toBe(true);
+        const kept: { at: bigint; d: bigint }[] = [];
+        for (const next of list) {
+          const { at, d } = next;
+          const fits = fitsWindows(timeline, at, window, { n: 1n, d });
+          expect(fits).toBe(naiveFit([...kept, next], window));
+          met[fits ? 'fits' : 'refused'] += 1;
+          if (!fits) continue;
+          kept.push(next);
+          addInterval(timeline, at, at + window, { n: 1n, d });
         }
+        // What is held is not what all of them have in common.
+        const { max } = timeline.root ?? { max: ZERO };
+        expect(max.d < 10n ** 400n).toBe(true);
       }),
+      { numRuns: 300 },
     );
+    expect(Math.min(met.fits, met.refused)).toBeGreaterThan(100);
   });
 });
 

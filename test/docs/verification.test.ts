@@ -112,6 +112,7 @@ function execution(authorized: AnyEvent, used: number, members: object = {}): An
     intents: { intent_digest: DIGEST },
     auth_event_id: authorized.event_id,
     tool_name: 'fs.read',
+    tool_params_digest: DIGEST,
     meter_used: used === 0 ? [] : [{ unit: 'usd', amount: int(used) }],
     outcome: 'success',
     ...members,

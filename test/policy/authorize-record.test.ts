@@ -350,12 +350,14 @@ function makeState() {
   const spent = action('spent');
   const use = { ...running, authorizationId: spent };
   put(executionEvent({ ...use, startedAt: NOON, endedAt: NOON }));
+  const expiring = grant({ expires_at: '2026-03-01T12:00:00Z' });
   return {
     state,
     open,
     busy,
     spent,
-    expiring: grant({ expires_at: '2026-03-01T12:00:00Z' }),
+    expiring,
+    reserved: action('reserved', { grantId: expiring, meters: meters({ usd: '0.5' }) }),
     deniedGrant: grant({}, 'deny'),
     denied: action('denied', { decision: 'deny' }),
     small: action('small', { meters: meters({ usd: '0.5', calls: 1 }) }),
@@ -382,10 +384,12 @@ function refusalOf(attempt: () => unknown): NorthrootError {
 
 describe('findPermission', () => {
   const world = makeState();
-  const { state, open, busy, spent, expiring, deniedGrant, denied, small, unreserved, other } = world;
+  const { state, open, busy, spent, expiring, reserved, deniedGrant, denied, small, unreserved, other } =
+    world;
   const now = '2026-03-01T11:00:00Z';
   const fsRead = { now, toolName: 'fs.read' };
   const done = { endedAt: now, isRelease: false };
+  const late = '2030-01-01T00:00:00Z';
 
   it('finds what may be executed, by id, prefix and number', () => {
     const permission = {
@@ -434,6 +438,8 @@ describe('findPermission', () => {
     ['TOOL_NOT_ALLOWED', open, { now, toolName: 'net.get', done }],
     ['EXECUTION_BEFORE_AUTHORIZATION', small, { now: '2026-03-01T09:00:00Z', done }],
     ['GRANT_EXPIRED', expiring, { ...fsRead, now: NOON, done }],
+    // Under a grant itself there is nothing to give back.
+    ['GRANT_EXPIRED', expiring, { ...fsRead, now: late, done: { endedAt: late, isRelease: true } }],
     [
       'CONCURRENCY_EXCEEDED',
       busy,
@@ -453,11 +459,7 @@ describe('findPermission', () => {
     ['the end of the one that runs', busy, { ...fsRead, now: '2026-03-01T12:30:00Z' }],
     ['the end of the window', busy, { ...fsRead, now: '2026-03-01T13:01:00Z' }],
     ['more than was reserved, when it is done', small, { now, meterUsed: meters({ usd: 5 }), done }],
-    [
-      'giving back late',
-      expiring,
-      { ...fsRead, now: '2030-01-01T00:00:00Z', done: { ...done, isRelease: true } },
-    ],
+    ['giving back late', reserved, { now: late, done: { endedAt: late, isRelease: true } }],
   ])('permits %s', (_what, wanted, request) => {
     expect(findPermission(state, wanted, request).principalId).toBe('agent:a1');
   });

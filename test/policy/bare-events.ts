@@ -126,6 +126,8 @@ export interface ExecutionOptions {
   readonly principal: string;
   readonly authorizationId: string;
   readonly tool: string;
+  /** As the action has it. */
+  readonly params?: string;
   readonly startedAt: string;
   readonly endedAt: string;
   readonly meters?: readonly Meter[];
@@ -133,7 +135,7 @@ export interface ExecutionOptions {
 }
 
 export function executionEvent(options: ExecutionOptions): Payload {
-  const { principal, authorizationId, tool, startedAt, endedAt, meters = [], errorCode } = options;
+  const { principal, authorizationId, tool, params, startedAt, endedAt, meters = [], errorCode } = options;
   return {
     auth_event_id: toDigest(authorizationId),
     canonical_profile_id: 'northroot-jcs-v1',
@@ -148,6 +150,7 @@ export function executionEvent(options: ExecutionOptions): Payload {
     principal_id: principal,
     started_at: startedAt,
     tool_name: tool,
+    ...(params === undefined ? {} : { tool_params_digest: digestOf(params) }),
   };
 }
 

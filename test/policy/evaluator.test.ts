@@ -224,10 +224,18 @@ function recordAction(
 }
 
 /** The same once it is executed at once with all that it asked for. */
-function recordExecution(state: VerifyState, request: AuthorizationRequest, authorizationId: string): Fed {
+function recordExecution(
+  state: VerifyState,
+  request: AuthorizationRequest,
+  authorizationId: string,
+  params: string,
+): Fed {
   const { principalId: principal, toolName: tool, now, meters = [] } = request;
   const endedAt = formatInstant(parseTimestamp(now) + 1n);
-  return feed(state, executionEvent({ principal, tool, authorizationId, startedAt: now, endedAt, meters }));
+  return feed(
+    state,
+    executionEvent({ principal, tool, params, authorizationId, startedAt: now, endedAt, meters }),
+  );
 }
 
 /** The errors by the check that they are held under. */
@@ -276,7 +284,7 @@ describe('the evaluator and the verifier', () => {
         // Most denials show in the action already; executing them too would only take its time.
         const inAction = failed.filter(({ code = '' }) => !IN_EXECUTIONS.includes(code));
         const isWhole = inAction.length === 0 || inAction.length < failed.length || dice.chance(20);
-        const execution = isWhole ? recordExecution(state, request, action.id).findings : [];
+        const execution = isWhole ? recordExecution(state, request, action.id, params).findings : [];
         const errors = errorsIn([...action.findings, ...execution]);
         const isAlike =
           failed.length === errors.size &&

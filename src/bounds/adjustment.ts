@@ -1,0 +1,109 @@
+/** Rule 11 of SPEC §8: corrections of what counts as used. */
+
+import type { RuleFinding } from '../finding/rule-finding.js';
+import { formatRational } from '../value/format-rational.js';
+import type { MeterVector } from '../value/meter.js';
+import {
+  addRationals,
+  compareRationals,
+  exceedsDenominatorLimit,
+  subtractRationals,
+  type Rational,
+} from '../value/rational.js';
+import { amountsOf, grantChain, type Grant } from './grant.js';
+import { isTooFine, overCap, uncapped, type Judgement } from './judgement.js';
+
+/** An adjustment as the rules of bounds see it. */
+export interface AdjustmentFacts {
+  readonly direction: 'credit' | 'debit';
+  readonly principalId: string;
+  readonly meters: MeterVector;
+  /** Whether the amounts are a guess. */
+  readonly isEstimated: boolean;
+}
+
+/** Judges an adjustment of an allowed grant. A credit that is refused is applied in no part. */
+export function judgeAdjustment(facts: AdjustmentFacts, grant: Grant): Judgement {
+  return facts.direction === 'credit' ? judgeCredit(facts, grant) : judgeDebit(facts, grant);
+}
+
+function judgeCredit({ principalId, meters }: AdjustmentFacts, grant: Grant): Judgement {
+  const findings: RuleFinding[] = [];
+  const updates: (() => void)[] = [];
+  const chain = [...grantChain(grant)];
+  const own = chain.find((each) => each.principalId === principalId);
+  if (own !== undefined) {
+    findings.push({
+      code: 'SELF_CREDIT',
+      pointer: '/principal_id',
+      expected: `another principal than that of ${own.place.eventId}`,
+      actual: principalId,
+      related: [own.place],
+    });
+  }
+  let isRefused = own !== undefined;
+  for (const { unit, amount, pointer } of listAmounts(meters, grant, findings)) {
+    const accounts = chain.flatMap((each) => {
+      const account = each.accounts.get(unit);
+      return account === undefined ? [] : [{ each, account, used: subtractRationals(account.used, amount) }];
+    });
+    const short = accounts.find(({ account }) => compareRationals(amount, account.used) > 0);
+    if (short !== undefined) {
+      const over = formatRational(subtractRationals(amount, short.account.used));
+      const { eventId } = short.each.place;
+      isRefused = true;
+      findings.push({
+        code: 'ADJUSTMENT_EXCEEDED',
+        pointer,
+        expected: `${unit} at most ${formatRational(short.account.used)}, which counts as used under ${eventId}`,
+        actual: `${formatRational(amount)}, ${over} over`,
+        related: [short.each.place],
+      });
+      continue;
+    }
+    for (const { account, used } of accounts) {
+      if (isTooFine(used, pointer, findings)) isRefused = true;
+      updates.push(() => {
+        account.used = used;
+      });
+    }
+  }
+  return { findings, apply: () => isRefused || updates.forEach((update) => update()) };
+}
+
+function judgeDebit({ meters, isEstimated }: AdjustmentFacts, grant: Grant): Judgement {
+  const findings: RuleFinding[] = [];
+  const updates: (() => void)[] = [];
+  for (const { unit, amount, pointer } of listAmounts(meters, grant, findings)) {
+    for (const each of grantChain(grant)) {
+      const account = each.accounts.get(unit);
+      if (account === undefined || amount.n === 0n) continue;
+      const used = addRationals(account.used, amount);
+      const estimated = isEstimated ? addRationals(account.estimated, amount) : account.estimated;
+      if (isTooFine(exceedsDenominatorLimit(estimated) ? estimated : used, pointer, findings)) continue;
+      const total = addRationals(used, account.reserved);
+      if (compareRationals(total, account.cap) > 0) {
+        findings.push(overCap('METER_CAP_EXCEEDED', pointer, each, unit, account, amount, total));
+      }
+      updates.push(() => {
+        account.used = used;
+        account.estimated = estimated;
+      });
+    }
+  }
+  return { findings, apply: () => updates.forEach((update) => update()) };
+}
+
+/** The amounts of the units that the grant caps; of the others it is told. */
+function listAmounts(
+  meters: MeterVector,
+  grant: Grant,
+  findings: RuleFinding[],
+): { readonly unit: string; readonly amount: Rational; readonly pointer: string }[] {
+  return [...amountsOf(meters)].flatMap(([unit, amount], index) => {
+    const pointer = `/meters/${index}/amount`;
+    if (grant.accounts.has(unit)) return { unit, amount, pointer };
+    findings.push(uncapped(unit, pointer, grant));
+    return [];
+  });
+}
