@@ -81,8 +81,7 @@ export interface Grant extends Authorized {
   readonly accounts: ReadonlyMap<string, Account>;
   readonly rates: readonly RateLimit[];
   readonly concurrency:
-    | { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline }
-    | undefined;
+    { readonly limit: Rational; readonly timeline: Timeline; readonly started?: Timeline } | undefined;
   readonly outputMode: OutputMode | undefined;
   readonly resources: ReadonlySet<string> | undefined;
   /** Executions under it and under the grants delegated from it. */

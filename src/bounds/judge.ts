@@ -260,8 +260,7 @@ function judgeRates(
       }
       const before = peakWithStarted(rate, from, to);
       const peak = addRationals(before, amount);
-      if (compareRationals(peak, rate.limit) > 0)
-        findings.push(overRate(pointer, grant, rate, before, peak));
+      if (compareRationals(peak, rate.limit) > 0) findings.push(overRate(pointer, grant, rate, before, peak));
       updates.push(() => addInterval(rate.timeline, from, to, amount));
     }
   }

@@ -49,7 +49,12 @@ export function judgeSoundness(grant: Grant): Denial[] {
   const { place } = unsound;
   const actual = `${place.eventId}, whose own record is invalid or in violation`;
   return [
-    { code: 'GRANT_UNSOUND', expected: 'a grant that verifies, and so do those above it', actual, related: [place] },
+    {
+      code: 'GRANT_UNSOUND',
+      expected: 'a grant that verifies, and so do those above it',
+      actual,
+      related: [place],
+    },
   ];
 }
 

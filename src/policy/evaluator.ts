@@ -164,7 +164,10 @@ export class GrantEvaluator implements PolicyEvaluator {
     const { principalId: actual } = request;
     if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
     const userIntent = linkIntent(request, grant);
-    const action = { ...makeAction(event, grant.place, grant), userIntent: userIntent && digestKey(userIntent) };
+    const action = {
+      ...makeAction(event, grant.place, grant),
+      userIntent: userIntent && digestKey(userIntent),
+    };
     broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action), ...judgeOverdraft(grant));
     const checks = [...CHECKS, ...CHECKS_OF_GRANT];
     if (broken.some(({ code }) => checks.some(([, codes]) => codes.includes(code))))
@@ -256,7 +259,8 @@ const ANY_DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) } as const;
  * @throws TypeError, RangeError when they do not.
  */
 function toEvent(request: AuthorizationRequest): AuthorizationEvent {
-  const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } = request;
+  const { principalId, toolName, paramsDigest, intentDigest, userIntentDigest, meters, now, grantId } =
+    request;
   const { contextDigest, hygiene, resources } = request;
   assertResources(resources);
   const event = {

@@ -203,7 +203,10 @@ function findStart(
   const [first] = open;
   if (wanted === undefined) {
     if (done === undefined && open.length >= MAX_OPEN_STARTS)
-      throw refuse('STARTS_UNSETTLED', `${open.length} executions under ${id} were started and never recorded`);
+      throw refuse(
+        'STARTS_UNSETTLED',
+        `${open.length} executions under ${id} were started and never recorded`,
+      );
     if (!('toolName' in authorization) || first === undefined) return undefined;
     if (done !== undefined) return first;
     const { startedAt, recorder, place } = first;
@@ -212,7 +215,8 @@ function findStart(
   }
   const isMeant = wanted === true ? () => true : matchRecord(wanted);
   const [start, other] = open.filter(({ place }) => isMeant(place));
-  if (start === undefined) throw refuse('START_NOT_FOUND', `nothing that was started under ${id} waits to be recorded`);
+  if (start === undefined)
+    throw refuse('START_NOT_FOUND', `nothing that was started under ${id} waits to be recorded`);
   if (other === undefined) return start;
   throw refuse('START_AMBIGUOUS', `${open.length} executions under ${id} were started and are not recorded`);
 }
@@ -256,7 +260,13 @@ export function draftSettlement(permission: Permission, now: string, meterUsed: 
   const { kind, started } = permission;
   if (started === undefined) throw new TypeError('expected the permission of something that was started');
   if (kind === 'action' && meterUsed.length === 0) {
-    const release = { startedAt: now, endedAt: now, meterUsed, outcome: 'failure', errorCode: ABANDONED } as const;
+    const release = {
+      startedAt: now,
+      endedAt: now,
+      meterUsed,
+      outcome: 'failure',
+      errorCode: ABANDONED,
+    } as const;
     return draftExecution(permission, release);
   }
   const { startedAt, meters } = started;
@@ -305,7 +315,10 @@ function judge(
     if (own === undefined) return errors;
     return [...judgeSoundness(own), ...errors, ...judgeOverdraft(own)];
   }
-  return [...errorsOf([]), ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid')];
+  return [
+    ...errorsOf([]),
+    ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid'),
+  ];
 }
 
 /** A bound that an execution has used up, or gone over. */
@@ -380,7 +393,8 @@ const HINTS: Readonly<Record<string, string>> = {
     'wait for it; when its recorder was killed, --resume runs it now and --abandon settles what was begun',
   START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',
   START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
-  STARTS_UNSETTLED: 'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
+  STARTS_UNSETTLED:
+    'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
   TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
   GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
   AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',

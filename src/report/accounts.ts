@@ -4,6 +4,7 @@
  */
 
 import type { Account, Grant } from '../bounds/grant.js';
+import type { SavedKey } from '../trust/keyring.js';
 import { fromRational, type Quantity } from '../value/quantity.js';
 import { compareRationals, subtractRationals, type Rational } from '../value/rational.js';
 import type { MeterVector } from '../value/meter.js';
@@ -115,6 +116,16 @@ export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
 /** What is left of each unit that a grant caps. */
 export function balancesOf(grant: Grant): Balance[] {
   return [...grant.accounts].map(([unit, account]) => toBalance(unit, account));
+}
+
+/** Every key that was known in the ledger, in the order in which it came: who added it and where; where, why and by whom it was revoked. */
+export function listKeys({ keyring }: VerifyState): SavedKey[] {
+  return keyring.save();
+}
+
+/** What the entry of a known key calls it; its own claim, unless a trust policy pins the key. */
+export function nameOfKey({ keyring }: VerifyState, keyid: string): string | undefined {
+  return keyring.find(keyid)?.key.name;
 }
 
 function toAccount(grant: Grant): GrantAccount {

@@ -273,7 +273,10 @@ describe('authorizeAction', () => {
       await authorizeAction(path, REQUEST),
       await authorizeAction(path, { ...REQUEST, meters: meters({ usd: '0.01' }) }),
     ];
-    expect(answers.map(({ decisionCode }) => decisionCode)).toEqual(['METER_CAP_EXCEEDED', 'RESERVATION_OVER_CAP']);
+    expect(answers.map(({ decisionCode }) => decisionCode)).toEqual([
+      'METER_CAP_EXCEEDED',
+      'RESERVATION_OVER_CAP',
+    ]);
     expect(await judge(path)).toMatchObject({ verdict: 'violation', codes: ['METER_CAP_EXCEEDED'] });
   });
 

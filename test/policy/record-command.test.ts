@@ -154,7 +154,9 @@ describe('authorize', () => {
     });
     const second = ask('--reserve', 'calls=1', '--', 'make');
     expect(second.status).toBe(3);
-    expect(second.stderr).toMatch(/^denied: RESERVATION_OVER_CAP: .*; 0 of 1 calls left under sha-256:\S+\n$/);
+    expect(second.stderr).toMatch(
+      /^denied: RESERVATION_OVER_CAP: .*; 0 of 1 calls left under sha-256:\S+\n$/,
+    );
     expect(parse<DecisionJson>(second.stdout)).toMatchObject({
       decision: 'deny',
       decision_code: 'RESERVATION_OVER_CAP',
@@ -579,7 +581,9 @@ describe('what is allowed once', () => {
     const id = await allow('thrice.jsonl', command, { calls: 1 });
     const race = async (auth: string, ...options: string[]): Promise<Run[]> =>
       Promise.all(
-        [1, 2, 3].map(() => shop.start(['record', 'thrice.jsonl', '--auth', auth, ...options, '--', ...command]).end()),
+        [1, 2, 3].map(() =>
+          shop.start(['record', 'thrice.jsonl', '--auth', auth, ...options, '--', ...command]).end(),
+        ),
       );
     const losers = (runs: readonly Run[]): Run[] => {
       expect(runs.map(({ status }) => status).sort()).toEqual([0, 1, 1]);
@@ -601,11 +605,20 @@ describe('what is allowed once', () => {
     const again = record('killed.jsonl', id, WAITING);
     expectError(again, 1, 'AUTHORIZATION_STARTED');
     const { seq } = shop.records('killed.jsonl').at(-1)!;
+    expect(expectOk(shop.run(['why', 'killed.jsonl', id]))).toMatch(
+      new RegExp(`^started seq ${seq}  sh\\.run at `, 'm'),
+    );
     expect(again.stderr).toContain(`(seq ${seq})`);
     expectError(record('killed.jsonl', id, ['true'], '--resume'), 1, 'TOOL_PARAMS_MISMATCH');
     expectError(record('killed.jsonl', id, WAITING, '--resume', '0'), 1, 'START_NOT_FOUND');
-    expect(record('killed.jsonl', id, WAITING, '--resume', String(seq))).toMatchObject({ status: 0, stdout: 'up\n' });
-    const [taken, execution] = shop.records('killed.jsonl').slice(-2).map(({ event }) => event);
+    expect(record('killed.jsonl', id, WAITING, '--resume', String(seq))).toMatchObject({
+      status: 0,
+      stdout: 'up\n',
+    });
+    const [taken, execution] = shop
+      .records('killed.jsonl')
+      .slice(-2)
+      .map(({ event }) => event);
     expect([taken?.event_type, execution?.['prev_event_id']]).toEqual(['x.northroot.start', taken?.event_id]);
     expectError(record('killed.jsonl', id, WAITING, '--resume'), 1, 'AUTHORIZATION_REUSED');
   });
@@ -628,7 +641,10 @@ describe('what is allowed once', () => {
     const run = report('given-up.jsonl', '1', '--abandon');
     expectOk(run);
     expect(run.stderr).toMatch(/^used up: 1 of 1 calls used, nothing left, under sha-256:/m);
-    expect(lastEvent('given-up.jsonl')).toMatchObject({ outcome: 'unknown', meter_used: meters({ calls: 1 }) });
+    expect(lastEvent('given-up.jsonl')).toMatchObject({
+      outcome: 'unknown',
+      meter_used: meters({ calls: 1 }),
+    });
     expectError(report('given-up.jsonl', '1', '--abandon'), 1, 'START_NOT_FOUND');
   });
 
@@ -649,7 +665,12 @@ describe('what is allowed once', () => {
     expect(run.status).toBe(0);
     expect(run.stderr).toMatch(/^warning: METER_CAP_EXCEEDED: /m);
     expect(run.stderr).toMatch(/^overspent: \d+ of 50 time\.ms used, \d+ over, under sha-256:/m);
-    expectNotRun('ran-3', (command) => record('told.jsonl', '1', command, '--tool', 'sh.run'), 'METER_CAP_EXCEEDED', 1);
+    expectNotRun(
+      'ran-3',
+      (command) => record('told.jsonl', '1', command, '--tool', 'sh.run'),
+      'METER_CAP_EXCEEDED',
+      1,
+    );
   });
 
   it('needs a key: without one nothing was decided', async () => {

@@ -124,7 +124,9 @@ describe('a start of an action', () => {
     const { recorded } = await ask(ledger, { usd: 1 });
     const first = (await start(ledger, recorded.eventId)).recorded.eventId;
     const second = (await start(ledger, recorded.eventId, { start: first, now: LATER })).recorded.eventId;
-    expect(await codeOf(start(ledger, recorded.eventId, { start: first, now: LATER }))).toBe('START_NOT_FOUND');
+    expect(await codeOf(start(ledger, recorded.eventId, { start: first, now: LATER }))).toBe(
+      'START_NOT_FOUND',
+    );
     expect(listOpenStarts(ledger.state).map(({ eventId }) => eventId)).toEqual([second]);
     const done = { endedAt: LATER, isRelease: true };
     const permission = findPermission(ledger.state, recorded.eventId, { now: LATER, start: true, done });
@@ -198,9 +200,15 @@ describe('a start under a grant', () => {
   it('counts under every grant above, and under no other', async () => {
     const { ledger, ids } = await make(grant({ meter_caps: meters({ calls: 2 }) }), grant());
     const [root = '', other = ''] = ids;
-    const { authorization, ...rest } = grant({ meter_caps: meters({ calls: 2 }) }) as { authorization: object };
+    const { authorization, ...rest } = grant({ meter_caps: meters({ calls: 2 }) }) as {
+      authorization: object;
+    };
     const parent = { alg: 'sha-256', b64: root.slice('sha-256:'.length) };
-    const event = { ...rest, principal_id: 'agent:a2', authorization: { ...authorization, grant_event_id: parent } };
+    const event = {
+      ...rest,
+      principal_id: 'agent:a2',
+      authorization: { ...authorization, grant_event_id: parent },
+    };
     const child = (await ledger.append({ event })).eventId;
     await start(ledger, child, { toolName: 'fs.read', meterUsed: meters({ calls: 2 }) });
     expect(await codeOf(start(ledger, root, underGrant))).toBe('METER_CAP_EXCEEDED');
@@ -211,7 +219,11 @@ describe('a start under a grant', () => {
     const { ledger, path, ids } = await make(grant({ concurrency_limit: int(1) }));
     const [id = ''] = ids;
     const { recorded } = await start(ledger, id, underGrant);
-    const settle = { now: LATER, start: recorded.eventId.slice(0, 20), done: { endedAt: LATER, isRelease: true } };
+    const settle = {
+      now: LATER,
+      start: recorded.eventId.slice(0, 20),
+      done: { endedAt: LATER, isRelease: true },
+    };
     const permission = findPermission(ledger.state, id, settle);
     await ledger.append({ event: draftSettlement(permission, LATER, meters({ usd: 1 })) });
     expect(readRecords(path).at(-1)?.event).toMatchObject({
@@ -328,7 +340,9 @@ describe('a start that counts for nothing', () => {
     }
     expect(listOpenStarts(state)).toHaveLength(MAX_OPEN_STARTS);
     const asked = { now: NOON, toolName: 'fs.read' };
-    expect(() => findPermission(state, one, asked)).toThrow(expect.objectContaining({ code: 'STARTS_UNSETTLED' }));
+    expect(() => findPermission(state, one, asked)).toThrow(
+      expect.objectContaining({ code: 'STARTS_UNSETTLED' }),
+    );
     expect(findPermission(state, two, asked).authorizationId).toBe(two);
     const { state: restored } = restoreVerification(saveVerification({ state, findings: [] }));
     expect(listOpenStarts(restored)).toEqual(listOpenStarts(state));
@@ -349,9 +363,9 @@ describe('an open ledger', () => {
     await ledger.close();
     const other = await open(path);
     expect((await ask(other)).decision).toBe('allow');
-    await expect(authorizeAction(other, REQUEST, { trust: { trust_version: '1', keys: [] } })).rejects.toThrow(
-      TypeError,
-    );
+    await expect(
+      authorizeAction(other, REQUEST, { trust: { trust_version: '1', keys: [] } }),
+    ).rejects.toThrow(TypeError);
   });
 
   it('decides by the trust policy that it was opened with', async () => {
@@ -385,8 +399,9 @@ describe('an unsound grant', () => {
     const [root = ''] = ids;
     const { authorization, ...rest } = grant() as { authorization: object };
     const grant_event_id = { alg: 'sha-256', b64: root.slice('sha-256:'.length) };
-    const child = (await ledger.append({ event: { ...rest, authorization: { ...authorization, grant_event_id } } }))
-      .eventId;
+    const child = (
+      await ledger.append({ event: { ...rest, authorization: { ...authorization, grant_event_id } } })
+    ).eventId;
     for (const id of [root, child]) {
       const answer = await authorizeAction(ledger, { ...REQUEST, grantId: id });
       expect(answer).toMatchObject({ decisionCode: 'GRANT_UNSOUND', bound: { grantId: root } });

@@ -48,7 +48,10 @@ export function addAuthorize(
       'Asks whether a principal may call a tool now, by the grants in the ledger and the rules that verify applies, and appends the authorization: allow or deny. Exit status 0 for allow, 3 for deny. With a command after --, its parameters are the command line: nothing is run, northroot record runs it.',
     )
     .argument('<ledger>', 'the file or folder')
-    .argument('[command...]', 'after --: the command that is to be run by northroot record; here it is only digested')
+    .argument(
+      '[command...]',
+      'after --: the command that is to be run by northroot record; here it is only digested',
+    )
     .requiredOption('--principal <id>', 'who asks, such as agent:a1', principalId)
     .requiredOption('--tool <name>', 'the tool, such as fs.read', toolName)
     .option(
@@ -118,7 +121,9 @@ async function authorize(
   );
   if (decision === 'allow') {
     if (command.length > 0)
-      terminal.say(`allowed; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`);
+      terminal.say(
+        `allowed; nothing was run: northroot record ${printable(path)} --auth ${recorded.eventId} -- …`,
+      );
     return 0;
   }
   const left = bound && describeLeft(bound);

@@ -11,10 +11,12 @@ import {
   findGrant,
   listGrants,
   listOpenStarts,
+  nameOfKey,
   type GrantAccount,
   type StartedAuthorization,
 } from '../../report/accounts.js';
 import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
+import type { Paint } from '../../report/text.js';
 import { formatQuantity } from '../../value/quantity.js';
 import { isTimestamp } from '../../value/timestamp.js';
 import { findRecord } from '../../verify/find-record.js';
@@ -63,14 +65,16 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   }
   const state = await replayTo(await openLedgerInput(ledger, context), point, trust, signal);
   const accounts = only === undefined ? listGrants(state) : [findOnly(state, only, ledger)];
-  const starts = listOpenStarts(state).filter(({ grantId }) => only === undefined || isUnder(state, grantId, only));
+  const starts = listOpenStarts(state).filter(
+    ({ grantId }) => only === undefined || isUnder(state, grantId, only),
+  );
   const rows = accounts.map(toRow);
   if (options.format === 'json')
     await terminal.write(`${jsonText({ grants: rows, starts: starts.map(toStartJson) }, 2)}\n`);
   else if (rows.length === 0) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
   else {
     const held = accounts.map((account) => toRow(withHeld(state, account)));
-    const lines = [...renderAccounts(held, terminal.paint), ...starts.map(describeStart)];
+    const lines = [renderRows(held, state, terminal.paint), ...starts.map(describeStart)];
     await terminal.write(`${lines.join('\n')}\n`);
   }
   if (state.hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
@@ -113,6 +117,10 @@ function toStartJson(start: StartedAuthorization): object {
   };
 }
 
+function renderRows(rows: readonly AccountRow[], state: VerifyState, paint: Paint): string {
+  return renderAccounts(rows, paint, Infinity, (keyid) => nameOfKey(state, keyid)).join('\n');
+}
+
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
   const grant = state.links.grants.get(id.slice('sha-256:'.length));
   const account = findGrant(state, id);
@@ -147,6 +155,7 @@ function toRow(grant: GrantAccount): AccountRow {
     principal_id: grant.principalId,
     ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
     ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+    signers: grant.signers,
     executions: grant.executions,
     meters: grant.balances,
   };

@@ -65,7 +65,11 @@ export function addRecord(
       'the authorization: the seq or id of an action or grant, or a prefix of the id',
     )
     .option('--tool <name>', 'the tool; needed under a grant', toolName)
-    .option('--meter <amounts>', 'amounts used, such as usd=0.25,tokens.input=10; what is measured can only be raised', meterList)
+    .option(
+      '--meter <amounts>',
+      'amounts used, such as usd=0.25,tokens.input=10; what is measured can only be raised',
+      meterList,
+    )
     .addOption(
       new Option('--outcome <outcome>', 'without a command: how it ended').choices([
         'success',
@@ -331,7 +335,10 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   const isReported = [outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined);
   if (abandon !== undefined) {
     if (command.length === 0 && !isReported && resume === undefined) return;
-    throw new NorthrootError('USAGE', '--abandon settles what was begun: of the rest it takes --auth, --tool and --meter');
+    throw new NorthrootError(
+      'USAGE',
+      '--abandon settles what was begun: of the rest it takes --auth, --tool and --meter',
+    );
   }
   if (command.length === 0 && resume !== undefined) {
     throw new NorthrootError('USAGE', '--resume runs a command: give it after --');
