@@ -7,6 +7,7 @@ import { withStarted, type OpenStart } from '../bounds/started.js';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
+import { sumQuantity } from '../report/accounts.js';
 import { formatRational } from '../value/format-rational.js';
 import { formatDigest, type Digest } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
@@ -310,7 +311,8 @@ function judge(
       grant,
     ).findings.filter(({ code }) => CODE_PAGES[code].severity === 'error');
   };
-  const errors = errorsOf(meterUsed);
+  // What is reserved may be used: it has to fit its rates still.
+  const errors = errorsOf(isNew ? raiseMeters(meterUsed, reservedBy(action)) : meterUsed);
   if (isNew) {
     if (own === undefined) return errors;
     return [...judgeSoundness(own), ...errors, ...judgeOverdraft(own)];
@@ -319,6 +321,10 @@ function judge(
     ...errorsOf([]),
     ...errors.filter(({ code }) => isFindingCode(code) && CODE_PAGES[code].class === 'invalid'),
   ];
+}
+
+function reservedBy(action: Action | undefined): Meter[] {
+  return [...(action?.reservation ?? [])].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) }));
 }
 
 /** A bound that an execution has used up, or gone over. */

@@ -15,6 +15,7 @@ import {
 import { listOpenStarts } from '../../src/report/accounts.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { meters, type MeterVector } from '../../src/value/meter.js';
+import { fromRational } from '../../src/value/quantity.js';
 import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { MAX_OPEN_STARTS } from '../../src/verify/starts.js';
 import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
@@ -477,3 +478,81 @@ describe('a decision by a bound', () => {
     expect(raiseMeters(measured, meters({ calls: 3 }))).toEqual(meters({ calls: 3, 'time.ms': 300 }));
   });
 });
+
+describe('whatever is asked, begun, finished and given up', () => {
+  it.each([1, 2, 3, 4])('breaks no bound (%i)', async (seed) => {
+    let random = seed;
+    const below = (n: number): number => {
+      random = (random * 48_271) % 2_147_483_647;
+      return random % n;
+    };
+    const bounds = {
+      meter_caps: meters({ calls: 25, usd: 20 }),
+      rate_limits: [
+        { unit: 'calls.per_min', amount: int(4) },
+        { unit: 'usd.per_5m', amount: int(5) },
+      ],
+      concurrency_limit: int(3),
+    };
+    const { ledger, path, ids } = await make(grant(bounds));
+    const [id = ''] = ids;
+    let clock = Date.parse(NOON);
+    const now = (): string => new Date(clock).toISOString();
+    const actions: string[] = [];
+    const running: Awaited<ReturnType<typeof start>>[] = [];
+    const outcomes = new Map<string, number>();
+    const count = (what: string): unknown => outcomes.set(what, (outcomes.get(what) ?? 0) + 1);
+    for (let step = 0; step < 120; step += 1) {
+      clock += below(20_000);
+      const usd = below(4);
+      const kind = below(5);
+      const [action] = actions;
+      if (kind === 0) {
+        const answer = await ask(ledger, { calls: 1, usd }, now());
+        count(`authorize ${answer.decisionCode}`);
+        if (answer.decision === 'allow') actions.push(answer.recorded.eventId);
+      } else if (kind === 1 || (kind === 2 && action === undefined)) {
+        const begun = start(ledger, id, {
+          toolName: 'fs.read',
+          meterUsed: meters({ calls: 1, usd }),
+          now: now(),
+        });
+        await begun.then(
+          (started) => running.push(started),
+          (error: { code: string }) => count(`start ${error.code}`),
+        );
+      } else if (kind === 2 && action !== undefined) {
+        await start(ledger, action, { meterUsed: meters({ calls: 1 }), now: now() }).then(
+          (started) => {
+            actions.shift();
+            running.push(started);
+          },
+          (error: { code: string }) => count(`start of an action ${error.code}`),
+        );
+      } else if (running.length > 0) {
+        const [{ permission, startedAt }] = running.splice(below(running.length), 1) as [
+          (typeof running)[number],
+        ];
+        const { kind: of } = permission;
+        if (kind === 3) {
+          await ledger.append({ event: draftSettlement(permission, now()) });
+          count(`gave up ${of}`);
+          continue;
+        }
+        const reserved = reservedBy(ledger, permission.authorizationId) ?? permission.started?.meters ?? [];
+        const outcome = { startedAt, endedAt: now(), meterUsed: reserved, outcome: 'success' } as const;
+        await ledger.append({ event: draftExecution(permission, outcome) });
+        count(`finished ${of}`);
+      }
+    }
+    await ledger.close();
+    expect(await judge(path)).toMatchObject({ verdict: 'ok' });
+    expect(outcomes.size).toBeGreaterThan(4);
+  });
+});
+
+/** All that an action has reserved. */
+function reservedBy(ledger: Ledger, id: string): MeterVector | undefined {
+  const action = ledger.state.links.actions.get(id.slice('sha-256:'.length));
+  return action && [...action.reservation].map(([unit, amount]) => ({ unit, amount: fromRational(amount) }));
+}
