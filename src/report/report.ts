@@ -19,7 +19,7 @@ import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
 import type { CheckpointTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
-import { listGrants, listOpenAuthorizations, nameOfKey } from './accounts.js';
+import { listGrants, listOpenAuthorizations, listOpenStarts, nameOfKey } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
@@ -87,9 +87,21 @@ export function buildReport(result: VerificationResult): Report {
       seq,
       tool_name: toolName,
     })),
+    ...openStarts(state),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
   };
+}
+
+function openStarts(state: VerifyState): Pick<ReportJson, 'open_starts'> {
+  const starts = listOpenStarts(state).map(({ eventId, seq, authorizationId, toolName, startedAt }) => ({
+    event_id: eventId,
+    seq,
+    auth_event_id: authorizationId,
+    tool_name: toolName,
+    started_at: startedAt,
+  }));
+  return starts.length === 0 ? {} : { open_starts: starts };
 }
 
 function toContinuation({ state, ending }: VerificationResult): { continues?: ContinuationJson } {

@@ -158,7 +158,7 @@ function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }:
 
 /** What the grants allowed and what is left; what is still open. */
 function renderBudgets(report: Report, paint: Paint): string[] {
-  const { grants, open_authorizations: open, counts } = report;
+  const { grants, open_authorizations: open, open_starts: starts = [], counts } = report;
   const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
   const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid));
   const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
@@ -170,6 +170,14 @@ function renderBudgets(report: Report, paint: Paint): string[] {
     lines.push(
       '',
       `${count(open.length, 'authorization')} open (allowed, not executed): ${list.join(', ')}${more}`,
+    );
+  }
+  if (starts.length > 0) {
+    const list = starts.slice(0, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
+    const more = starts.length > MAX_OPEN ? `, … ${starts.length - MAX_OPEN} more` : '';
+    lines.push(
+      '',
+      `${count(starts.length, 'start')} not recorded (running, or killed): ${list.join(', ')}${more}`,
     );
   }
   return lines;

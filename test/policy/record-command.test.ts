@@ -609,6 +609,8 @@ describe('what is allowed once', () => {
       new RegExp(`^started seq ${seq}  sh\\.run at `, 'm'),
     );
     expect(again.stderr).toContain(`(seq ${seq})`);
+    const verified = shop.run(['verify', 'killed.jsonl']);
+    expect(expectOk(verified)).toMatch(new RegExp(`^1 start not recorded .*: seq ${seq} sh\\.run$`, 'm'));
     expectError(record('killed.jsonl', id, ['true'], '--resume'), 1, 'TOOL_PARAMS_MISMATCH');
     expectError(record('killed.jsonl', id, WAITING, '--resume', '0'), 1, 'START_NOT_FOUND');
     expect(record('killed.jsonl', id, WAITING, '--resume', String(seq))).toMatchObject({

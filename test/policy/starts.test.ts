@@ -13,6 +13,7 @@ import {
   startExecution,
 } from '../../src/policy/record.js';
 import { listOpenStarts } from '../../src/report/accounts.js';
+import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { meters, type MeterVector } from '../../src/value/meter.js';
 import { fromRational } from '../../src/value/quantity.js';
@@ -129,10 +130,12 @@ describe('a start of an action', () => {
       'START_NOT_FOUND',
     );
     expect(listOpenStarts(ledger.state).map(({ eventId }) => eventId)).toEqual([second]);
+    expect((await verifyLedger(path)).open_starts).toMatchObject([{ event_id: second, started_at: LATER }]);
     const done = { endedAt: LATER, isRelease: true };
     const permission = findPermission(ledger.state, recorded.eventId, { now: LATER, start: true, done });
     await ledger.append({ event: draftSettlement(permission, LATER) });
     expect(listOpenStarts(ledger.state)).toEqual([]);
+    expect(await verifyLedger(path)).not.toHaveProperty('open_starts');
     const last = readRecords(path).at(-1)?.event;
     expect(last).toMatchObject({ outcome: 'failure', error_code: 'ABANDONED', meter_used: [] });
     expect((await ask(ledger, { usd: 5 }, LATER)).decision).toBe('allow');
@@ -379,6 +382,16 @@ describe('an open ledger', () => {
     const require = { event_signatures: 'required' as const };
     const other = await open(path, { decides: true, trust: { trust_version: '1', keys: [], require } });
     expect(await codeOf(ask(other))).toBe('LEDGER_INVALID');
+  });
+
+  it('decides nothing where a grant is not signed by its authority, whatever the ledger says of its keys', async () => {
+    const { ledger, path } = await make(grant());
+    const keys = ledger.keys.map((key) => ({ ...key, roles: ['event' as const] }));
+    await ledger.close();
+    const authority = { ...kit.keyOf(stranger), roles: ['authority' as const] };
+    const trust = { trust_version: '1' as const, keys: [...keys, authority] };
+    expect(await codeOf(authorizeAction(path, REQUEST, { signer, trust }))).toBe('LEDGER_INVALID');
+    expect((await authorizeAction(path, REQUEST, { signer })).decision).toBe('allow');
   });
 
   it('goes on after a decision that was not made', async () => {

@@ -240,6 +240,9 @@ export const report: ReportJson = {
     },
   ],
   open_authorizations: [{ event_id: TEXT, seq: 1, tool_name: 'fs.read' }],
+  open_starts: [
+    { event_id: TEXT, seq: 1, auth_event_id: TEXT, tool_name: 'fs.read', started_at: '2026-03-01T10:00:00Z' },
+  ],
   findings: [
     {
       code: 'SCHEMA',

@@ -521,6 +521,7 @@ export interface ReportJson {
   };
   grants: GrantUse[];
   open_authorizations: OpenAuthorization[];
+  open_starts?: OpenStart[];
   findings?: FindingJson[];
   findings_total: SafeInteger;
 }
@@ -622,6 +623,16 @@ export interface OpenAuthorization {
   event_id: DigestText;
   seq: SafeInteger;
   tool_name: ToolName;
+}
+/**
+ * Something that was started (x.northroot.start) and is not recorded.
+ */
+export interface OpenStart {
+  event_id: DigestText;
+  seq: SafeInteger;
+  auth_event_id: DigestText;
+  tool_name: ToolName;
+  started_at: Timestamp;
 }
 /**
  * Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.

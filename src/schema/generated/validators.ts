@@ -9265,7 +9265,7 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate90;
-const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
+const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
 const schema223 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 const schema224 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 
@@ -10272,6 +10272,116 @@ validate113.errors = vErrors;
 return errors === 0;
 }
 
+const schema273 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "event_id");
+errors++;
+}
+if(data.seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "seq");
+errors++;
+}
+if(data.auth_event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "auth_event_id");
+errors++;
+}
+if(data.tool_name === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "tool_name");
+errors++;
+}
+if(data.started_at === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema273, data, "started_at");
+errors++;
+}
+for(const key0 in data){
+if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema273, data, key0);
+errors++;
+}
+}
+if(data.event_id !== undefined){
+let data0 = data.event_id;
+if(typeof data0 === "string"){
+if(!pattern144.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema224, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema224, data0);
+errors++;
+}
+}
+if(data.seq !== undefined){
+let data1 = data.seq;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.auth_event_id !== undefined){
+let data2 = data.auth_event_id;
+if(typeof data2 === "string"){
+if(!pattern144.test(data2)){
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema224, data2);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema224, data2);
+errors++;
+}
+}
+if(data.tool_name !== undefined){
+let data3 = data.tool_name;
+if(typeof data3 === "string"){
+if(!pattern80.test(data3)){
+vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data3);
+errors++;
+}
+}
+if(data.started_at !== undefined){
+let data4 = data.started_at;
+if(typeof data4 === "string"){
+if(!pattern5.test(data4)){
+vErrors = addError(vErrors, instancePath+"/started_at", "pattern", schema35, data4);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/started_at", "type", schema35, data4);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema273, data);
+errors++;
+}
+validate115.errors = vErrors;
+return errors === 0;
+}
+
 
 function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/report.json" */;
@@ -11027,35 +11137,51 @@ vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema2
 errors++;
 }
 }
-if(data.findings !== undefined){
-let data49 = data.findings;
+if(data.open_starts !== undefined){
+let data49 = data.open_starts;
 if(Array.isArray(data49)){
 const len8 = data49.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate77(data49[i8], {instancePath:instancePath+"/findings/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
+if(!(validate115(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
+vErrors = joinErrors(vErrors, validate115.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema217.properties.open_starts, data49);
+errors++;
+}
+}
+if(data.findings !== undefined){
+let data51 = data.findings;
+if(Array.isArray(data51)){
+const len9 = data51.length;
+for(let i9=0; i9<len9; i9++){
+if(!(validate77(data51[i9], {instancePath:instancePath+"/findings/" + i9,parentData:data51,parentDataProperty:i9,rootData}))){
 vErrors = joinErrors(vErrors, validate77.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema217.properties.findings, data49);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema217.properties.findings, data51);
 errors++;
 }
 }
 if(data.findings_total !== undefined){
-let data51 = data.findings_total;
-if(!(((typeof data51 == "number") && (!(data51 % 1) && !isNaN(data51))) && (isFinite(data51)))){
-vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data51);
+let data53 = data.findings_total;
+if(!(((typeof data53 == "number") && (!(data53 % 1) && !isNaN(data53))) && (isFinite(data53)))){
+vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data53);
 errors++;
 }
-if((typeof data51 == "number") && (isFinite(data51))){
-if(data51 > 9007199254740991 || isNaN(data51)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data51);
+if((typeof data53 == "number") && (isFinite(data53))){
+if(data53 > 9007199254740991 || isNaN(data53)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data53);
 errors++;
 }
-if(data51 < 0 || isNaN(data51)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data51);
+if(data53 < 0 || isNaN(data53)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data53);
 errors++;
 }
 }
@@ -11069,36 +11195,36 @@ validate90.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate116;
-const schema274 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate118;
+const schema280 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema280, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema280, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema274, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema280, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema274.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema280.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema274.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema280.properties.trust_version, data0);
 errors++;
 }
 }
@@ -11106,7 +11232,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema274.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema280.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -11155,7 +11281,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema274.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema280.properties.origins, data1);
 errors++;
 }
 }
@@ -11171,7 +11297,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema274.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema280.properties.keys, data3);
 errors++;
 }
 }
@@ -11180,45 +11306,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema274.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema280.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema274.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema280.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema274.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema280.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema274.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema280.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema274.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema280.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema274.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema280.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema274.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema280.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema274.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema280.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -11226,16 +11352,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema274.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema280.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema274.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema280.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema274.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema280.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -11243,16 +11369,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema274.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema280.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema274.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema280.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema274.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema280.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -11260,16 +11386,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema274.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema280.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema274.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema280.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema274.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema280.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -11293,22 +11419,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema274.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema280.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema274, data);
+vErrors = addError(vErrors, instancePath, "type", schema280, data);
 errors++;
 }
-validate116.errors = vErrors;
+validate118.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate118;
+export const validateQuantity: Validator = validate120;
 
-function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -11518,6 +11644,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate118.errors = vErrors;
+validate120.errors = vErrors;
 return errors === 0;
 }
