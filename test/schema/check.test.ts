@@ -43,7 +43,7 @@ const OPTIONAL = new Set(
     'output_digest output_ref resources_touched model_id provider pricing_snapshot_digest name valid_from valid_until reason ' +
     'meta origins require event_signatures pointer expected actual related folded findings meter_reservation ' +
     'ledger_id source digest meter_basis action_caps not_before max_delegation_depth binding continues note ' +
-    'execution_event_id evidence estimated'
+    'execution_event_id evidence estimated open_starts'
   ).split(' '),
 );
 const isOptional = (pointer: string, document: unknown) => {
@@ -52,7 +52,11 @@ const isOptional = (pointer: string, document: unknown) => {
   if (/\/(?:metrics|by_type|meta|anything\/.*)\/[^/]+$/.test(pointer) || /^\/anything/.test(pointer))
     return true;
   // Required in other places of the same name.
-  if (/\/action\/tool_params_digest$|^\/tool\/name$|\/(?:findings\/0|not_checked\/0)\/code$/.test(pointer))
+  if (
+    /\/action\/tool_params_digest$|^\/tool\/name$|\/(?:findings\/0|not_checked\/0)\/code$|^\/open_starts\/0\/started_at$/.test(
+      pointer,
+    )
+  )
     return false;
   // And of these names, only the ones in genesis's `continues`, and in a source.
   if (/\/continues\/ledger_id$|^\/note$|\/(?:intent_ref|output_ref|evidence)\/digest$/.test(pointer))
