@@ -176,7 +176,22 @@ describe('the tables', () => {
       { event: checkpoint([a]), signers: [a] },
       { event: event('key', { action: 'revoke', key: manager() }), signers: [a] },
     );
+    const successor = genesis([manager()], {
+      continues: { ledger_id: DIGEST, tree_size: 1, root: DIGEST },
+    });
+    const issued = event('authorization', {
+      intents: { intent_digest: DIGEST },
+      policy_id: 'example/1',
+      policy_digest: DIGEST,
+      decision: 'allow',
+      decision_code: 'ALLOW',
+      authorization: {
+        kind: 'grant',
+        bounds: { allowed_tools: ['*'], meter_caps: [{ unit: 'usd', amount: { t: 'int', v: '1' } }] },
+      },
+    });
     const reports = [
+      await verify(ledger({ event: successor, signers: [a] }, { event: issued, signers: [a] })),
       await verify(bare(note(1))),
       await verify(unsigned(note(1))),
       await verify(ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: note(1), signers: [a, b] })),

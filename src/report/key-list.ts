@@ -1,0 +1,91 @@
+/** The keys of a ledger, from where on they count, and where they were revoked (SPEC §7): as verification knows them. */
+
+import { printable } from '../bytes/printable.js';
+import type { LedgerSource } from '../fs/source.js';
+import type { Key, TrustPolicy } from '../schema/generated/types.js';
+import { runVerification } from '../verify/run-verification.js';
+
+/** A record, for whoever looks it up. */
+export interface KeyRecord {
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+}
+
+/** A key, and what became of it. */
+export interface ListedKey {
+  readonly key: Key;
+  /** The record that brought it; undefined where the trust policy pins it. */
+  readonly since: KeyRecord | undefined;
+  /** Keyids of those who signed for it; empty for a key of genesis or of the policy. */
+  readonly addedBy: readonly string[];
+  /** The record that revoked it, and why, where it says so. */
+  readonly revoked: (KeyRecord & { readonly reason: string | undefined }) | undefined;
+}
+
+/** The keys of a ledger. */
+export interface KeyList {
+  readonly origin: string | undefined;
+  /** In the order in which they came. */
+  readonly keys: readonly ListedKey[];
+  /** Whether verification found broken evidence on the way: then the ledger says less than it seems to. */
+  readonly hasInvalid: boolean;
+}
+
+/** How {@link readKeyList} reads. */
+export interface KeyListOptions {
+  /** The keys that it pins are listed first, and the ledger's own count only as far as they follow from these. */
+  readonly trust?: TrustPolicy;
+  /** Aborting ends the reading with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The keys of a ledger, those among them that were revoked, and since when. A key event that no admin signed changes nothing and is
+ * not listed.
+ *
+ * @throws NorthrootError when the source cannot be read.
+ */
+export async function readKeyList(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
+  const { state } = await runVerification(source, { ...options, maxFindings: 0 });
+  const first = { seq: 0, eventId: `sha-256:${state.ledgerId ?? ''}` };
+  const keys = state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {
+    const isOfGenesis = addedAt === undefined && options.trust === undefined;
+    const revoked = revokedBy && { ...recordOf(revokedBy), reason: revokedBy.reason };
+    const since = addedAt === undefined ? (isOfGenesis ? first : undefined) : recordOf(addedAt);
+    return { key, since, addedBy, revoked };
+  });
+  return { origin: state.origin, keys, hasInvalid: state.hasInvalid };
+}
+
+function recordOf({ seq, eventId }: KeyRecord): KeyRecord {
+  return { seq, eventId };
+}
+
+/** The list for people. */
+export function renderKeyList({ keys }: KeyList): string {
+  if (keys.length === 0) return 'no keys: the ledger declares none\n';
+  return keys.map(renderKey).join('\n');
+}
+
+function renderKey({ key, since, addedBy, revoked }: ListedKey): string {
+  const { keyid, roles, principals, name, valid_from: from, valid_until: until } = key;
+  const origin = since === undefined ? 'pinned by the trust policy' : `since seq ${since.seq}`;
+  const by = addedBy.length === 0 ? '' : `, added by ${addedBy.map((each) => printable(each)).join(', ')}`;
+  const rows: (readonly [string, string] | undefined)[] = [
+    ['roles', roles.join(', ')],
+    ['signs for', principals.map((pattern) => printable(pattern)).join(', ')],
+    name === undefined ? undefined : ['name', printable(name)],
+    from === undefined ? undefined : ['not before', from],
+    until === undefined ? undefined : ['until', until],
+    revoked && ['revoked', `at seq ${revoked.seq}${why(revoked.reason)}`],
+  ];
+  const lines = rows
+    .filter((row) => row !== undefined)
+    .map(([label, text]) => `  ${label.padEnd(11)}${text}`);
+  return `${[`${printable(keyid)}  ${origin}${by}`, ...lines].join('\n')}\n`;
+}
+
+function why(reason: string | undefined): string {
+  return reason === undefined ? '' : `: ${printable(reason)}`;
+}
