@@ -1,7 +1,7 @@
 /** What SECURITY.md says of who can still do what, and docs/verification.md of binding: attacks, and near misses that are ok. */
 
 import { describe, expect, it } from 'vitest';
-import type { AnyEvent, Key, Signer } from '../../src/index.js';
+import type { AnyEvent, Key, Signer, TrustPolicy } from '../../src/index.js';
 import {
   DIGEST,
   bare,
@@ -157,7 +157,7 @@ it('of right and wrong roles beside each other each has its weight', async () =>
       ),
     );
   expect(await by(elsewhere)).toEqual(['KEY_NOT_FOR_PRINCIPAL in 2', 'KEY_NOT_FOR_ROLE warning in 2']);
-  expect(await by(expired)).toEqual(['KEY_NOT_FOR_ROLE in 2', 'KEY_NOT_VALID_HERE in 2']);
+  expect(await by(expired)).toEqual(['KEY_NOT_VALID_HERE in 2', 'KEY_NOT_FOR_ROLE warning in 2']);
 });
 
 describe('binding', () => {
@@ -201,11 +201,11 @@ describe('binding', () => {
 });
 
 it('a checkpoint record that only a producer signed seals, and dates nothing', async () => {
-  const policy = {
+  const policy: TrustPolicy = {
     trust_version: '1',
     keys: [...KEYS],
     require: { checkpoint_max_age_seconds: 60 },
-  } as const;
+  };
   const sealed = (by: Signer, principal: string) =>
     ledger(
       { event: unbound, signers: [keeper] },
