@@ -200,6 +200,30 @@ describe('binding', () => {
   });
 });
 
+it('under a trust policy an admin that it does not pin adds nothing, and a pinned key keeps its roles', async () => {
+  const added = makeSigner();
+  const adding = (key: Key) =>
+    boundTo(bound, event('key', { principal_id: 'service:ledger', action: 'add', key }));
+  const under = (keys: readonly Key[], key: Key, by: AnyEvent, signer: Signer) =>
+    codes(
+      ledger(
+        { event: bound, signers: [keeper] },
+        { event: adding(key), signers: [keeper] },
+        { event: boundTo(bound, by), signers: [signer] },
+      ),
+      { trust: { trust_version: '1', keys: [...keys] } },
+    );
+  const authority = (signer: Signer) => keyOf(signer, { roles: ['authority'] });
+  const [admin, ...others] = KEYS as [Key, ...Key[]];
+  const plain = { ...admin, roles: ['event' as const] };
+  expect(await under([admin, ...others], authority(added), given, added)).toEqual([]);
+  expect(await under([plain, ...others], authority(added), given, added)).toEqual([
+    'KEY_NOT_FOR_ROLE in 2',
+    'KEY_UNKNOWN in 3',
+  ]);
+  expect(await under([admin, ...others], authority(agent), given, agent)).toEqual(['KEY_NOT_FOR_ROLE in 3']);
+});
+
 it('a checkpoint record that only a producer signed seals, and dates nothing', async () => {
   const policy: TrustPolicy = {
     trust_version: '1',
