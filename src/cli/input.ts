@@ -1,6 +1,7 @@
 /** What commands read: a file or standard input whole, or in chunks; keys and trust policies. */
 
 import { addAbortSignal } from 'node:stream';
+import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { readFileChunks, readSmallFile } from '../fs/file-system.js';
 import { streamSource, type LedgerSource } from '../fs/source.js';
@@ -11,9 +12,15 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { createSigner, type Signer } from '../signature/signer.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.js';
-import { MAX_WITNESS_POLICY_BYTES, parseWitnessPolicy, type WitnessPolicy } from '../trust/witness-policy.js';
+import {
+  describeSkipped,
+  MAX_WITNESS_POLICY_BYTES,
+  parseWitnessPolicy,
+  type WitnessPolicy,
+} from '../trust/witness-policy.js';
 import type { Anchor } from '../verify/anchors.js';
 import type { Context } from './context.js';
+import type { Terminal } from './terminal.js';
 
 /** `-` is standard input. */
 export const STDIN = '-';
@@ -65,10 +72,14 @@ export async function readTrustPolicy(path: string | undefined): Promise<TrustPo
 }
 
 /** A C2SP tlog-policy file. */
-export async function readWitnessPolicy(path: string | undefined): Promise<WitnessPolicy | undefined> {
-  return path === undefined
-    ? undefined
-    : parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES));
+export async function readWitnessPolicy(
+  path: string | undefined,
+  terminal: Terminal,
+): Promise<WitnessPolicy | undefined> {
+  if (path === undefined) return undefined;
+  const policy = parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES));
+  for (const line of describeSkipped(policy)) terminal.say(`${printable(path)}, ${line}`);
+  return policy;
 }
 
 /** The checkpoints in files, which are named by their paths. */

@@ -9,7 +9,14 @@ import { parsePublicKey, type PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { judgeNote } from '../note/judge-note.js';
-import { formatNoteKey, makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
+import {
+  canBeLogKey,
+  canBeWitnessKey,
+  formatNoteKey,
+  makeNoteKey,
+  parseNoteKey,
+  type NoteKey,
+} from '../note/note-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
@@ -24,6 +31,7 @@ import {
 import {
   describeQuorum,
   meetsQuorum,
+  namesLogs,
   witnessPolicyKeys,
   type WitnessPolicy,
   type WitnessPolicyKeys,
@@ -34,7 +42,10 @@ import { compareTimestamps } from '../value/timestamp.js';
 export type ProofKey =
   /** A log's key, whatever its origin; and a key of those who sign events. */
   | { readonly kind: 'public-key'; readonly key: PublicKey }
-  /** A vkey: of type 0x01 that of the log whose origin is its name, and a key of those who sign events; of type 0x04 a witness's. */
+  /**
+   * A vkey: of type 0x01 that of the log whose origin is its name, and a key of those who sign events; of type 0x04 a witness's; of
+   * type 0x06 that of the log whose origin is its name, of another log a witness's.
+   */
   | { readonly kind: 'note-key'; readonly key: NoteKey };
 
 /** What a proof is verified with. Without any key no proof is ever more than undecided. */
@@ -140,12 +151,13 @@ export class ProofKeyring {
     const doubts: ProofProblem[] = [];
     for (const { key, timestamp } of right) {
       const vkey = formatNoteKey(key);
-      const problem = key.entry && findNoteProblem(key.entry, timestamp, instant);
+      const isLog = key.as === 'log' || timestamp === null;
+      const problem = key.entry && findNoteProblem(key.entry, isLog ? null : timestamp, instant);
       if (problem !== undefined) {
-        if (timestamp === null) doubts.push(invalid(problem.code, problem.expected, problem.actual));
+        if (isLog) doubts.push(invalid(problem.code, problem.expected, problem.actual));
         continue;
       }
-      if (timestamp === null) {
+      if (isLog) {
         log.add(vkey);
         continue;
       }
@@ -185,7 +197,7 @@ export class ProofKeyring {
     if (policy === undefined) return [];
     const problems: ProofProblem[] = [];
     // When no known key signed at all, that is told already.
-    if (log.size > 0 && policy.logs.length > 0 && !policy.logs.some(({ vkey }) => log.has(vkey))) {
+    if (log.size > 0 && namesLogs(policy) && !policy.logs.some(({ vkey }) => log.has(vkey))) {
       const expected = `a signature by a log of the witness policy with the origin ${origin}`;
       problems.push({ code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual: 'none' });
     }
@@ -205,7 +217,7 @@ export class ProofKeyring {
     event: { readonly event_type: string; readonly principal_id: string; readonly occurred_at: string },
   ): EventKey | undefined {
     const given = this.#given.find(({ key, verification }) => {
-      const isCosigner = key.kind === 'note-key' && key.key.type === 'cosignature';
+      const isCosigner = key.kind === 'note-key' && key.key.type !== 'ed25519';
       return !isCosigner && verification.publicKey.keyid === keyid;
     });
     if (given !== undefined) return { verification: given.verification, problem: undefined };
@@ -222,20 +234,22 @@ export class ProofKeyring {
     const entry = undefined;
     for (const { key, verification } of this.#given) {
       if (key.kind === 'note-key') {
-        if (key.key.type === 'cosignature' || key.key.name === origin) keys.push({ ...key.key, entry });
-      } else if (key.key.alg === 'ed25519' && isKeyName(origin)) {
-        keys.push({ ...makeNoteKey(origin, key.key, 'ed25519', verification), entry });
+        const as = canBeLogKey(key.key) && key.key.name === origin ? 'log' : 'witness';
+        if (as === 'log' || canBeWitnessKey(key.key)) keys.push({ ...key.key, as, entry });
+      } else if (key.key.alg !== 'p256' && isKeyName(origin)) {
+        keys.push({ ...makeNoteKey(origin, key.key, key.key.alg, verification), as: 'log', entry });
       }
     }
     const { logs, witnesses } = this.#witnessKeys;
-    for (const key of [...logs.filter(({ name }) => name === origin), ...witnesses])
-      keys.push({ ...key, entry });
+    for (const key of logs) if (key.name === origin) keys.push({ ...key, as: 'log', entry });
+    for (const key of witnesses) keys.push({ ...key, as: 'witness', entry });
     return keys;
   }
 }
 
-/** A note key, with its entry in the trust policy if it has one. */
+/** A note key, as whose it counts, and its entry in the trust policy if it has one. */
 interface TrustedNoteKey extends NoteKey {
+  readonly as: 'log' | 'witness';
   readonly entry: RingKey | undefined;
 }
 

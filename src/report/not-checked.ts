@@ -1,6 +1,7 @@
 /** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
 
 import { printable } from '../bytes/printable.js';
+import { describeSkipped } from '../trust/witness-policy.js';
 import { isSignedByLog } from '../verify/seals.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
@@ -85,6 +86,12 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
     state.seals.unknown > 0,
     'NOTE_SIGNATURES_UNVERIFIED',
     `signature lines of checkpoints by unknown keys, which could not be checked: ${state.seals.unknown}`,
+  );
+  const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
+  add(
+    skipped.length > 0,
+    'WITNESS_POLICY_KEYS',
+    `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
   );
   const own = listRevoked(result).filter(({ restsOn }) => restsOn === 'own_checkpoints');
   add(

@@ -54,8 +54,8 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
         `${name}`,
       );
     }
-    if (!text.startsWith('ed25519:'))
-      throw refuse(`${pointer}/public_key`, 'an ed25519 key for a witness', text);
+    if (text.startsWith('p256:'))
+      throw refuse(`${pointer}/public_key`, 'an ed25519 or ml-dsa-44 key for a witness', text);
   }
   const { witness_threshold: threshold = 0, checkpoint_quorum: quorum = 0 } = require;
   if (threshold > witnesses.length) {
@@ -65,12 +65,12 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
   // Admins may add further keys.
   const canGrow = keys.some(({ roles }) => roles.includes('admin'));
   const signers = keys.filter(
-    ({ roles, public_key: text }) => roles.includes('checkpoint') && text.startsWith('ed25519:'),
+    ({ roles, public_key: text }) => roles.includes('checkpoint') && !text.startsWith('p256:'),
   ).length;
   if (quorum > signers && !canGrow) {
     throw refuse(
       '/require/checkpoint_quorum',
-      `at most ${signers}, the ed25519 keys with the role checkpoint`,
+      `at most ${signers}, the ed25519 and ml-dsa-44 keys with the role checkpoint`,
       `${quorum}`,
     );
   }

@@ -20,6 +20,7 @@ export interface NoteVerdict {
 /** Where a key of a note comes from. */
 interface SourcedKey extends NoteKey {
   readonly keyid?: string;
+  readonly as?: 'log' | 'witness';
   readonly policyLog?: number;
   readonly policyWitness?: number;
 }
@@ -90,7 +91,7 @@ function endorse(
   if (policyLog !== undefined) endorsers.policyLogs.add(policyLog);
   if (policyWitness !== undefined) endorsers.policyWitnesses.add(policyWitness);
   if (keyid === undefined) return undefined;
-  const isWitness = key.type === 'cosignature';
+  const isWitness = key.as === 'witness';
   const problem = findProblem(state.keyring.find(keyid) as RingKey, isWitness ? 'witness' : 'log');
   if (problem !== undefined) return problem;
   (isWitness ? endorsers.witnessKeys : endorsers.logKeys).add(keyid);

@@ -178,7 +178,10 @@ function describeLogDemands(
   endorsers: Endorsers,
 ): { expected: string; actual: string } {
   const quorum = policy?.require?.checkpoint_quorum ?? 1;
-  const names = (witnessPolicy?.logs ?? []).map(({ vkey }) => vkey.slice(0, vkey.lastIndexOf('+')));
+  const names = [
+    ...(witnessPolicy?.logs ?? []).map(({ vkey }) => vkey.split('+', 2).join('+')),
+    ...(witnessPolicy?.skipped ?? []).flatMap(({ role, name }) => (role === 'log' ? [name] : [])),
+  ];
   const oneOf = names.length === 0 ? '' : `, one of them ${names.join(' or ')}`;
   return {
     expected: `a checkpoint signed by ${quorum} known key${quorum === 1 ? '' : 's'}${oneOf}`,

@@ -5,7 +5,7 @@
 
 import type { RelatedRecord } from '../finding/finding.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { meetsQuorum, type WitnessPolicy } from '../trust/witness-policy.js';
+import { meetsQuorum, namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
 import type { EventVerdict } from './state.js';
 
 /** Where a record stands, as findings name it. */
@@ -143,7 +143,8 @@ export function countPinnedWitnesses({ witnessKeys }: Endorsers, policy: TrustPo
 /** Whether enough keys of the log signed, among them one of the logs that the witness policy names. */
 export function meetsLogDemands(endorsers: Endorsers, { policy, witnessPolicy }: Demands): boolean {
   if (!isSignedByLog(endorsers)) return false;
-  if ((witnessPolicy?.logs.length ?? 0) > 0 && endorsers.policyLogs.size === 0) return false;
+  if (witnessPolicy !== undefined && namesLogs(witnessPolicy) && endorsers.policyLogs.size === 0)
+    return false;
   // A key of the ring and one of the witness policy may be the same key; a quorum counts those of the ring.
   return endorsers.logKeys.size >= (policy?.require?.checkpoint_quorum ?? 0);
 }

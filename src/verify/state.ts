@@ -9,7 +9,12 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import type { Verifier } from '../signature/verifier.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { Keyring } from '../trust/keyring.js';
-import { witnessPolicyKeys, type WitnessPolicy, type WitnessPolicyKeys } from '../trust/witness-policy.js';
+import {
+  namesLogs,
+  witnessPolicyKeys,
+  type WitnessPolicy,
+  type WitnessPolicyKeys,
+} from '../trust/witness-policy.js';
 import { EventIndex } from './event-index.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type Seals } from './seals.js';
@@ -141,6 +146,6 @@ export function demandsCheckpoints(
     quorum !== undefined ||
     threshold !== undefined ||
     age !== undefined ||
-    (witnessPolicy !== undefined && (witnessPolicy.logs.length > 0 || witnessPolicy.quorum !== undefined))
+    (witnessPolicy !== undefined && (namesLogs(witnessPolicy) || witnessPolicy.quorum !== undefined))
   );
 }

@@ -53,7 +53,8 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 /** Of one witness: as many keys as it could be changing over to. */
 const MAX_UNKNOWN_LINES = 2;
 const MAX_UNKNOWN_NAME = 255;
-const COSIGNATURE_BYTES = 72;
+/** Of Ed25519, and of ML-DSA-44. */
+const COSIGNATURE_BYTES: readonly number[] = [72, 2428];
 
 /**
  * Collects cosignatures of a checkpoint that was made, and appends them. The ledger is opened when the witnesses have answered,
@@ -144,9 +145,9 @@ function sortLines(
   return sorted;
 }
 
-/** Of the form of a cosignature by an Ed25519 key, under a name that is not out of proportion. */
+/** Of the form of a cosignature, under a name that is not out of proportion. */
 function isShort({ name, signature }: NoteSignature): boolean {
-  return name.length <= MAX_UNKNOWN_NAME && signature.length === COSIGNATURE_BYTES;
+  return name.length <= MAX_UNKNOWN_NAME && COSIGNATURE_BYTES.includes(signature.length);
 }
 
 /** The consistency proof from a size to that of the checkpoint, in one pass and logarithmic memory. */

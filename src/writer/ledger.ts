@@ -75,6 +75,11 @@ export interface LedgerOptions {
   readonly checkpoints?: boolean;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule;
+  /**
+   * The keys that sign the notes of checkpoints, Ed25519 or ML-DSA-44, each once: with one of either kind a note is hybrid. Records
+   * are signed by `signer` all the same. Default: `signer`.
+   */
+  readonly noteSigners?: readonly Signer[];
   /** Told of each checkpoint that was made, once it is on disk. */
   readonly onCheckpoint?: (checkpoint: Checkpointed) => void;
   readonly onNotice?: (notice: Notice) => void;
@@ -208,7 +213,7 @@ export class Ledger {
       if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });
       if (survey.lines > 0) await ledger.#continue(survey);
       else await ledger.#begin(genesis);
-      if (options.checkpointEvery !== undefined) ledger.#assertCheckpointer();
+      if (options.checkpointEvery !== undefined) ledger.#assertNoteSigners();
       ledger.#schedule();
       return ledger;
     } catch (error) {
@@ -277,7 +282,8 @@ export class Ledger {
   }
 
   /**
-   * Appends a checkpoint of all records before it, signed by the ledger's signer. The ledger was opened with `checkpoints`.
+   * Appends a checkpoint of all records before it, its record signed by the ledger's signer and its note by `noteSigners`. The ledger
+   * was opened with `checkpoints`.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
    * @throws NorthrootError `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
@@ -287,7 +293,7 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
       if (this.#tip.tree === undefined) throw new TypeError('the ledger was opened without checkpoints');
-      this.#assertCheckpointer();
+      this.#assertNoteSigners();
       this.#queue.push({ givenAt: nowOf(this.#options), principalId, resolve, reject });
       this.#commits ??= this.#commitAll();
     });
@@ -352,15 +358,16 @@ export class Ledger {
     return notReached();
   }
 
-  #assertCheckpointer(): Signer {
-    const { signer } = this.#options;
-    if (signer === undefined) {
+  #assertNoteSigners(): readonly Signer[] {
+    const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
+    if (noteSigners.length === 0) {
       throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
         hint: 'give the key with --key',
       });
     }
-    this.#opened(this.#guard).assertCheckpointKey(signer.publicKey, nowOf(this.#options));
-    return signer;
+    const guard = this.#opened(this.#guard);
+    for (const { publicKey } of noteSigners) guard.assertCheckpointKey(publicKey, nowOf(this.#options));
+    return [...new Map(noteSigners.map((each) => [each.publicKey.keyid, each])).values()];
   }
 
   /**
@@ -612,7 +619,7 @@ export class Ledger {
       origin: genesis.origin,
       principalId: principalId ?? genesis.principal_id,
       occurredAt,
-      signer: this.#assertCheckpointer(),
+      noteSigners: this.#assertNoteSigners(),
     });
     const eventText = canonicalText(event);
     const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);

@@ -10,7 +10,7 @@ import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
 import type { RelatedRecord } from '../finding/finding.js';
 import { readWireKey } from '../key/wire-key.js';
-import { verifyNoteSignature } from '../note/note-key.js';
+import { MAX_ML_DSA_NAME_BYTES, verifyNoteSignature } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
@@ -123,13 +123,20 @@ export class SignatureGuard {
    * @throws NorthrootError `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, `KEY_NOT_VALID_HERE`
    */
   assertCheckpointKey(publicKey: PublicKey, instant: string): void {
-    if (publicKey.alg !== 'ed25519') {
+    if (publicKey.alg === 'p256') {
       throw new NorthrootError(
         'KEY_UNSUPPORTED',
-        `checkpoints are signed with ed25519 keys, this is ${publicKey.alg}`,
+        `checkpoints are signed with ed25519 and ml-dsa-44 keys, this is ${publicKey.alg}`,
         {
           hint: 'make one with northroot keygen, and let the ledger know it with northroot key add',
         },
+      );
+    }
+    if (publicKey.alg === 'ml-dsa-44' && Buffer.byteLength(this.#origin) > MAX_ML_DSA_NAME_BYTES) {
+      throw new NorthrootError(
+        'KEY_UNSUPPORTED',
+        `an ml-dsa-44 key signs for origins of at most ${MAX_ML_DSA_NAME_BYTES} bytes`,
+        { hint: 'sign with an ed25519 key' },
       );
     }
     const known = this.#keyring.find(publicKey.keyid);
@@ -157,8 +164,8 @@ export class SignatureGuard {
     const at = this.#instantOf(instant);
     return keys.every((key) => {
       const known = this.#keyring.find(key.keyid) as RingKey;
-      const isWitness = key.type === 'cosignature';
-      const problem = isWitness ? findValidityProblem(known, at) : findCheckpointKeyProblem(known, at);
+      const problem =
+        key.as === 'witness' ? findValidityProblem(known, at) : findCheckpointKeyProblem(known, at);
       return problem === undefined && verifyNoteSignature(text, line, key) !== undefined;
     });
   }

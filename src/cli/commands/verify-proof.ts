@@ -11,6 +11,7 @@ import { verifyProof } from '../../proof/verify-proof.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import type { Terminal } from '../terminal.js';
 
 interface VerifyProofOptions {
   readonly key?: readonly string[];
@@ -57,7 +58,7 @@ async function runVerifyProof(
   options: VerifyProofOptions,
 ): Promise<ExitStatus> {
   const { terminal } = context;
-  const trust = await readTrust(options);
+  const trust = await readTrust(options, terminal);
   const bytes = await readInput(file, context);
   if (options.consistency === undefined) {
     const result = verifyProof(bytes, trust);
@@ -72,9 +73,12 @@ async function runVerifyProof(
   return result.exit_status;
 }
 
-async function readTrust({ key = [], trust, witnessPolicy: path }: VerifyProofOptions): Promise<ProofTrust> {
+async function readTrust(
+  { key = [], trust, witnessPolicy: path }: VerifyProofOptions,
+  terminal: Terminal,
+): Promise<ProofTrust> {
   const policy = await readTrustPolicy(trust);
-  const witnessPolicy = await readWitnessPolicy(path);
+  const witnessPolicy = await readWitnessPolicy(path, terminal);
   const keys: ProofKey[] = [];
   for (const each of key) {
     keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));
