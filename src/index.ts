@@ -52,11 +52,13 @@ export {
   subtractRationals,
   type Rational,
 } from './value/rational.js';
+export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
 export { coversToolPattern, isToolName, isToolPattern, matchesToolPattern } from './value/tool.js';
 
 // Events (SPEC §3)
 export {
+  buildAdjustment,
   buildAttestation,
   buildAuthorization,
   buildCheckpoint,

@@ -3,6 +3,7 @@
 import type { AuthorizationEvent } from '../schema/generated/types.js';
 import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
+import { tryParseRateUnit, type RateUnit } from '../value/rate.js';
 import { ZERO, type Rational } from '../value/rational.js';
 import { emptyTimeline, type Timeline } from './timeline.js';
 import { makeToolSet, type ToolSet } from './tool-set.js';
@@ -58,6 +59,8 @@ interface Authorized {
 export interface Grant extends Authorized {
   /** How many grants came before it. */
   readonly index: number;
+  /** Keyids whose signatures of its record count. */
+  readonly signers: readonly string[];
   /** The grant that it was delegated from; undefined also where that one is broken, denied or out of reach. */
   readonly parent: Grant | undefined;
   /** 1 for a grant that was not delegated. */
@@ -85,20 +88,13 @@ export interface Action extends Authorized {
 /** How deep grants may be delegated (SPEC §8 rule 9); beyond it use counts against the nearest grants only. */
 export const MAX_GRANT_DEPTH = 32;
 
-const SECOND = 1_000_000_000n;
-const WINDOWS: Readonly<Record<string, bigint>> = {
-  per_sec: SECOND,
-  per_min: 60n * SECOND,
-  per_hour: 3_600n * SECOND,
-  per_day: 86_400n * SECOND,
-};
-
 /** The grant that a well-formed event makes. */
 export function makeGrant(
   event: AuthorizationEvent,
   place: EventPlace,
   parent: Grant | undefined,
   index: number,
+  signers: readonly string[] = [],
 ): Grant {
   const { authorization } = event;
   const bounds = (authorization.kind === 'grant' && event.decision === 'allow' && authorization.bounds) || {};
@@ -106,6 +102,7 @@ export function makeGrant(
   return {
     ...authorizedBy(event, place),
     index,
+    signers,
     parent,
     depth: (parent?.depth ?? 0) + 1,
     tools: makeToolSet(tools),
@@ -114,9 +111,8 @@ export function makeGrant(
       caps.map(({ unit, amount }) => [unit, { cap: toRational(amount), used: ZERO, reserved: ZERO }]),
     ),
     rates: rates.map(({ unit, amount }) => {
-      const at = unit.lastIndexOf('.');
-      const window = WINDOWS[unit.slice(at + 1)] as bigint;
-      return { unit, meter: unit.slice(0, at), window, limit: toRational(amount), timeline: emptyTimeline() };
+      const { meter, window } = tryParseRateUnit(unit) as RateUnit;
+      return { unit, meter, window, limit: toRational(amount), timeline: emptyTimeline() };
     }),
     concurrency:
       bounds.concurrency_limit === undefined

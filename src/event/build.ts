@@ -5,6 +5,7 @@
 
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import type {
+  AdjustmentEvent,
   AttestationEvent,
   AuthorizationEvent,
   CheckpointEvent,
@@ -31,6 +32,8 @@ export interface EventDefaults {
   readonly occurredAt?: string;
   /** For `principal_id`. */
   readonly principalId?: string;
+  /** For `ledger_id` of any event but a genesis: the event_id of the ledger's genesis, `sha-256:…` or its base64url. */
+  readonly ledgerId?: string;
 }
 
 /** Any event, known or extension. */
@@ -65,6 +68,7 @@ export function completeDraft(
     canonical_profile_id: CANONICAL_PROFILE_ID,
     ...(defaults.occurredAt === undefined ? {} : { occurred_at: defaults.occurredAt }),
     ...(defaults.principalId === undefined ? {} : { principal_id: defaults.principalId }),
+    ...bindingOf(draft, defaults),
     ...payloadOf(draft),
   };
   const { identity, eventText } = completePayload(payload);
@@ -75,6 +79,12 @@ export function completeDraft(
   };
   assertShape(event);
   return { event: event as unknown as AnyEvent, eventText };
+}
+
+/** A genesis is what others are bound to. */
+function bindingOf(draft: object, { ledgerId }: EventDefaults): object {
+  if (ledgerId === undefined || (draft as { event_type?: unknown }).event_type === 'genesis') return {};
+  return { ledger_id: digestFromBase64url(ledgerId.replace(/^sha-256:/, '')) };
 }
 
 /** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */
@@ -88,6 +98,11 @@ export function buildAuthorization(
 /** Completes an execution (SPEC §3.2). @throws EventError, TypeError as {@link buildEvent}. */
 export function buildExecution(draft: Draft<ExecutionEvent>, defaults?: EventDefaults): ExecutionEvent {
   return buildEvent({ ...draft, event_type: 'execution' }, defaults) as unknown as ExecutionEvent;
+}
+
+/** Completes an adjustment (SPEC §3.5). @throws EventError, TypeError as {@link buildEvent}. */
+export function buildAdjustment(draft: Draft<AdjustmentEvent>, defaults?: EventDefaults): AdjustmentEvent {
+  return buildEvent({ ...draft, event_type: 'adjustment' }, defaults) as unknown as AdjustmentEvent;
 }
 
 /** Completes a genesis (SPEC §3.3). @throws EventError, TypeError as {@link buildEvent}. */

@@ -179,6 +179,23 @@ const pages = {
     cause: 'The event was edited, or its producer makes ids in another way.',
     remedy: 'The content cannot be trusted as it stands; compare with a copy.',
   }),
+  LEDGER_MISMATCH: invalid({
+    title: 'the event is for another ledger',
+    section: '§3, §3.3',
+    meaning:
+      "ledger_id names another ledger's genesis event; or a successor does not continue the ledger that it names.",
+    cause: 'An event that was signed for another ledger was copied into this one.',
+    remedy:
+      'Treat the record as replayed: it authorizes nothing here. Sign events for the ledger they go to.',
+  }),
+  LEDGER_UNBOUND: invalid({
+    title: 'the event does not say which ledger it is for',
+    section: '§3',
+    meaning:
+      'A key event, and any event of a ledger whose genesis requires binding, must carry ledger_id. Without it a signed event means the same in every ledger.',
+    cause: 'The producer does not know of binding, or the event was signed for no ledger in particular.',
+    remedy: 'Set ledger_id to the event_id of genesis before signing; northroot does so for drafts.',
+  }),
   GENESIS_MISSING: invalid({
     title: 'the ledger does not start with a genesis record',
     section: '§3.3',
@@ -430,10 +447,26 @@ const pages = {
   }),
   EVIDENCE_MISSING: invalid({
     title: 'what a bound needs is absent',
-    section: '§8 rule 7',
-    meaning: 'Under a concurrency limit an execution must say when it started and when it ended.',
-    cause: 'The producer does not record both times.',
-    remedy: 'Record started_at and ended_at.',
+    section: '§8 rule 7, §3.2',
+    meaning:
+      'Under a concurrency limit an execution must say when it started and when it ended; of an action, which parameters it was executed with.',
+    cause: 'The producer does not record both times, or leaves tool_params_digest out.',
+    remedy: 'Record started_at, ended_at and tool_params_digest.',
+  }),
+  EXECUTION_NOT_FOUND: invalid({
+    title: 'the adjustment names no earlier execution',
+    section: '§8 rule 11',
+    meaning: 'execution_event_id must name an execution that stands earlier in the ledger.',
+    cause: 'The execution was dropped, comes later, or the id is of another event.',
+    remedy: 'Append the execution first, or leave execution_event_id out.',
+  }),
+  EXECUTION_NOT_UNDER_GRANT: invalid({
+    title: 'the execution does not count under the grant that is adjusted',
+    section: '§8 rule 11',
+    meaning:
+      'The execution must count under the named grant: directly, by an action, or by a grant delegated from it.',
+    cause: 'The adjustment names the wrong grant or the wrong execution.',
+    remedy: 'Adjust the grant that the execution was made under; northroot why shows it.',
   }),
   PRINCIPAL_MISMATCH: violation({
     title: 'another principal acted than was authorized',
@@ -477,6 +510,13 @@ const pages = {
     cause: 'The decision came too late, or the clocks of two machines differ.',
     remedy: 'Compare the clocks; decide before acting.',
   }),
+  AUTHORIZATION_BEFORE_GRANT: violation({
+    title: 'the authorization is dated before its grant',
+    section: '§8 rule 3',
+    meaning: 'An action or a delegated grant has a time before that of the grant that it rests on.',
+    cause: 'The authorization was back-dated, or the clocks of two machines differ.',
+    remedy: 'Compare the clocks; grant before authorizing.',
+  }),
   GRANT_EXPIRED: violation({
     title: 'the grant had expired',
     section: '§8 rule 3',
@@ -484,6 +524,13 @@ const pages = {
       "The event's time is not before expires_at of its grant, or of a grant that it was delegated from.",
     cause: 'The expiry was not enforced.',
     remedy: 'Renew the grant before it expires.',
+  }),
+  GRANT_NOT_YET_VALID: violation({
+    title: 'the grant was not yet valid',
+    section: '§8 rule 3',
+    meaning: "The event's time is before not_before of its grant, or of a grant that it was delegated from.",
+    cause: 'The start of the grant was not enforced.',
+    remedy: 'Wait until the grant is valid, or grant from an earlier time.',
   }),
   DELEGATION_EXCEEDED: violation({
     title: 'the delegated grant goes beyond its parent',
@@ -500,6 +547,30 @@ const pages = {
       'With this execution, use and outstanding reservations of the unit exceed the cap of the grant, or of one it was delegated from.',
     cause: 'The budget was not enforced, or the action reserved too little.',
     remedy: 'northroot budget shows the accounts.',
+  }),
+  ACTION_CAP_EXCEEDED: violation({
+    title: 'one action reserved or used more than the grant allows for one',
+    section: '§8 rule 14',
+    meaning:
+      "An action's reservation or an execution's use is over an action cap of the grant, or of one that it was delegated from.",
+    cause: 'The cap on single actions was not enforced.',
+    remedy: 'Split the work, or grant a larger action cap.',
+  }),
+  ADJUSTMENT_EXCEEDED: violation({
+    title: 'more is credited than counts as used',
+    section: '§8 rule 11',
+    meaning:
+      'A credit may not exceed what counts as used under the grant, nor under any ancestor that caps the unit. No part of it is applied.',
+    cause: 'A refund was recorded twice, or under the wrong grant or unit.',
+    remedy: 'northroot budget shows what counts as used; credit at most that.',
+  }),
+  SELF_CREDIT: violation({
+    title: 'a principal credits its own grant',
+    section: '§8 rule 11',
+    meaning:
+      'Nobody refunds itself: a credit by the principal of the grant, or of one above it, is not applied.',
+    cause: 'The party that spends also records the refunds.',
+    remedy: 'Have the credit recorded and signed by the authority that granted.',
   }),
   RESERVATION_EXCEEDED: violation({
     title: 'more was used than was reserved',
@@ -552,12 +623,30 @@ const pages = {
     cause: 'The policy was given input without a single meaning.',
     remedy: 'Deny what cannot be read safely.',
   }),
-  METER_UNCAPPED: warning({
+  METER_UNCAPPED: {
+    class: 'none',
+    severity: 'info',
     title: 'a unit was used that nothing caps',
     section: '§8 rule 5',
-    meaning: 'Neither the reservation nor any grant says how much of this unit may be used.',
+    meaning:
+      'Neither the reservation nor any grant says how much of this unit may be used. Told once for a grant and unit.',
     cause: 'A producer meters more than the grant names.',
     remedy: 'Cap the unit if its use should be bounded.',
+  },
+  INTENT_UNLINKED: warning({
+    title: "the intent is not linked to the grant's",
+    section: '§8 rule 13',
+    meaning:
+      "An action or delegated grant has another intent than its grant, and does not name the grant's as its user_intent_digest.",
+    cause: 'The producer does not record what the step was for.',
+    remedy: "Set user_intent_digest to the grant's user_intent_digest, else to its intent_digest.",
+  }),
+  TIME_INCONSISTENT: warning({
+    title: 'the event says that it started after it occurred',
+    section: '§8 rule 3',
+    meaning: 'started_at lies after occurred_at, the time at which the event was recorded.',
+    cause: 'Clocks that differ, or a start that was computed.',
+    remedy: 'Record the times as they were measured.',
   }),
   RESOURCE_NOT_GRANTED: warning({
     title: 'a resource was touched that the grant does not name',

@@ -19,7 +19,7 @@ export const MAX_INGEST_ISSUES = 100;
 
 /** The bounds of int and dec quantities (SPEC §2). */
 const MAX_QUANTITY_DIGITS = 39;
-const MAX_QUANTITY_SCALE = 18;
+const MAX_QUANTITY_SCALE = 38;
 
 /** What ingestion can come upon. */
 export type IngestCode =
@@ -63,7 +63,7 @@ export interface Ingested {
  * - `exact` (default): become doubles, and only those that have exactly the value of their text;
  * - `double`: are rounded to a double as RFC 8785 has it, which is Lossy (NUMBER_INEXACT);
  * - `quantity`: become `{"t":"int"|"dec",…}` (SPEC §2) with exactly the value of their text, which is Lossy
- *   (NUMBER_COERCED); those of more than 39 digits or 18 decimal places are Invalid (NUMBER_INEXACT).
+ *   (NUMBER_COERCED); those of more than 39 digits or 38 decimal places are Invalid (NUMBER_INEXACT).
  *
  * A function gives the mode for each number by its RFC 6901 pointer.
  *

@@ -27,6 +27,8 @@ export interface GrantAccount {
   readonly expiresAt: string | undefined;
   /** The grant that it was delegated from. */
   readonly parentId: string | undefined;
+  /** Keyids whose signatures of the grant count. */
+  readonly signers: readonly string[];
   /** Under it and the grants delegated from it. */
   readonly executions: number;
   readonly balances: readonly Balance[];
@@ -75,6 +77,7 @@ function toAccount(grant: Grant): GrantAccount {
     principalId: grant.principalId,
     expiresAt: grant.expiresAt,
     parentId: grant.parent?.place.eventId,
+    signers: grant.signers,
     executions: grant.executions,
     balances: [...grant.accounts].map(([unit, account]) => toBalance(unit, account)),
   };

@@ -73,6 +73,7 @@ export function buildReport(result: VerificationResult): Report {
       seq: grant.seq,
       principal_id: grant.principalId,
       ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+      signers: [...grant.signers],
       executions: grant.executions,
       meters: grant.balances.map((balance) => ({ ...balance })),
     })),

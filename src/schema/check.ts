@@ -9,6 +9,7 @@
  */
 
 import {
+  validateAdjustment,
   validateAttestation,
   validateAuthorization,
   validateCheckpoint,
@@ -24,6 +25,7 @@ import {
 import { IssueList, type ShapeIssue } from './issue.js';
 import type { Validator } from './validator.js';
 import {
+  checkAdjustmentValues,
   checkAuthorizationValues,
   checkEnvelopeValues,
   checkExecutionValues,
@@ -45,10 +47,11 @@ interface Rules {
 
 const ENVELOPE: Rules = { validate: validateEvent, checkValues: checkEnvelopeValues };
 
-/** The types of SPEC §3.1 to §3.4. */
+/** The types of SPEC §3.1 to §3.5. */
 const TYPES: ReadonlyMap<unknown, Rules> = new Map([
   ['authorization', { validate: validateAuthorization, checkValues: checkAuthorizationValues }],
   ['execution', { validate: validateExecution, checkValues: checkExecutionValues }],
+  ['adjustment', { validate: validateAdjustment, checkValues: checkAdjustmentValues }],
   ['genesis', { validate: validateGenesis, checkValues: checkGenesisValues }],
   ['checkpoint', { validate: validateCheckpoint, checkValues: checkEnvelopeValues }],
   ['attestation', { validate: validateAttestation, checkValues: checkEnvelopeValues }],

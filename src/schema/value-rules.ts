@@ -6,6 +6,7 @@
  */
 
 import { isNegativeQuantity, quantityProblem, type Quantity } from '../value/quantity.js';
+import { tryParseRateUnit } from '../value/rate.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { validateQuantity } from './generated/validators.js';
 import type { IssueList } from './issue.js';
@@ -30,8 +31,10 @@ export const checkAuthorizationValues: ValueRule = (event, issues, shaped) => {
     const { kind, bounds, action } = authorization;
     if (kind === 'grant' && isObject(bounds)) {
       checkTimestamp(bounds['expires_at'], '/authorization/bounds/expires_at', issues);
+      checkTimestamp(bounds['not_before'], '/authorization/bounds/not_before', issues);
+      checkMeters(bounds['action_caps'], '/authorization/bounds/action_caps', issues, shaped);
       checkMeters(bounds['meter_caps'], '/authorization/bounds/meter_caps', issues, shaped);
-      checkMeters(bounds['rate_limits'], '/authorization/bounds/rate_limits', issues, shaped);
+      checkMeters(bounds['rate_limits'], '/authorization/bounds/rate_limits', issues, shaped, rateKey);
     }
     if (kind === 'action' && isObject(action)) {
       checkMeters(action['meter_reservation'], '/authorization/action/meter_reservation', issues, shaped);
@@ -45,6 +48,11 @@ export const checkExecutionValues: ValueRule = (event, issues, shaped) => {
   checkTimestamp(event['started_at'], '/started_at', issues);
   checkTimestamp(event['ended_at'], '/ended_at', issues);
   checkMeters(event['meter_used'], '/meter_used', issues, shaped);
+};
+
+export const checkAdjustmentValues: ValueRule = (event, issues, shaped) => {
+  checkEnvelopeValues(event, issues, shaped);
+  checkMeters(event['meters'], '/meters', issues, shaped);
 };
 
 export const checkGenesisValues: ValueRule = (event, issues, shaped) => {
@@ -69,7 +77,7 @@ export const checkReportValues: ValueRule = (report, issues, shaped) => {
   forEachObject(report['grants'], (grant, i) => {
     checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, issues);
     forEachObject(grant['meters'], (meter, j) => {
-      for (const member of ['cap', 'used', 'reserved', 'left']) {
+      for (const member of ['cap', 'used', 'estimated', 'reserved', 'left']) {
         checkQuantity(meter[member], `/grants/${i}/meters/${j}/${member}`, issues, shaped);
       }
     });
@@ -87,7 +95,14 @@ function checkTimestamp(value: unknown, pointer: string, issues: IssueList): voi
   }
 }
 
-function checkMeters(vector: unknown, pointer: string, issues: IssueList, shaped: boolean): void {
+/** @param keyOf - What may stand in the vector once: the unit itself, or what tells rates apart. */
+function checkMeters(
+  vector: unknown,
+  pointer: string,
+  issues: IssueList,
+  shaped: boolean,
+  keyOf: (unit: string) => string = sameUnit,
+): void {
   if (!Array.isArray(vector)) return;
   const seen = vector.length > FEW_METERS ? new Set<unknown>() : undefined;
   for (let i = 0; i < vector.length; i++) {
@@ -95,10 +110,11 @@ function checkMeters(vector: unknown, pointer: string, issues: IssueList, shaped
     if (!isObject(meter)) continue;
     const { unit, amount } = meter;
     if (typeof unit === 'string') {
-      if (seen === undefined ? hasUnit(vector, i, unit) : seen.has(unit)) {
+      const key = keyOf(unit);
+      if (seen === undefined ? hasUnit(vector, i, key, keyOf) : seen.has(key)) {
         issues.add('METER_UNIT_DUPLICATE', `${pointer}/${i}/unit`, 'each unit once', unit);
       }
-      seen?.add(unit);
+      seen?.add(key);
     }
     if (!checkQuantity(amount, `${pointer}/${i}/amount`, issues, shaped)) continue;
     if (isNegativeQuantity(amount as Quantity)) {
@@ -108,9 +124,27 @@ function checkMeters(vector: unknown, pointer: string, issues: IssueList, shaped
 }
 
 /** Whether one of the meters before `index` has that unit. */
-function hasUnit(vector: readonly unknown[], index: number, unit: string): boolean {
-  for (let i = 0; i < index; i++) if ((vector[i] as { unit?: unknown } | null)?.unit === unit) return true;
+function hasUnit(
+  vector: readonly unknown[],
+  index: number,
+  key: string,
+  keyOf: (unit: string) => string,
+): boolean {
+  for (let i = 0; i < index; i++) {
+    const unit = (vector[i] as { unit?: unknown } | null)?.unit;
+    if (typeof unit === 'string' && keyOf(unit) === key) return true;
+  }
   return false;
+}
+
+function sameUnit(unit: string): string {
+  return unit;
+}
+
+/** Two limits of one unit over windows of the same length are one limit twice, however the window is written. */
+function rateKey(unit: string): string {
+  const rate = tryParseRateUnit(unit);
+  return rate === undefined ? unit : `${rate.meter}.per_${rate.window}`;
 }
 
 /** Whether there is a quantity without fault; one of the wrong shape has an issue already. */

@@ -2,7 +2,7 @@
  * Quantities, SPEC §2: exact amounts as texts, never JSON numbers. Four types, all of them exact rationals:
  *
  * - `{"t":"int","v":"12"}`: a whole number of up to 39 digits
- * - `{"t":"dec","m":"1250","s":2}`: m·10^−s, here 12.50, s from 0 to 18
+ * - `{"t":"dec","m":"1250","s":2}`: m·10^−s, here 12.50, s from 0 to 38
  * - `{"t":"rat","n":"1","d":"3"}`: n/d in lowest terms
  * - `{"t":"f64","bits":"3fb999999999999a"}`: the finite IEEE 754 double with these big-endian bits
  *
@@ -21,7 +21,7 @@ export type Quantity =
   | { readonly t: 'f64'; readonly bits: string };
 
 const MAX_DIGITS = 39;
-const MAX_SCALE = 18;
+const MAX_SCALE = 38;
 const LIMIT = 10n ** BigInt(MAX_DIGITS);
 const POWERS_OF_TEN: readonly bigint[] = Array.from({ length: MAX_SCALE + 1 }, (_, s) => 10n ** BigInt(s));
 const MAX_POWER_OF_TEN = 10n ** BigInt(MAX_SCALE);

@@ -6,8 +6,8 @@
  */
 
 const MAX_TOOL_NAME_LENGTH = 128;
-const TOOL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}$/;
-const TOOL_PATTERN = /^(?:\*|[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}\*?)$/;
+const TOOL_NAME = /^[A-Za-z0-9_./:@+=#~-]{1,128}$/;
+const TOOL_PATTERN = /^(?:[A-Za-z0-9_./:@+=#~-]{1,128}|[A-Za-z0-9_./:@+=#~-]{0,128}\*)$/;
 
 /** Whether `text` is a ToolName. */
 export function isToolName(text: string): boolean {

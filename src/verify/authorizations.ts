@@ -102,7 +102,13 @@ function checkAuthorization(
   const parent = resolveGrant(state, event, findings);
   const id = event.event_id.b64;
   if (authorization.kind === 'grant') {
-    const grant = makeGrant(event, place, isAllow ? parent : undefined, state.links.grantList.length);
+    const grant = makeGrant(
+      event,
+      place,
+      isAllow ? parent : undefined,
+      state.links.grantList.length,
+      findings.signers,
+    );
     warnOfDoubles(authorization.bounds?.meter_caps, '/authorization/bounds/meter_caps', findings);
     warnOfDoubles(authorization.bounds?.rate_limits, '/authorization/bounds/rate_limits', findings);
     if (isAllow && parent !== undefined) {

@@ -17,13 +17,21 @@ export type PrincipalId = string;
  */
 export type CanonicalProfileId = 'northroot-jcs-v1';
 /**
- * a whole number from 0 to 2^53 - 1
+ * a unit such as usd or time.ms: 1 to 64 of a-z 0-9 _ . -, beginning with a letter
  */
-export type SafeInteger = number;
+export type Unit = string;
 /**
  * a code: 1 to 64 of A-Z 0-9 _
  */
 export type Code = string;
+/**
+ * where amounts come from: measured by the recorder, reported by the tool or provider, estimated, or billed
+ */
+export type MeterBasis = 'measured' | 'reported' | 'estimated' | 'billed';
+/**
+ * a whole number from 0 to 2^53 - 1
+ */
+export type SafeInteger = number;
 /**
  * a profile id: 16 to 128 of A-Z a-z 0-9 _ -
  */
@@ -33,7 +41,7 @@ export type ProfileId = string;
  */
 export type ToolPattern = string;
 /**
- * a tool name: 1 to 128 of A-Z a-z 0-9 _ . / : -, beginning with a letter, a digit or _
+ * a tool name: 1 to 128 of A-Z a-z 0-9 _ . / : @ + = # ~ -
  */
 export type ToolName = string;
 /**
@@ -65,9 +73,57 @@ export type PrincipalPattern = string;
  */
 export type DigestText = string;
 /**
- * a unit such as usd or time.ms: 1 to 64 of a-z 0-9 _ . -, beginning with a letter
+ * A correction of what counts as used under a grant: a refund, a provider's bill.
  */
-export type Unit = string;
+export interface AdjustmentEvent {
+  event_type: 'adjustment';
+  event_version: EventVersion;
+  event_id: Digest;
+  occurred_at: Timestamp;
+  principal_id: PrincipalId;
+  canonical_profile_id: CanonicalProfileId;
+  payload_digest: Digest;
+  prev_event_id?: Digest;
+  ledger_id?: Digest;
+  context_digest?: Digest;
+  grant_event_id: Digest;
+  direction: 'credit' | 'debit';
+  /**
+   * Amounts of different units, at least one; no amount is negative.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  meters: Meter[];
+  reason: Code;
+  execution_event_id?: Digest;
+  meter_basis?: MeterBasis;
+  evidence?: ContentRef;
+  source?: Source;
+}
+/**
+ * So much of one unit.
+ */
+export interface Meter {
+  unit: Unit;
+  amount: Quantity;
+}
+/**
+ * Content that is kept elsewhere, by its digest.
+ */
+export interface ContentRef {
+  digest: Digest;
+  size_bytes?: SafeInteger;
+  media_type?: string;
+}
+/**
+ * The foreign system that an event was taken over from, its own id of what is recorded, and the digest of its original bytes.
+ */
+export interface Source {
+  system: string;
+  id: string;
+  digest?: Digest;
+}
 /**
  * Further signatures on a checkpoint.
  */
@@ -80,6 +136,7 @@ export interface AttestationEvent {
   canonical_profile_id: CanonicalProfileId;
   payload_digest: Digest;
   prev_event_id?: Digest;
+  ledger_id?: Digest;
   context_digest?: Digest;
   checkpoint_event_id: Digest;
   /**
@@ -99,6 +156,7 @@ export interface AuthorizationEvent {
   canonical_profile_id: CanonicalProfileId;
   payload_digest: Digest;
   prev_event_id?: Digest;
+  ledger_id?: Digest;
   context_digest?: Digest;
   intents: Intents;
   policy_id: string;
@@ -108,6 +166,7 @@ export interface AuthorizationEvent {
   checks?: Check[];
   hygiene?: Hygiene;
   hygiene_digest?: Digest;
+  source?: Source;
   authorization: GrantAuthorization | ActionAuthorization;
 }
 /**
@@ -117,14 +176,6 @@ export interface Intents {
   intent_digest: Digest;
   intent_ref?: ContentRef;
   user_intent_digest?: Digest;
-}
-/**
- * Content that is kept elsewhere, by its digest.
- */
-export interface ContentRef {
-  digest: Digest;
-  size_bytes?: SafeInteger;
-  media_type?: string;
 }
 /**
  * One check that the decision rests on.
@@ -166,8 +217,14 @@ export interface Bounds {
    */
   allowed_tools?: ToolPattern[];
   meter_caps?: MeterVector;
+  action_caps?: MeterVector;
+  not_before?: Timestamp;
   expires_at?: Timestamp;
   rate_limits?: MeterVector;
+  /**
+   * a whole number from 0 to 31
+   */
+  max_delegation_depth?: number;
   concurrency_limit?: Extract<Quantity, {t: 'int'}>;
   output_mode?: 'digest_only' | 'allow_inline' | 'allow_contentref';
   resources?: ResourceRef[];
@@ -207,6 +264,7 @@ export interface CheckpointEvent {
   canonical_profile_id: CanonicalProfileId;
   payload_digest: Digest;
   prev_event_id?: Digest;
+  ledger_id?: Digest;
   context_digest?: Digest;
   tree_size: SafeInteger;
   root: Digest;
@@ -228,6 +286,7 @@ export interface EventEnvelope {
   canonical_profile_id: CanonicalProfileId;
   payload_digest: Digest;
   prev_event_id?: Digest;
+  ledger_id?: Digest;
   context_digest?: Digest;
   [k: string]: unknown;
 }
@@ -243,6 +302,7 @@ export interface ExecutionEvent {
   canonical_profile_id: CanonicalProfileId;
   payload_digest: Digest;
   prev_event_id?: Digest;
+  ledger_id?: Digest;
   context_digest?: Digest;
   intents: Intents;
   auth_event_id: Digest;
@@ -251,7 +311,7 @@ export interface ExecutionEvent {
   started_at?: Timestamp;
   ended_at?: Timestamp;
   meter_used: MeterVector;
-  outcome: 'success' | 'failure';
+  outcome: 'success' | 'failure' | 'unknown';
   error_code?: Code;
   output_digest?: Digest;
   output_ref?: ContentRef;
@@ -259,6 +319,8 @@ export interface ExecutionEvent {
   model_id?: string;
   provider?: string;
   pricing_snapshot_digest?: Digest;
+  meter_basis?: MeterBasis;
+  source?: Source;
 }
 /**
  * One thing found in a ledger: what, where, what was expected and what was there.
@@ -321,8 +383,10 @@ export interface GenesisEvent {
   signing: {
     events: 'required' | 'optional';
     checkpoints: 'required' | 'optional';
+    binding?: 'required' | 'optional';
   };
   keys: Key[];
+  continues?: Predecessor;
 }
 /**
  * A public key, and what it may sign for whom.
@@ -330,14 +394,26 @@ export interface GenesisEvent {
 export interface Key {
   keyid: KeyId;
   /**
-   * ed25519: and 43, or p256: and 87 characters of canonical base64url
+   * ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url
    */
   public_key: string;
-  roles: ('event' | 'checkpoint' | 'witness' | 'admin')[];
+  roles: ('event' | 'authority' | 'checkpoint' | 'witness' | 'admin')[];
   principals: PrincipalPattern[];
   name?: string;
   valid_from?: Timestamp;
   valid_until?: Timestamp;
+}
+/**
+ * The ledger that this one goes on from, and where that one ended.
+ */
+export interface Predecessor {
+  ledger_id: Digest;
+  tree_size: SafeInteger;
+  root: Digest;
+  /**
+   * A C2SP signed note.
+   */
+  note?: string;
 }
 /**
  * A key that is added or revoked from this position on.
@@ -351,6 +427,7 @@ export interface KeyEvent {
   canonical_profile_id: CanonicalProfileId;
   payload_digest: Digest;
   prev_event_id?: Digest;
+  ledger_id?: Digest;
   context_digest?: Digest;
   action: 'add' | 'revoke';
   key: Key;
@@ -497,16 +574,21 @@ export interface GrantUse {
   seq: SafeInteger;
   principal_id: PrincipalId;
   expires_at?: Timestamp;
+  /**
+   * Keys whose signatures of the grant count, in the order of its record.
+   */
+  signers: KeyId[];
   executions: SafeInteger;
   meters: MeterUse[];
 }
 /**
- * One unit's cap: used, set aside, and left.
+ * One unit's cap: used (and how much of that is only estimated), set aside, and left.
  */
 export interface MeterUse {
   unit: Unit;
   cap: Quantity;
   used: Quantity;
+  estimated?: Quantity;
   reserved: Quantity;
   left: Quantity;
 }
