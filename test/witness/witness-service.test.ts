@@ -13,7 +13,6 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makePublicKey } from '../../src/key/public-key.js';
 import { parseCheckpoint } from '../../src/note/checkpoint.js';
 import { judgeNote } from '../../src/note/judge-note.js';
-import { makeNoteKey } from '../../src/note/note-key.js';
 import { formatNote, parseNote, readSignatureLine } from '../../src/note/signed-note.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
 import { createSigner } from '../../src/signature/signer.js';
