@@ -63,15 +63,19 @@ export function createSigner(privateKey: PrivateKey): Signer {
  * @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, which signs notes and no records (SPEC §7)
  */
 export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignature {
-  if (signer.publicKey.alg === 'ml-dsa-44') {
-    throw keyError(
-      'KEY_UNSUPPORTED',
-      'expected an ed25519 or p256 key to sign a record, found ml-dsa-44',
-      'an ml-dsa-44 key signs the notes of checkpoints, beside an ed25519 key',
-    );
-  }
+  assertSignsRecords(signer.publicKey);
   return {
     keyid: signer.publicKey.keyid,
     sig: encodeBase64url(signer.sign(preAuthEncoding(PAYLOAD_TYPE, eventBytes))),
   };
+}
+
+/** @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key */
+export function assertSignsRecords({ alg }: PublicKey): void {
+  if (alg !== 'ml-dsa-44') return;
+  throw keyError(
+    'KEY_UNSUPPORTED',
+    'expected an ed25519 or p256 key to sign records, found ml-dsa-44',
+    'an ml-dsa-44 key signs the notes of checkpoints, beside an ed25519 key',
+  );
 }

@@ -20,7 +20,7 @@ import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
 import type { CheckpointEvent, GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import type { NoteSignature } from '../note/signed-note.js';
-import { signEvent, type Signer } from '../signature/signer.js';
+import { assertSignsRecords, signEvent, type Signer } from '../signature/signer.js';
 import type { EventIndex } from '../verify/event-index.js';
 import { advanceTip, emptyTip, type ChainTip } from './chain-tip.js';
 import {
@@ -195,6 +195,7 @@ export class Ledger {
     const { segmentBytes = DEFAULT_SEGMENT_BYTES, lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS } = options;
     if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
     if (!(lockTimeoutMs >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
+    if (options.signer !== undefined) assertSignsRecords(options.signer.publicKey);
     if (options.checkpointEvery !== undefined) assertSchedule(options.checkpointEvery);
     const create = options.create !== undefined;
     // Made before anything is touched: a bad option leaves no empty file behind.

@@ -21,7 +21,10 @@ export function addKeygen(program: Command, run: Run): void {
     )
     .option('--out <file>', 'the file to make')
     .addOption(
-      new Option('--type <name>', 'the algorithm; ml-dsa-44 signs notes, and no records').choices(ALGORITHMS),
+      new Option(
+        '--type <name>',
+        'the algorithm (default: ed25519); ml-dsa-44 signs notes, and no records',
+      ).choices(ALGORITHMS),
     )
     .addOption(new Option('--alg <name>', 'the same').choices(ALGORITHMS).hideHelp())
     .addOption(new Option('--form <form>', 'the form of the file').choices(['pem', 'jwk']).default('pem'))
