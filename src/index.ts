@@ -121,7 +121,14 @@ export {
 } from './ledger/examine-line.js';
 export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
 export { formatRecord, type RecordParts } from './ledger/record.js';
-export { openLedgerSource, type LedgerSource, type Segment, type SourceFault } from './fs/source.js';
+export {
+  openLedgerSource,
+  type LedgerSource,
+  type Segment,
+  type SourceFault,
+  type SourceGrowth,
+  type SourceOptions,
+} from './fs/source.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
   Ledger,

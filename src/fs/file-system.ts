@@ -4,11 +4,23 @@
  */
 
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import {
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rmdir,
+  stat,
+  unlink,
+  type FileHandle,
+} from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { toIoError } from './io-error.js';
+import { errnoOf, toIoError } from './io-error.js';
 
 /** An open file. Positions and sizes are in bytes. */
 export interface OpenFile {
@@ -48,6 +60,14 @@ export interface FileSystem {
   removeFolder(path: string): Promise<void>;
   /** Gives the file `from` the name `to`, in one step; what had that name before is gone. */
   rename(from: string, to: string): Promise<void>;
+  /**
+   * Gives the file `from` the name `to`, in one step, where nothing has that name.
+   *
+   * @throws NorthrootError `FILE_EXISTS`.
+   */
+  renameNew(from: string, to: string): Promise<void>;
+  /** When a file was last written to, in milliseconds since 1970. */
+  modifiedAt(path: string): Promise<number>;
   /** fsync(2) of the folder that holds `path`, so that a new name in it survives a crash. */
   syncFolderOf(path: string): Promise<void>;
 }
@@ -107,6 +127,9 @@ class NodeFile implements OpenFile {
   }
 }
 
+/** What link(2) says where the file system knows one name a file only. */
+const HAS_NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'EMLINK']);
+
 /** The machine's own file system. */
 export const nodeFileSystem: FileSystem = {
   async kindOf(path) {
@@ -148,6 +171,25 @@ export const nodeFileSystem: FileSystem = {
     await attempt('replace', to, () => rename(from, to));
   },
 
+  async renameNew(from, to) {
+    try {
+      await link(from, to);
+    } catch (error) {
+      if (!HAS_NO_LINKS.has(errnoOf(error))) throw toIoError(error, 'create', to);
+      // The empty file keeps others out; only who is killed between the two calls leaves it.
+      const claim = await attempt('create', to, () => open(to, FLAGS.new, 0o600));
+      await attempt('close', to, () => claim.close());
+      await attempt('create', to, () => rename(from, to));
+      return;
+    }
+    // The file is where it should be; the other name of it is litter, which somebody will remove.
+    await unlink(from).catch(() => undefined);
+  },
+
+  async modifiedAt(path) {
+    return (await attempt('read', path, () => lstat(path))).mtimeMs;
+  },
+
   async syncFolderOf(path) {
     const folder = dirname(path);
     await attempt('sync', folder, async () => {
@@ -185,12 +227,13 @@ export async function readSmallFile(path: string, limit: number): Promise<Uint8A
       if (bytesRead === 0) return buffer.slice(0, size);
     }
   } finally {
-    await handle.close();
+    await attempt('close', path, () => handle.close());
   }
 }
 
 /**
- * Makes a new file with these bytes, on disk when the call returns.
+ * Makes a new file with these bytes, on disk when the call returns. It appears whole or not at all, whatever happens meanwhile, and
+ * what has its name already is never touched.
  *
  * @throws NorthrootError `FILE_EXISTS` when `path` exists, or as {@link toIoError}.
  */
@@ -200,13 +243,14 @@ export async function writeNewFile(
   permissions: number,
   fileSystem: FileSystem = nodeFileSystem,
 ): Promise<void> {
-  const file = await fileSystem.open(path, 'new', permissions);
-  try {
-    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-    await file.datasync();
-  } finally {
-    await file.close();
+  if ((await fileSystem.kindOf(path)) !== 'missing') {
+    throw new NorthrootError('FILE_EXISTS', `cannot create ${printable(path)}: it exists already`);
   }
+  await removeLitter(path, fileSystem);
+  await viaTemporary(path, makeTemporaryName(path), fileSystem, async (temporary) => {
+    await writeWhole(temporary, bytes, permissions, fileSystem);
+    await fileSystem.renameNew(temporary, path);
+  });
   await fileSystem.syncFolderOf(path);
 }
 
@@ -229,14 +273,19 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
       yield buffer.subarray(0, bytesRead);
     }
   } finally {
-    await handle.close();
+    await attempt('close', path, () => handle.close());
   }
 }
 
 /** How {@link replaceFile} goes about it. */
 export interface ReplaceOptions {
-  /** The name that the file has until it is whole, in the same file system. What has it already is removed. */
+  /**
+   * The name that the file has until it is whole, in the same file system. What has it already is removed, so nobody else may be
+   * about to use it. Default: one that nobody else has, beside the file; such ones that killed processes left are removed.
+   */
   readonly temporary?: string;
+  /** Asked when the file is whole, before it gets its name; rejecting leaves what has that name. */
+  readonly confirm?: () => Promise<void>;
   readonly fileSystem?: FileSystem;
 }
 
@@ -254,20 +303,69 @@ export async function replaceFile(
 export async function placeFile(
   path: string,
   bytes: Uint8Array,
-  { temporary = `${path}.new-${process.pid}`, fileSystem = nodeFileSystem }: ReplaceOptions = {},
+  { temporary, confirm, fileSystem = nodeFileSystem }: ReplaceOptions = {},
 ): Promise<void> {
-  if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
-  const file = await fileSystem.open(temporary, 'new');
-  try {
+  if (temporary === undefined) await removeLitter(path, fileSystem);
+  else if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
+  await viaTemporary(path, temporary ?? makeTemporaryName(path), fileSystem, async (name) => {
+    await writeWhole(name, bytes, 0o644, fileSystem);
+    await confirm?.();
+    await fileSystem.rename(name, path);
+  });
+}
+
+/** Older than this a temporary file belongs to nobody who lives: it takes milliseconds to write one. */
+const LITTER_MS = 10 * 60_000;
+const TEMPORARY_ENDING = /^\.new-[0-9a-f]{1,16}$/;
+
+/** A name beside `path` that nobody else has. */
+function makeTemporaryName(path: string): string {
+  return `${path}.new-${randomBytes(8).toString('hex')}`;
+}
+
+/** Removes the temporary files for `path` that killed processes left. What cannot be removed stays: it is in nobody's way. */
+async function removeLitter(path: string, fileSystem: FileSystem): Promise<void> {
+  const [folder, name] = [dirname(path), basename(path)];
+  const names = await fileSystem.list(folder).catch(() => []);
+  for (const each of names) {
+    if (!each.startsWith(name) || !TEMPORARY_ENDING.test(each.slice(name.length))) continue;
+    const litter = join(folder, each);
     try {
-      for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
-      await file.datasync();
-    } finally {
-      await file.close();
+      if (Date.now() - (await fileSystem.modifiedAt(litter)) > LITTER_MS) await fileSystem.remove(litter);
+    } catch {
+      continue;
     }
-    await fileSystem.rename(temporary, path);
+  }
+}
+
+/** Runs `place` with a temporary name, of which nothing is left when that fails; errors speak of the file that was meant. */
+async function viaTemporary(
+  path: string,
+  temporary: string,
+  fileSystem: FileSystem,
+  place: (temporary: string) => Promise<void>,
+): Promise<void> {
+  try {
+    await place(temporary);
   } catch (error) {
     await fileSystem.remove(temporary).catch(() => undefined);
-    throw error;
+    const isOfTemporary =
+      error instanceof NorthrootError && error.message.includes(printable(temporary)) && error.cause;
+    throw isOfTemporary ? toIoError(error.cause, 'write', path) : error;
+  }
+}
+
+async function writeWhole(
+  path: string,
+  bytes: Uint8Array,
+  permissions: number,
+  fileSystem: FileSystem,
+): Promise<void> {
+  const file = await fileSystem.open(path, 'new', permissions);
+  try {
+    for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+    await file.datasync();
+  } finally {
+    await file.close();
   }
 }

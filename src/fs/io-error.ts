@@ -1,5 +1,6 @@
 /** Turns what the operating system says into one of northroot's own errors, with what to do about it. */
 
+import { constants } from 'node:os';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 
@@ -31,8 +32,7 @@ const KNOWN: Readonly<Record<string, readonly [code: string, what: string, hint?
  */
 export function toIoError(cause: unknown, action: string, path: string): NorthrootError {
   if (cause instanceof NorthrootError) return cause;
-  const errno = (cause as NodeJS.ErrnoException | undefined)?.code ?? '';
-  const [code, what, hint] = KNOWN[errno] ?? [
+  const [code, what, hint] = KNOWN[errnoOf(cause)] ?? [
     'IO_FAILED',
     cause instanceof Error ? cause.message : String(cause),
   ];
@@ -40,4 +40,11 @@ export function toIoError(cause: unknown, action: string, path: string): Northro
     cause,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+/** The name of an error of the operating system, such as `EDQUOT`; Node gives some only as numbers. Empty for another error. */
+export function errnoOf(error: unknown): string {
+  const { code = '', errno } = (error ?? {}) as NodeJS.ErrnoException;
+  if (errno === undefined || Object.hasOwn(constants.errno, code)) return code;
+  return Object.entries(constants.errno).find(([, number]) => number === -errno)?.[0] ?? code;
 }

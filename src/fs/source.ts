@@ -3,8 +3,9 @@
  * read once, and a file that changes under the reader is noticed.
  */
 
-import { open, readdir, stat } from 'node:fs/promises';
+import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
@@ -27,6 +28,22 @@ export interface SourceFault {
   readonly actual: string;
 }
 
+/** Where reading ended in a ledger that is being written. */
+export interface SourceGrowth {
+  readonly file: string;
+  /** Of the first byte that was not read. */
+  readonly byteOffset: number;
+}
+
+/** How {@link openLedgerSource} reads. */
+export interface SourceOptions {
+  /**
+   * For how long a file that ends within a line, and was written to in the last seconds, must not grow to be taken for torn, in
+   * milliseconds. Default 250; 0 waits for nothing.
+   */
+  readonly patienceMs?: number;
+}
+
 /** A ledger to be read. */
 export interface LedgerSource {
   /** The paths given, for the report. */
@@ -36,6 +53,8 @@ export interface LedgerSource {
   readonly segments: AsyncIterable<Segment>;
   /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
   readonly published?: { readonly name: string; readonly note: Uint8Array };
+  /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */
+  readonly findGrowth?: () => Promise<SourceGrowth | undefined>;
   /** What else is wrong with the files, when `segments` was read to its end: the first of them, and how many there are. */
   readonly findFaults?: () => Promise<{ readonly faults: readonly SourceFault[]; readonly total: number }>;
 }
@@ -45,6 +64,13 @@ export const SEGMENT_NAME = /^\d{20}\.jsonl$/;
 
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
+const PATIENCE_MS = 250;
+const POLL_MS = 10;
+/** Nobody is in the middle of writing a line to a file that was last written to longer ago. */
+const RECENT_MS = 5_000;
+/** The rest of a line that is being written is there within that time and that many bytes, or it is not waited for. */
+const MAX_WAIT_MS = 10_000;
+const MAX_REST_BYTES = 1024 * 1024;
 
 /**
  * A ledger file or folder.
@@ -52,13 +78,20 @@ const NEWLINE = 0x0a;
  * @throws NorthrootError when it cannot be opened: `FILE_NOT_FOUND`, `NOT_A_LEDGER` (a folder without segments, a
  *   device), …; while reading also `FILE_CHANGED`.
  */
-export async function openLedgerSource(path: string): Promise<LedgerSource> {
+export async function openLedgerSource(path: string, options: SourceOptions = {}): Promise<LedgerSource> {
+  const { patienceMs = PATIENCE_MS } = options;
+  if (!(patienceMs >= 0)) throw new RangeError('patienceMs must be at least 0');
+  let growth: SourceGrowth | undefined;
+  const read = (file: string): AsyncIterable<Uint8Array> =>
+    readChunks(file, patienceMs, (byteOffset) => (growth ??= { file, byteOffset }));
   const status = await orIoError(stat(path), path);
   if (!status.isDirectory()) {
-    const segment = { file: path, firstSeq: undefined, chunks: readChunks(path) };
-    return { paths: [path], size: status.isFile() ? status.size : undefined, segments: iterate([segment]) };
+    const segment = { file: path, firstSeq: undefined, chunks: read(path) };
+    const size = status.isFile() ? status.size : undefined;
+    const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
+    return { paths: [path], size, segments: iterate([segment]), findGrowth };
   }
-  const names = (await orIoError(readdir(path), path)).filter((name) => SEGMENT_NAME.test(name)).sort();
+  const names = await listSegments(path);
   if (names.length === 0) {
     throw new NorthrootError('NOT_A_LEDGER', `${printable(path)} is a folder without ledger segments`, {
       hint: 'segments are named by 20 digits and .jsonl; to verify a single file, name the file',
@@ -69,9 +102,18 @@ export async function openLedgerSource(path: string): Promise<LedgerSource> {
   for (const name of names) {
     const file = join(path, name);
     size += (await orIoError(stat(file), file)).size;
-    segments.push({ file, firstSeq: Number(name.slice(0, 20)), chunks: readChunks(file) });
+    segments.push({ file, firstSeq: Number(name.slice(0, 20)), chunks: read(file) });
   }
-  return { paths: [path], size, segments: iterate(segments) };
+  const findGrowth = async (): Promise<SourceGrowth | undefined> => {
+    const next = (await listSegments(path)).find((name) => !names.includes(name));
+    return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
+  };
+  return { paths: [path], size, segments: iterate(segments), findGrowth };
+}
+
+async function listSegments(folder: string): Promise<string[]> {
+  const names = await orIoError(readdir(folder), folder);
+  return names.filter((name) => SEGMENT_NAME.test(name)).sort();
 }
 
 /** A ledger that is in memory. */
@@ -87,8 +129,14 @@ export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): L
 /**
  * The bytes that a file has when reading begins, and what a writer adds up to the end of a line begun by then. Reading
  * up to the end instead would never end beside a busy writer.
+ *
+ * @param onGrowth - Told of the first byte that was not read, where the file has one by then.
  */
-async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void> {
+async function* readChunks(
+  path: string,
+  patienceMs: number,
+  onGrowth: (byteOffset: number) => void,
+): AsyncGenerator<Uint8Array, void, void> {
   const file = await open(path, 'r').catch((error: unknown) => {
     throw toIoError(error, 'read', path);
   });
@@ -97,9 +145,15 @@ async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void>
     const buffer = Buffer.alloc(CHUNK_BYTES);
     let position = 0;
     let lastByte = NEWLINE;
+    const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
       const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, before.isFile() ? position : null);
-      if (bytesRead === 0) break;
+      if (bytesRead === 0) {
+        if (!before.isFile() || lastByte === NEWLINE || position >= before.size + MAX_REST_BYTES) break;
+        // A reader sees a part of what one write(2) writes: the rest comes in no time, unless nobody writes any more.
+        if (await grows(file, position, Math.min(performance.now() + patienceMs, deadline))) continue;
+        break;
+      }
       let taken = bytesRead;
       if (before.isFile() && position + bytesRead > before.size) {
         const own = Math.max(0, before.size - position);
@@ -119,10 +173,21 @@ async function* readChunks(path: string): AsyncGenerator<Uint8Array, void, void>
         hint: 'run the command again; if it happens again, find out what rewrites the file',
       });
     }
+    if (before.isFile() && after.size > position) onGrowth(position);
   } catch (error) {
     throw toIoError(error, 'read', path);
   } finally {
-    await file.close();
+    await orIoError(file.close(), path);
+  }
+}
+
+/** Whether a file comes to have more than `position` bytes until `deadline`. */
+async function grows(file: FileHandle, position: number, deadline: number): Promise<boolean> {
+  for (;;) {
+    const { size, mtimeMs } = await file.stat();
+    if (size !== position) return size > position;
+    if (performance.now() >= deadline || Date.now() - mtimeMs > RECENT_MS) return false;
+    await sleep(POLL_MS);
   }
 }
 

@@ -43,6 +43,8 @@ export interface ExaminedLine {
   readonly prev: string | undefined;
   /** The id that the event claims, base64url. */
   readonly eventId: string | undefined;
+  /** The ledger that the event says it is for, base64url. */
+  readonly ledgerId: string | undefined;
   readonly event: JsonObject | undefined;
   /** Whether the event has the shape and the values of its type. */
   readonly wellFormed: boolean;
@@ -56,6 +58,7 @@ const unreadable = {
   seq: undefined,
   prev: undefined,
   eventId: undefined,
+  ledgerId: undefined,
   event: undefined,
   wellFormed: false,
   signatures: undefined,
@@ -87,7 +90,17 @@ function examineBareEvent(line: Uint8Array, event: JsonObject): ExaminedLine {
   const span = { start: 0, end: line.length };
   const issues = [...shape, ...identityIssues(event, hashEvent(line, marks, span, 1), '')];
   const eventId = digestText(event['event_id']);
-  return { ...unreadable, layout: 'bare', issues, eventId, event, wellFormed: shape.length === 0, span };
+  const ledgerId = digestText(event['ledger_id']);
+  return {
+    ...unreadable,
+    layout: 'bare',
+    issues,
+    eventId,
+    ledgerId,
+    event,
+    wellFormed: shape.length === 0,
+    span,
+  };
 }
 
 function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
@@ -112,7 +125,14 @@ function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
   const shape = checkEvent(event);
   for (const issue of shape) issues.push({ ...issue, pointer: `/event${issue.pointer}` });
   issues.push(...identityIssues(event, hashEvent(line, marks, span, 2), '/event'));
-  return { ...common, eventId: digestText(event['event_id']), event, wellFormed: shape.length === 0, span };
+  return {
+    ...common,
+    eventId: digestText(event['event_id']),
+    ledgerId: digestText(event['ledger_id']),
+    event,
+    wellFormed: shape.length === 0,
+    span,
+  };
 }
 
 function byteIssue(line: Uint8Array): LineIssue {

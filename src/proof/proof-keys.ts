@@ -3,6 +3,8 @@
  * decided here, so that proofs of both kinds judge alike.
  */
 
+import type { JsonObject } from '../json/value.js';
+import { signingRuleFor } from '../trust/authority.js';
 import { detectForm } from '../key/detect-form.js';
 import { readKeyText } from '../key/key-form.js';
 import { parsePublicKey, type PublicKey } from '../key/public-key.js';
@@ -223,7 +225,8 @@ export class ProofKeyring {
     if (given !== undefined) return { verification: given.verification, problem: undefined };
     const entry = this.#ring.find(keyid);
     if (entry === undefined) return undefined;
-    const problem = findEntitlementProblem(entry, event, event.occurred_at);
+    const rule = signingRuleFor(event as unknown as JsonObject, { hasAuthority: this.#ring.hasAuthority });
+    const problem = findEntitlementProblem(entry, rule, event.occurred_at);
     return { verification: entry.verification, problem };
   }
 

@@ -13,8 +13,10 @@ export interface NotChecked {
 }
 
 /** Everything that this verification leaves open, most important first. */
-export function listNotChecked(result: Pick<VerificationResult, 'state' | 'ending'>): NotChecked[] {
-  const { state, ending } = result;
+export function listNotChecked(
+  result: Pick<VerificationResult, 'state' | 'ending' | 'growth'>,
+): NotChecked[] {
+  const { state, ending, growth } = result;
   const list: NotChecked[] = [];
   const add = (when: boolean, code: string, message: string): void => {
     if (when) list.push({ code, message });
@@ -93,6 +95,17 @@ export function listNotChecked(result: Pick<VerificationResult, 'state' | 'endin
     'WITNESS_POLICY_KEYS',
     `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
   );
+  add(
+    !bare && state.selfIssuable > 0,
+    'AUTHORITY',
+    `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
+  );
+  if (growth !== undefined) {
+    list.push({
+      code: 'GROWTH',
+      message: `the ledger was being written to: reading ended at byte ${growth.byteOffset} of ${printable(growth.file)}, and what came after was not read`,
+    });
+  }
   const own = listRevoked(result).filter(({ restsOn }) => restsOn === 'own_checkpoints');
   add(
     own.length > 0,

@@ -78,7 +78,8 @@ export const checkReportValues: ValueRule = (report, issues, shaped) => {
     checkTimestamp(grant['expires_at'], `/grants/${i}/expires_at`, issues);
     forEachObject(grant['meters'], (meter, j) => {
       for (const member of ['cap', 'used', 'estimated', 'reserved', 'left']) {
-        checkQuantity(meter[member], `/grants/${i}/meters/${j}/${member}`, issues, shaped);
+        if (meter[member] !== undefined)
+          checkQuantity(meter[member], `/grants/${i}/meters/${j}/${member}`, issues, shaped);
       }
     });
   });

@@ -13,9 +13,7 @@ import type { Key } from '../schema/generated/types.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
 import { compareTimestamps } from '../value/timestamp.js';
-
-/** What a key may be used for. */
-export type Role = Key['roles'][number];
+import type { Role, SigningRule } from './authority.js';
 
 /** A key with its backend's prepared form. */
 export interface RingKey {
@@ -61,6 +59,7 @@ export interface SavedKey {
 export class Keyring {
   readonly #keys = new Map<string, RingKey>();
   readonly #verifier: Verifier;
+  #hasAuthority = false;
   #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
 
   constructor(verifier: Verifier) {
@@ -87,8 +86,14 @@ export class Keyring {
     const verification = this.#verifier.importKey(read.publicKey);
     const ringKey = { key, publicKey: read.publicKey, verification, addedBy, revokedBy: undefined };
     this.#keys.set(key.keyid, ringKey);
+    if (key.roles.includes('authority')) this.#hasAuthority = true;
     if (this.#noteKeys !== undefined) enterNoteKeys(this.#noteKeys.byLine, this.#noteKeys.origin, ringKey);
     return undefined;
+  }
+
+  /** Whether some key of the ring has, or had before it was revoked, the role `authority` (SPEC §7). */
+  get hasAuthority(): boolean {
+    return this.#hasAuthority;
   }
 
   /** From here on the key signs nothing more; false when it is not known. One revoked before stays so from there on. */
@@ -181,42 +186,28 @@ function lineName(name: string, keyId: string): string {
 }
 
 /**
- * The roles of which a key needs one to sign a record of this type. SPEC §3.4 demands `admin` for key events; the
- * other rows are northroot's choice: whoever keeps the ledger writes its genesis, checkpoints and attestations.
- */
-export function rolesFor(eventType: string): readonly Role[] {
-  switch (eventType) {
-    case 'key':
-      return ['admin'];
-    case 'genesis':
-      return ['admin', 'checkpoint', 'event'];
-    case 'checkpoint':
-    case 'attestation':
-      return ['checkpoint', 'event'];
-    default:
-      return ['event'];
-  }
-}
-
-/**
  * Why a key may not sign an event at its position, or `undefined` when it may.
  *
+ * @param rule - What the event asks of those who sign it, see `signingRuleFor`.
  * @param instant - The timestamp that the position has for judging validity: the later of the event's own
- *   `occurred_at` and the latest genesis or checkpoint before it, so that back-dating does not revive an expired key.
+ *   `occurred_at` and the ledger's clock there, so that back-dating does not revive an expired key.
  */
 export function findEntitlementProblem(
   ringKey: RingKey,
-  event: { readonly event_type: string; readonly principal_id: string },
+  { anyOf }: SigningRule,
   instant: string,
 ): EntitlementProblem | undefined {
   const { key } = ringKey;
-  const problem = findRoleProblem(ringKey, rolesFor(event.event_type));
+  const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
   if (problem !== undefined) return problem;
-  if (!key.principals.some((pattern) => matchesPrincipalPattern(pattern, event.principal_id))) {
+  const covers = (principal: string): boolean =>
+    key.principals.some((pattern) => matchesPrincipalPattern(pattern, principal));
+  const open = anyOf.filter(({ role }) => key.roles.includes(role));
+  if (!open.some(({ principals }) => principals.every(covers))) {
     return {
       code: 'KEY_NOT_FOR_PRINCIPAL',
       expected: key.principals.join(' or '),
-      actual: event.principal_id,
+      actual: open[0]?.principals.find((principal) => !covers(principal)) ?? '',
     };
   }
   return findValidityProblem(ringKey, instant);

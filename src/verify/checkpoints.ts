@@ -9,6 +9,7 @@ import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
 import type { AttestationEvent, CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { compareTimestamps } from '../value/timestamp.js';
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
 import { judgeCheckpointNote, type NoteVerdict } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
@@ -63,7 +64,7 @@ function judgeCheckpoint(
   const checkpoint: KnownCheckpoint = {
     place,
     occurredAt: event.occurred_at,
-    isDated: findings.signers.length > 0,
+    isDated: findings.signers.some((keyid) => isCheckpointKey(state, keyid)),
     textHash: note && hashText(note),
     treeSize: event.tree_size,
     isRight,
@@ -208,11 +209,19 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
 
+/** A record that only a producer signed dates nothing: its time is the producer's word. */
+function isCheckpointKey({ keyring }: VerifyState, keyid: string): boolean {
+  return keyring.find(keyid)?.key.roles.includes('checkpoint') === true;
+}
+
 /** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
 function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: Endorsers): void {
   const { seals } = state;
   const { endorsers, treeSize, isRight } = checkpoint;
   if (!isRight || !isSignedByLog(endorsers)) return;
+  const { isDated, occurredAt } = checkpoint;
+  if (isDated && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
+    state.clock = occurredAt;
   for (const { keyid, name, role } of listEndorsers(state, fresh)) {
     const key = `${role} ${keyid}`;
     if (treeSize > (seals.tallies.get(key)?.treeSize ?? -1))

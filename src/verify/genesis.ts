@@ -20,6 +20,8 @@ export function adoptGenesis(state: VerifyState, line: ExaminedLine, findings: L
   if (!line.wellFormed || line.event?.['event_type'] !== 'genesis') return;
   const genesis = line.event as unknown as GenesisEvent;
   state.origin = genesis.origin;
+  state.clock = genesis.occurred_at;
+  state.bindingRequired = genesis.signing.binding === 'required';
   const { policy } = state;
   state.signaturesRequired = (policy?.require?.event_signatures ?? genesis.signing.events) === 'required';
   const checkpoints = policy?.require?.checkpoints ?? genesis.signing.checkpoints;

@@ -18,7 +18,7 @@ export function applyKeyEvent(
   findings: LineFindings,
 ): void {
   if (!line.wellFormed || line.layout !== 'records' || line.event?.['event_type'] !== 'key') return;
-  if (findings.signers.length === 0) return;
+  if (findings.signers.length === 0 || findings.isUnbound) return;
   const { action, key } = line.event as unknown as KeyEvent;
   if (action === 'add') {
     // What the user pinned is not changed by what the ledger says of the same key.

@@ -21,6 +21,8 @@ export class LineFindings {
   violation = false;
   /** Whether the event is an attempt that a deny blocked. */
   denied = false;
+  /** Whether the event is for another ledger, or does not say for which though it must: it may be a replay. */
+  isUnbound = false;
   /** Keyids that signed the record, were right, and entitled to. */
   signers: readonly string[] = [];
   /** Shared by the findings of the line; rules add to it what they learn. */

@@ -14,7 +14,7 @@ export interface ReadRecord {
   readonly file: string;
   /** 1 for the first line of the file. */
   readonly line: number;
-  /** The record's own number; of a bare event its place, counted from 0. */
+  /** The record's own number; of a bare event its place, counted from 0, blank lines left out. */
   readonly seq: number;
   /** `sha-256:…`, as the event claims it. */
   readonly eventId: string;
@@ -58,7 +58,8 @@ export async function* readRecords(
         const { examined, verdict } = read(line, segment);
         const { event, eventId, seq = count, signatures = [] } = examined ?? {};
         const place = { file: segment.file, line: line.number };
-        count += 1;
+        // As in verification, a blank line takes no place.
+        if (line.length > 0) count += 1;
         if (event === undefined || eventId === undefined) options.onUnread?.(place);
         else {
           const bytes = Uint8Array.from(line.bytes);

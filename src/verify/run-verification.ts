@@ -4,7 +4,7 @@
  */
 
 import type { Finding } from '../finding/finding.js';
-import type { LedgerSource, Segment } from '../fs/source.js';
+import type { LedgerSource, Segment, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
@@ -66,6 +66,8 @@ export interface VerificationResult {
   readonly hasInvalid: boolean;
   /** How many of the findings are warnings. */
   readonly warnings: number;
+  /** Where reading ended in a ledger that has grown meanwhile; undefined when all was read. */
+  readonly growth: SourceGrowth | undefined;
   /**
    * The findings that do not depend on the ledger's ending here, as they were found: what goes on with the state. Of each rank
    * the first 1,000 at least; they are all that there are when they are as many as `state.findings`.
@@ -148,6 +150,7 @@ export async function runVerification(
     ending,
     hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
     warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
+    growth: await source.findGrowth?.(),
     paths: source.paths,
     findings: shown.list().slice(0, maxFindings),
     total: state.findings + ending.findings.length + faults - sourceFaults.length,

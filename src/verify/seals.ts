@@ -30,7 +30,7 @@ export interface Endorsers {
 export interface KnownCheckpoint {
   readonly place: RecordPlace;
   readonly occurredAt: string;
-  /** Whether a known key that was entitled to signed its record, and so its time. */
+  /** Whether a known key with the role `checkpoint` signed its record, and so its time. */
   readonly isDated: boolean;
   /** The SHA-256 of the text of its note, which may be long; undefined for one that is malformed. */
   readonly textHash: string | undefined;

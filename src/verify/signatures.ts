@@ -1,8 +1,10 @@
 /** The signature and trust rows of SPEC §8 (§5, §7): is each record signed, by a known key, that was entitled to? */
 
 import { tryDecodeBase64url } from '../bytes/encoding.js';
+import type { JsonObject } from '../json/value.js';
 import type { ExaminedLine, SignatureEntry } from '../ledger/examine-line.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { signingRuleFor, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
@@ -30,7 +32,13 @@ export function checkSignatures(
     return;
   }
   if (line.signatures === undefined || line.event === undefined || line.span === undefined) return;
-  const required = state.signaturesRequired || line.event['event_type'] === 'key';
+  const { hasAuthority } = state.keyring;
+  const rule = line.wellFormed ? ruleFor(state, line.event) : undefined;
+  if (rule?.needsAuthority === true && !hasAuthority) state.selfIssuable += 1;
+  const required =
+    state.signaturesRequired ||
+    line.event['event_type'] === 'key' ||
+    (hasAuthority && rule?.needsAuthority === true);
   if (line.signatures.length === 0) {
     state.signatures.missing += 1;
     if (required)
@@ -44,7 +52,12 @@ export function checkSignatures(
   const message = preAuthEncoding(PAYLOAD_TYPE, bytes.subarray(line.span.start, line.span.end));
   const doubts: RuleFinding[] = [];
   const signers = new Set<string>();
+  const seen = new Set<string>();
   for (const [index, entry] of line.signatures.entries()) {
+    // Copies of one signature are one signature.
+    const copy = `${entry.keyid} ${entry.sig}`;
+    if (seen.has(copy)) continue;
+    seen.add(copy);
     const pointer = `/signatures/${index}`;
     const known = state.keyring.find(entry.keyid);
     if (known === undefined) {
@@ -67,9 +80,7 @@ export function checkSignatures(
       });
       continue;
     }
-    const problem = line.wellFormed
-      ? findEntitlementProblem(known, eventOf(line), instantOf(state, line))
-      : undefined;
+    const problem = rule && findEntitlementProblem(known, rule, instantOf(state, line));
     if (problem !== undefined) {
       state.signatures.invalid += 1;
       doubts.push({ ...problem, pointer });
@@ -80,8 +91,13 @@ export function checkSignatures(
   }
   for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
   findings.signers = [...signers];
+  const hasRole = doubts.some(({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL');
   for (const { code, ...detail } of doubts) {
-    const harmless = signers.size > 0 || (code === 'KEY_UNKNOWN' && !required);
+    const harmless =
+      signers.size > 0 ||
+      (code === 'KEY_UNKNOWN' && !required) ||
+      // Beside a key that has the role and not the principals, one without the role says nothing more.
+      (code === 'KEY_NOT_FOR_ROLE' && hasRole);
     findings.add(code, harmless ? { ...detail, severity: 'warning' } : detail);
   }
 }
@@ -91,13 +107,16 @@ function isRightSignature(known: RingKey, message: Uint8Array, entry: SignatureE
   return signature !== undefined && known.verification.verify(message, signature);
 }
 
-function eventOf(line: ExaminedLine): { event_type: string; principal_id: string; occurred_at: string } {
-  return line.event as unknown as { event_type: string; principal_id: string; occurred_at: string };
+function ruleFor({ keyring: { hasAuthority }, links }: VerifyState, event: JsonObject): SigningRule {
+  return signingRuleFor(event, {
+    hasAuthority,
+    principalOf: (grantId) => links.grants.get(grantId)?.principalId,
+  });
 }
 
 /** See {@link findEntitlementProblem}: the event's own time, or the ledger's clock where that is later. */
 export function instantOf(state: VerifyState, line: ExaminedLine): string {
-  const own = eventOf(line).occurred_at;
+  const own = line.event?.['occurred_at'] as string;
   return state.clock !== undefined && compareTimestamps(state.clock, own) > 0 ? state.clock : own;
 }
 

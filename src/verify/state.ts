@@ -62,7 +62,13 @@ export interface VerifyState {
   signaturesRequired: boolean;
   /** Whether there must be checkpoints; settled by genesis or by the policies. */
   checkpointsRequired: boolean;
-  /** The latest `occurred_at` of a genesis or checkpoint record: the ledger keeper's clock, by which keys are judged. */
+  /** The id that the first record claims, base64url: what events are bound to (SPEC §3). Of bare events the first `ledger_id`. */
+  ledgerId: string | undefined;
+  /** Whether every event but genesis must carry `ledger_id`; settled by genesis. */
+  bindingRequired: boolean;
+  /** Allowed grants, allowed actions without a grant, and credits, recorded when no key with the role `authority` was known. */
+  selfIssuable: number;
+  /** The latest `occurred_at` of genesis and of dating checkpoints (SPEC §7): the clock by which keys are judged. */
   clock: string | undefined;
   readonly chain: ChainState;
   readonly tree: CompactRange;
@@ -113,6 +119,9 @@ export function startVerification(
     origin: undefined,
     signaturesRequired: policy?.require?.event_signatures === 'required',
     checkpointsRequired: demandsCheckpoints(policy, witnessPolicy),
+    ledgerId: undefined,
+    bindingRequired: false,
+    selfIssuable: 0,
     clock: undefined,
     chain: { prev: hashToBase64url(rangeRoot(tree)), seq: 0, otherSeq: 0 },
     tree,

@@ -8,8 +8,8 @@ import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
-import { compareTimestamps } from '../value/timestamp.js';
 import { checkAuthorizations, eventKindOf, resolvePending } from './authorizations.js';
+import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
 import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
@@ -89,6 +89,7 @@ function verifyRecord(
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);
   if (examined.layout !== undefined) {
     state.layout ??= examined.layout;
+    checkBinding(state, examined, findings);
     if (examined.layout === 'records') {
       checkGenesisPlace(state, examined, findings);
       checkChain(state, examined, findings, line.number === 1 ? segment.firstSeq : undefined);
@@ -182,10 +183,4 @@ function countEvent(state: VerifyState, examined: ExaminedLine): void {
   const counted = state.countsByType.has(type) || hasRoom ? type : '*';
   state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
   if (type === 'checkpoint') state.checkpoints += 1;
-  if ((type === 'genesis' || type === 'checkpoint') && examined.wellFormed) advanceClock(state, examined);
-}
-
-function advanceClock(state: VerifyState, examined: ExaminedLine): void {
-  const occurredAt = examined.event?.['occurred_at'] as string;
-  if (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0) state.clock = occurredAt;
 }

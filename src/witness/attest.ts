@@ -31,6 +31,8 @@ export interface AttestOptions {
   /** Who appends the attestation; the maker of the ledger unless given. */
   readonly principalId?: string;
   readonly signal?: AbortSignal;
+  /** Told of the note with the cosignatures, as in {@link Attested.note}, once the attestation is on disk; the ledger is still held. */
+  readonly onAttested?: (note: string, ledger: Ledger) => Promise<void> | void;
   readonly onProgress?: (result: Collected) => void;
   readonly fetch?: typeof fetch;
 }
@@ -82,6 +84,7 @@ export async function attestCheckpoint(
     timeoutMs = DEFAULT_TIMEOUT_MS,
     signal,
     onProgress,
+    onAttested,
     fetch,
   } = options;
   const own = parseCheckpoint(Buffer.from(checkpoint.note));
@@ -117,6 +120,7 @@ export async function attestCheckpoint(
       });
     }
     const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
+    await onAttested?.(note, ledger);
     return { ...result, attestation, note };
   });
 }

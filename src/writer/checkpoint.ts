@@ -28,6 +28,8 @@ export interface CheckpointOptions {
   readonly occurredAt: string;
   /** At least one: each signs the note. */
   readonly noteSigners: readonly Signer[];
+  /** The event id of genesis, `sha-256:…`. */
+  readonly ledgerId: string;
 }
 
 /**
@@ -38,7 +40,7 @@ export interface CheckpointOptions {
  *   numbered as they stand
  */
 export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
-  const { origin, principalId, occurredAt, noteSigners } = options;
+  const { origin, principalId, occurredAt, noteSigners, ledgerId } = options;
   if (tip.tree === undefined || tip.eventId === undefined) throw new TypeError('the tip keeps no tree');
   if (tip.tree.size !== tip.seq) {
     throw new NorthrootError(
@@ -53,7 +55,7 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
   const root = rangeRoot(tip.tree);
   const seconds = Math.max(0, Number(parseTimestamp(occurredAt) / NANOSECONDS));
   const text = formatCheckpoint({ origin, size: tip.seq, root, extensions: [] });
-  return buildCheckpoint({
+  const draft = {
     principal_id: principalId,
     occurred_at: occurredAt,
     tree_size: tip.seq,
@@ -63,7 +65,8 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
       text,
       signatures: noteSigners.map((signer) => signNote(text, origin, signer, seconds)),
     }),
-  });
+  } as const;
+  return buildCheckpoint(draft, { ledgerId });
 }
 
 /** How many records stand after the last checkpoint. */

@@ -13,6 +13,8 @@ export interface GenesisOptions {
   readonly signatures?: 'required' | 'optional';
   /** Whether the ledger promises checkpoints. Default `optional`. */
   readonly checkpoints?: 'required' | 'optional';
+  /** Whether every event must say that it is for this ledger. Default `required`. */
+  readonly binding?: 'required' | 'optional';
   /** The keys declared. Default: the signer's, with every role but witness, for every principal. */
   readonly keys?: readonly Key[];
   /** Who makes the ledger. Default `service:ledger`. */
@@ -30,7 +32,7 @@ export function ownKeyEntry(publicKey: PublicKey): Key {
     keyid: publicKey.keyid,
     principals: ['*'],
     public_key: formatPublicKey(publicKey),
-    roles: ['event', 'checkpoint', 'admin'],
+    roles: ['event', 'authority', 'checkpoint', 'admin'],
   };
 }
 
@@ -51,6 +53,7 @@ export function makeGenesis(
     signing: {
       events: options.signatures ?? (keys.length > 0 ? 'required' : 'optional'),
       checkpoints: options.checkpoints ?? 'optional',
+      binding: options.binding ?? 'required',
     },
     keys: keys as GenesisEvent['keys'],
     principal_id: options.principalId ?? 'service:ledger',

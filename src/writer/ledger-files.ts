@@ -41,6 +41,11 @@ export function segmentName(seq: number): string {
   return `${String(seq).padStart(20, '0')}.jsonl`;
 }
 
+/** The `seq` that the name of a segment promises. */
+export function firstSeqOf(path: string): number {
+  return Number(path.slice(-'.jsonl'.length - 20, -'.jsonl'.length));
+}
+
 /** The path of a file in `folder`, which may end in `/`. */
 export function joinPath(folder: string, name: string): string {
   return folder.endsWith('/') ? `${folder}${name}` : `${folder}/${name}`;
@@ -53,7 +58,13 @@ export function joinPath(folder: string, name: string): string {
  */
 export async function openLedgerFiles(path: string, options: OpenFilesOptions): Promise<LedgerFiles> {
   for (let attempt = 1; ; attempt += 1) {
-    const files = await openOnce(path, options);
+    const files = await openOnce(path, options).catch((error: unknown) => {
+      // What was there when it was looked at may be gone when it is opened.
+      const isGone = error instanceof NorthrootError && error.code === 'FILE_NOT_FOUND';
+      if (isGone && options.create && attempt < MAX_ATTEMPTS) return undefined;
+      throw error;
+    });
+    if (files === undefined) continue;
     // The path may have been given another file between opening and locking: that one is the ledger now.
     try {
       if (await files.locked.isInPlace()) return files;
@@ -67,6 +78,21 @@ export async function openLedgerFiles(path: string, options: OpenFilesOptions): 
         hint: 'find out what moves the ledger while it is written',
       });
     }
+  }
+}
+
+/**
+ * Refuses a ledger whose path leads to something else by now: what is written to the files that are open is in no ledger that
+ * anybody will ever open.
+ *
+ * @throws NorthrootError `FILE_CHANGED`, or as the file system does.
+ */
+export async function assertInPlace({ locked, last }: LedgerFiles): Promise<void> {
+  for (const file of new Set(last === undefined ? [locked] : [locked, last])) {
+    if (await file.isInPlace()) continue;
+    throw new NorthrootError('FILE_CHANGED', `${printable(file.path)} was replaced, renamed or removed`, {
+      hint: 'find out what moves the ledger while it is written',
+    });
   }
 }
 

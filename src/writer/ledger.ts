@@ -2,9 +2,9 @@
  * The writer of a ledger (SPEC §4). One process at a time holds it, under a lock that dies with the process. An append
  * is acknowledged when its record is on disk; records that wait together are written together:
  *
- *     flock → read all → [sign, chain] → one write(2) → fdatasync(2) → acknowledge
+ *     flock → read all → [sign, chain] → one write(2) → fdatasync(2) → is it still the file of that name? → acknowledge
  *
- * When a write or a sync fails, the file is cut back to where it was and the writer refuses all further work: after a
+ * When a write or a sync fails, or the path names another file by then, the file is cut back to where it was and the writer refuses all further work: after a
  * failed sync nobody knows what is on disk, and trying again would only pretend to.
  */
 
@@ -12,7 +12,7 @@ import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { completeDraft, type AnyEvent } from '../event/build.js';
 import { EventError, assertEvent } from '../event/validate.js';
-import { nodeFileSystem, type FileSystem, type OpenFile } from '../fs/file-system.js';
+import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
 import { canonicalText } from '../json/canonicalize.js';
 import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -32,6 +32,7 @@ import {
 } from './checkpoint.js';
 import { makeGenesis, type GenesisOptions } from './genesis.js';
 import {
+  assertInPlace,
   closeLedgerFiles,
   joinPath,
   openLedgerFiles,
@@ -39,6 +40,7 @@ import {
   type LedgerFiles,
 } from './ledger-files.js';
 import { SignatureGuard, type GuardState } from './signature-guard.js';
+import { Soundness } from './soundness.js';
 import { surveyLedger, type Survey } from './survey.js';
 import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
 
@@ -58,7 +60,7 @@ export interface LedgerOptions {
   readonly create?: GenesisOptions;
   /** How long to wait for another writer, in milliseconds. Default 10,000. */
   readonly lockTimeoutMs?: number;
-  /** Aborting ends the wait for another writer with the signal's reason. */
+  /** Aborting ends the wait for another writer, and the verification before a checkpoint, with the signal's reason. */
   readonly signal?: AbortSignal;
   /**
    * Whether nothing is appended after an event that was refused: those that were given after it are refused too, as
@@ -80,8 +82,8 @@ export interface LedgerOptions {
    * are signed by `signer` all the same. Default: `signer`.
    */
   readonly noteSigners?: readonly Signer[];
-  /** Told of each checkpoint that was made, once it is on disk. */
-  readonly onCheckpoint?: (checkpoint: Checkpointed) => void;
+  /** Told of each checkpoint that was made, once it is on disk; {@link Ledger.publishNote} may be called from it. */
+  readonly onCheckpoint?: (checkpoint: Checkpointed, ledger: Ledger) => void;
   readonly onNotice?: (notice: Notice) => void;
   /** For tests: every operation on files goes through it. */
   readonly fileSystem?: FileSystem;
@@ -158,6 +160,8 @@ export class Ledger {
   #genesis: GenesisEvent | undefined;
   #guard: SignatureGuard | undefined;
   #tip: ChainTip;
+  /** Whether the ledger verifies up to the tip: known from the first checkpoint on. */
+  #soundness: Soundness | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The size that the file appended to has, unless someone else writes to it. */
   #end: number;
@@ -171,6 +175,9 @@ export class Ledger {
   /** Set when a checkpoint that was due could not be made. */
   #cannotSeal = false;
   #closing: Promise<void> | undefined;
+  #publications: Promise<void> = Promise.resolve();
+  /** Set when the files are closed, or about to be. */
+  #isReleased = false;
 
   private constructor(files: LedgerFiles, options: LedgerOptions, survey: Survey) {
     this.path = files.path;
@@ -255,7 +262,8 @@ export class Ledger {
    * @returns The event's position; of an event that the ledger has already, its existing one.
    * @throws EventError when the event is not valid (the code of its first fault); TypeError when it is not plain JSON.
    * @throws NorthrootError `SIGNATURE_MISSING`, `SIGNATURE_INVALID`, `KEY_UNKNOWN`, `KEY_NOT_FOR_…` when the record would
-   *   not verify; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed write.
+   *   not verify; `PREV_EVENT_NOT_FOUND`, `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_FAILED` after a failed
+   *   write, and when the ledger was replaced, renamed or removed.
    */
   append(entry: Entry): Promise<Appended> {
     return new Promise((resolve, reject) => {
@@ -285,9 +293,11 @@ export class Ledger {
   /**
    * Appends a checkpoint of all records before it, its record signed by the ledger's signer and its note by `noteSigners`. The ledger
    * was opened with `checkpoints`.
+   * Nothing is sealed that does not verify: the first checkpoint costs a verification of the whole ledger, each later one
+   * that of the records since.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
-   * @throws NorthrootError `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
+   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
    *   its key may not; TypeError when the ledger was opened without `checkpoints`.
    */
   checkpoint(principalId?: string): Promise<Checkpointed> {
@@ -298,6 +308,31 @@ export class Ledger {
       this.#queue.push({ givenAt: nowOf(this.#options), principalId, resolve, reject });
       this.#commits ??= this.#commitAll();
     });
+  }
+
+  /**
+   * Writes the note of a checkpoint of this ledger to a file, replacing it in one step: on disk when the promise settles. Several
+   * are written in the order of the calls; {@link Ledger.close} waits for them.
+   *
+   * @param path - The file, in a folder that is there; `path` with `.new` appended is used on the way.
+   * @throws NorthrootError `LEDGER_FAILED`, nothing written, when the ledger's path no longer leads to this ledger; as the file
+   *   system does. TypeError when the ledger is closed.
+   */
+  async publishNote(path: string, note: string): Promise<void> {
+    if (this.#isReleased) throw new TypeError('the ledger is closed');
+    const confirm = async (): Promise<void> => {
+      try {
+        await assertInPlace(this.#files);
+      } catch (error) {
+        throw this.#fail(error);
+      }
+    };
+    const fileSystem = this.#fileSystem;
+    const published = this.#publications.then(() =>
+      replaceFile(path, Buffer.from(note), { temporary: `${path}.new`, confirm, fileSystem }),
+    );
+    this.#publications = published.catch(() => undefined);
+    await published;
   }
 
   /**
@@ -386,6 +421,8 @@ export class Ledger {
     await this.#commits;
     // What was committed may have set it again.
     clearTimeout(this.#timer);
+    await this.#publications;
+    this.#isReleased = true;
     await closeLedgerFiles(this.#files);
   }
 
@@ -399,6 +436,7 @@ export class Ledger {
     return completeDraft(event, {
       occurredAt: nowOf(this.#options),
       ...(principalId === undefined ? {} : { principalId }),
+      ledgerId: this.genesisId,
     });
   }
 
@@ -501,6 +539,10 @@ export class Ledger {
     }
     try {
       await this.#growTreeFor(group);
+      if (this.#mayCheckpoint(group)) {
+        const { signal } = this.#options;
+        this.#soundness ??= await Soundness.read(this.#fileSystem, this.#files, signal);
+      }
     } catch (error) {
       this.#failure = this.#fail(error);
       for (const pending of group) pending.reject(this.#failure);
@@ -517,12 +559,14 @@ export class Ledger {
     const put = (line: Buffer, id: string, checkpointAt?: string): number => {
       const { seq } = tip;
       this.#events.add(id, { file: this.path, line: 0, seq });
+      this.#soundness?.add(line);
       lines.push(line);
       bytes += line.length;
       tip = advanceTip(tip, line.subarray(0, -1), { id, checkpointAt });
       return seq;
     };
     const putCheckpoint = (givenAt: string, principalId?: string): Checkpointed => {
+      this.#opened(this.#soundness).assertSound();
       const { event, line } = this.#makeCheckpointLine(tip, givenAt, principalId);
       const seq = put(line, event.event_id.b64, event.occurred_at);
       const { note, tree_size: treeSize } = event;
@@ -579,6 +623,8 @@ export class Ledger {
     }
     try {
       if (lines.length > 0) await this.#write(Buffer.concat(lines));
+      // That an event is there already is acknowledged too.
+      else await assertInPlace(this.#files);
     } catch (error) {
       this.#failure = this.#fail(error);
       for (const pending of group) pending.reject(this.#failure);
@@ -587,7 +633,7 @@ export class Ledger {
     this.#tip = tip;
     for (const outcome of outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
-    for (const checkpoint of made) queueMicrotask(() => this.#options.onCheckpoint?.(checkpoint));
+    for (const checkpoint of made) queueMicrotask(() => this.#options.onCheckpoint?.(checkpoint, this));
   }
 
   /** A checkpoint that somebody gives is held against the tree, which is made when it was not kept until now. */
@@ -596,6 +642,17 @@ export class Ledger {
     if (!isAsked || this.#tip.tree !== undefined) return;
     const { tree } = await surveyLedger(this.#fileSystem, this.#files, { keepsTree: true });
     this.#tip = { ...this.#tip, tree };
+  }
+
+  /** Whether a checkpoint may come to be made among the records of a group; rather once too often than not. */
+  #mayCheckpoint(group: readonly (Pending | PendingCheckpoint)[]): boolean {
+    const { checkpointEvery } = this.#options;
+    if (group.some((pending) => !('id' in pending))) return true;
+    if (checkpointEvery === undefined || this.#cannotSeal) return false;
+    // One that somebody gives may be dated back, and so make the next one due.
+    if (group.some((pending) => 'id' in pending && pending.checkpoint !== undefined)) return true;
+    const tip = { ...this.#tip, seq: this.#tip.seq + group.length };
+    return group.some(({ givenAt }) => timeToCheckpoint(tip, checkpointEvery, this.#since(), givenAt) === 0);
   }
 
   #assertFits(tip: ChainTip, event: CheckpointEvent): void {
@@ -621,6 +678,7 @@ export class Ledger {
       principalId: principalId ?? genesis.principal_id,
       occurredAt,
       noteSigners: this.#assertNoteSigners(),
+      ledgerId: this.genesisId,
     });
     const eventText = canonicalText(event);
     const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
@@ -674,6 +732,7 @@ export class Ledger {
       // A short write is what a full disk looks like before it says so: the rest tells.
       for (let done = written; done < bytes.length;) done += await file.write(bytes.subarray(done));
       await file.datasync();
+      await assertInPlace(this.#files);
     } catch (error) {
       await file.truncate(before).catch(() => undefined);
       throw error;
@@ -811,11 +870,15 @@ function nowOf(options: LedgerOptions): string {
   return options.now?.() ?? new Date().toISOString();
 }
 
-/** Gives up on opening; a file that was made for it and got no record is taken away again. */
+/** Gives up on opening; files that were made for it and got no record are taken away again. */
 async function abandon(fileSystem: FileSystem, files: LedgerFiles): Promise<void> {
   try {
-    if (files.isNew && !files.isFolder && (await files.locked.size()) === 0)
-      await fileSystem.remove(files.path);
+    const { isFolder, isNew, last, path } = files;
+    if (isNew && last !== undefined && (await last.size()) === 0 && (await last.isInPlace())) {
+      await fileSystem.remove(last.path);
+    }
+    // One that is not empty stays.
+    if (isNew && isFolder) await fileSystem.removeFolder(path);
   } catch {
     // The error that led here says more.
   }

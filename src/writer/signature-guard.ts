@@ -9,12 +9,14 @@ import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
 import type { RelatedRecord } from '../finding/finding.js';
+import type { JsonObject } from '../json/value.js';
 import { readWireKey } from '../key/wire-key.js';
 import { MAX_ML_DSA_NAME_BYTES, verifyNoteSignature } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { GenesisEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
+import { signingRuleFor } from '../trust/authority.js';
 import {
   findCheckpointKeyProblem,
   findEntitlementProblem,
@@ -64,14 +66,16 @@ export class SignatureGuard {
     signatures: readonly SignatureEntry[],
     signer: PublicKey | undefined,
   ): void {
-    const required = this.#required || event.event_type === 'key';
+    const { hasAuthority } = this.#keyring;
+    const rule = signingRuleFor(event as JsonObject, { hasAuthority });
+    const required = this.#required || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
     const instant = this.#instantOf(event.occurred_at);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
     for (const entry of signatures) this.#assertRight(entry, eventBytes);
     let doubt: NorthrootError | undefined;
     for (const keyid of keyids) {
       const known = this.#keyring.find(keyid);
-      const problem = known && findEntitlementProblem(known, event, instant);
+      const problem = known && findEntitlementProblem(known, rule, instant);
       if (known !== undefined && problem === undefined) return;
       if (problem !== undefined) {
         doubt ??= refuse(problem.code, `key ${keyid}: expected ${problem.expected}, found ${problem.actual}`);

@@ -61,7 +61,8 @@ export function readGenesis(path: string, firstLine: Uint8Array): GenesisEvent {
   throw notALedger(path, 'its first record is no genesis');
 }
 
-function isStartOfGenesis(bytes: Uint8Array): boolean {
+/** Whether a file that begins so, and has no whole line, may be one whose genesis was being written. */
+export function isStartOfGenesis(bytes: Uint8Array): boolean {
   const text = Buffer.from(bytes).toString('latin1', 0, GENESIS_START.length);
   return GENESIS_START.startsWith(text);
 }
@@ -80,32 +81,37 @@ async function saveTornTail(fileSystem: FileSystem, file: OpenFile, offset: numb
   return { path: file.path, savedTo, offset, length };
 }
 
-/** Another tail may have been torn off at the same place before: nothing is overwritten. */
+/**
+ * The copy appears whole or not at all: half of what is still in the ledger would only mislead. Another tail may have been torn
+ * off at the same place before: nothing is overwritten.
+ */
 async function saveBeside(
   fileSystem: FileSystem,
   file: OpenFile,
   offset: number,
   length: number,
 ): Promise<string> {
-  for (let attempt = 1; ; attempt += 1) {
-    const name = `${file.path}.torn-${offset}${attempt === 1 ? '' : `-${attempt}`}`;
-    let copy: OpenFile;
-    try {
-      copy = await fileSystem.open(name, 'new', 0o600);
-    } catch (error) {
-      const isTaken = error instanceof NorthrootError && error.code === 'FILE_EXISTS';
-      if (isTaken && attempt < MAX_ATTEMPTS) continue;
-      throw error;
+  const wanted = `${file.path}.torn-${offset}`;
+  // Nobody else uses that name: the ledger is locked. What has it was left by a process that was killed.
+  const temporary = `${wanted}.new`;
+  if ((await fileSystem.kindOf(temporary)) !== 'missing') await fileSystem.remove(temporary);
+  try {
+    await copyTail(file, await fileSystem.open(temporary, 'new', 0o600), offset, length);
+    for (let attempt = 1; ; attempt += 1) {
+      const name = `${wanted}${attempt === 1 ? '' : `-${attempt}`}`;
+      try {
+        await fileSystem.renameNew(temporary, name);
+      } catch (error) {
+        const isTaken = error instanceof NorthrootError && error.code === 'FILE_EXISTS';
+        if (isTaken && attempt < MAX_ATTEMPTS) continue;
+        throw error;
+      }
+      await fileSystem.syncFolderOf(name);
+      return name;
     }
-    try {
-      await copyTail(file, copy, offset, length);
-    } catch (error) {
-      // Half a copy of what is still in the ledger would only mislead.
-      await fileSystem.remove(name).catch(() => undefined);
-      throw error;
-    }
-    await fileSystem.syncFolderOf(name);
-    return name;
+  } catch (error) {
+    await fileSystem.remove(temporary).catch(() => undefined);
+    throw error;
   }
 }
 

@@ -1,6 +1,8 @@
 /** `northroot init`, `keygen` and `key show`. */
 
 import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parsePrivateKey } from '../../src/key/private-key.js';
 import { parsePublicKey } from '../../src/key/public-key.js';
@@ -82,11 +84,36 @@ describe('init', () => {
     expect([shop.read('plain.jsonl'), shop.read('notes.txt'), shop.files('')]).toEqual(before);
   });
 
-  it('does not overwrite a key that stands where its own would', () => {
+  it('does not overwrite a key that stands where its own would, and signs with it', () => {
     shop.write('keyed.jsonl.key', shop.read('own.pem'), 0o600);
-    expectError(shop.run(['init', 'keyed.jsonl']), 2, 'KEY_EXISTS');
+    const made = parse<KeyJson>(expectOk(shop.run(['init', 'keyed.jsonl'])));
+    expect(made.keyid).toBe(keyidIn('own.pem'));
     expect(shop.read('keyed.jsonl.key')).toBe(shop.read('own.pem'));
-    expect(shop.files('keyed')).toEqual(['keyed.jsonl.key']);
+    expectOk(shop.run(['verify', 'keyed.jsonl']));
+  });
+
+  it.each<[string, string, string]>([
+    ['a file that is empty', 'killed-a.jsonl', ''],
+    ['the first bytes of a genesis', 'killed-b.jsonl', '{"event":{"canonical_profile_id":"north'],
+    ['an empty first segment', 'killed-c/00000000000000000000.jsonl', ''],
+    ['a torn first segment', 'killed-d/00000000000000000000.jsonl', '{"event":{"canon'],
+  ])('is repeated where an attempt that was killed left %s, with its key', (_what, file, text) => {
+    const ledger = file.replace(/\/.*/, '/');
+    mkdirSync(dirname(shop.path(file)), { recursive: true });
+    shop.write(file, text);
+    shop.write(`${ledger.replace(/\/$/, '')}.key`, shop.read('own.pem'), 0o600);
+    const made = parse<KeyJson>(expectOk(shop.run(['init', ledger])));
+    expect(made.keyid).toBe(keyidIn('own.pem'));
+    expectOk(shop.run(['verify', ledger]));
+    expectError(shop.run(['init', ledger]), 2, 'LEDGER_EXISTS');
+  });
+
+  it('takes nothing else for a ledger that was begun', () => {
+    shop.write('begun.jsonl', '{"event":{"canon\n');
+    shop.write('text.jsonl', '{"other"');
+    for (const path of ['begun.jsonl', 'text.jsonl']) {
+      expectError(shop.run(['init', path]), 2, 'LEDGER_EXISTS');
+    }
   });
 
   it.each<[string, string, string[]]>([

@@ -80,6 +80,17 @@ export function event(eventType: string, members: object = {}): AnyEvent {
   });
 }
 
+/** The same event for the ledger that begins with `first`. */
+export function boundTo(first: AnyEvent, whole: AnyEvent): AnyEvent {
+  return buildEvent({ ...whole, ledger_id: first.event_id });
+}
+
+/** A key event as it must be in the ledger that begins with `first`; other events, and those bound already, as they are. */
+export function boundIfKey(first: AnyEvent | undefined, whole: AnyEvent): AnyEvent {
+  if (first === undefined || whole.event_type !== 'key' || 'ledger_id' in whole) return whole;
+  return boundTo(first, whole);
+}
+
 /** An extension event of its own. */
 export function note(text: string | number, members: object = {}): AnyEvent {
   return event('x.note', { text: String(text), ...members });
@@ -89,10 +100,11 @@ export function bare(...events: readonly AnyEvent[]): Buffer {
   return Buffer.concat(events.flatMap((each) => [canonicalBytes(each), Buffer.from('\n')]));
 }
 
-/** Chains items, or lines that stand as they are, to a ledger. */
+/** Chains items, or lines that stand as they are, to a ledger. Key events are bound to it. */
 export function ledger(...items: readonly (Item | string)[]): Buffer {
   let prev = createHash('sha256').digest('base64url');
   let tip: AnyEvent | undefined;
+  let first: AnyEvent | undefined;
   const tree = emptyRange();
   return Buffer.concat(
     items.map((item, seq) => {
@@ -102,7 +114,8 @@ export function ledger(...items: readonly (Item | string)[]): Buffer {
       } else {
         const { event: given } = item;
         const before = { size: tree.size, root: rangeRoot(tree), tip: tip as AnyEvent };
-        tip = typeof given === 'function' ? given(before) : given;
+        tip = boundIfKey(first, typeof given === 'function' ? given(before) : given);
+        first ??= tip;
         line = makeLine(item, tip, prev, seq);
       }
       appendLeaf(tree, leafHash(line.subarray(0, -1)));

@@ -20,8 +20,9 @@ import {
   type Signer,
   type TrustPolicy,
 } from '../../src/index.js';
+import { bytesSource } from '../../src/fs/source.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
-import { rolesFor } from '../../src/trust/keyring.js';
+import { signingRuleFor } from '../../src/trust/authority.js';
 import {
   DIGEST,
   attestation,
@@ -139,7 +140,11 @@ describe('the tables', () => {
     ]);
     const types = ['attestation', 'checkpoint', 'genesis', 'key', 'x.other'];
     expect(rows.map(([type]) => type).sort()).toEqual(types);
-    for (const [type, roles] of rows) expect([...rolesFor(type as string)].sort()).toEqual(roles);
+    for (const [type = '', roles] of rows) {
+      const event = { event_type: type as string, principal_id: 'agent:a1' };
+      const { anyOf } = signingRuleFor(event, { hasAuthority: true });
+      expect(anyOf.map(({ role }) => role).sort()).toEqual(roles);
+    }
   });
 
   it('of verdicts', async () => {
@@ -176,6 +181,10 @@ describe('the tables', () => {
       await verify(ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: note(1), signers: [a, b] })),
       await verify(sealed, { checkpoints: [anchorOf(sealed, b)] }),
       await verify(revoked),
+      await verifyLedger({
+        ...bytesSource(unsigned(note(1)), 'growing'),
+        findGrowth: () => Promise.resolve({ file: 'growing', byteOffset: 1 }),
+      }),
     ];
     const lists = reports.map(({ not_checked: list }) => list.map(({ code }) => code));
     expect(new Set(lists.flat())).toEqual(new Set(rows));

@@ -62,6 +62,15 @@ export class CrashingFileSystem implements FileSystem {
       });
     });
 
+  renameNew: FileSystem['renameNew'] = (from, to) =>
+    this.#live(async () => {
+      await nodeFileSystem.renameNew(from, to);
+      if (this.#unsynced.delete(from)) this.#unsynced.add(to);
+      this.#changed(to, () => rmSync(to, { force: true }));
+    });
+
+  modifiedAt: FileSystem['modifiedAt'] = (path) => this.#live(() => nodeFileSystem.modifiedAt(path));
+
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>
     this.#live(async () => {
       await nodeFileSystem.syncFolderOf(path);

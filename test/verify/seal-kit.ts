@@ -16,7 +16,7 @@ import {
   rangeRoot,
 } from '../../src/tree/compact-range.js';
 import type { Anchor } from '../../src/verify/anchors.js';
-import { event } from '../docs/ledger-kit.js';
+import { boundIfKey, event } from '../docs/ledger-kit.js';
 import { ledgerOf } from './support.js';
 
 export const ORIGIN = 'example.com/test';
@@ -28,7 +28,9 @@ export class LedgerMaker {
   readonly #tree = emptyRange();
   #prev = hashToBase64url(rangeRoot(this.#tree));
 
-  append(draft: AnyEvent, ...signers: readonly Signer[]): AnyEvent {
+  /** Key events are bound to the ledger. */
+  append(given: AnyEvent, ...signers: readonly Signer[]): AnyEvent {
+    const draft = boundIfKey(this.events[0], given);
     const bytes = canonicalBytes(draft);
     const line = formatRecord({
       eventText: Buffer.from(bytes).toString(),

@@ -47,6 +47,15 @@ export class ForgetfulFileSystem implements FileSystem {
       else this.#unsynced.delete(to);
     });
 
+  renameNew: FileSystem['renameNew'] = (from, to) =>
+    this.#live(async () => {
+      await nodeFileSystem.renameNew(from, to);
+      this.#before.set(to, undefined);
+      if (this.#unsynced.delete(from)) this.#unsynced.add(to);
+    });
+
+  modifiedAt: FileSystem['modifiedAt'] = (path) => this.#live(() => nodeFileSystem.modifiedAt(path));
+
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>
     this.#live(async () => {
       await nodeFileSystem.syncFolderOf(path);

@@ -1,5 +1,6 @@
 /** Checkpoints that a writer makes, by count, by time and on demand; those that it is given; and the keys that come and go. */
 
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { buildEvent } from '../../src/event/build.js';
@@ -650,5 +651,81 @@ describe('whatever fails around a checkpoint', () => {
         if (!fileSystem.fired) break;
       }
     });
+  });
+});
+
+describe('what does not verify', () => {
+  /** An execution of an authorization that is not there: accepted as evidence, and invalid. */
+  const unlinked = {
+    event_type: 'execution',
+    intents: { intent_digest: digestFromBase64url('A'.repeat(43)) },
+    auth_event_id: digestFromBase64url('A'.repeat(43)),
+    tool_name: 'fs.read',
+    meter_used: [],
+    outcome: 'success',
+  };
+  const changed = async (count: number): Promise<string> => {
+    const path = newPath();
+    const ledger = await openLedger(path);
+    for (let n = 1; n <= count; n += 1) await ledger.append({ event: draft(n) });
+    await ledger.close();
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"n":1', '"n":7'));
+    return path;
+  };
+
+  test('is not sealed on demand', async () => {
+    const path = await changed(3);
+    const before = readBytes(path);
+    const ledger = await openLedger(path, { checkpoints: true });
+    expect(await errorOf(ledger.checkpoint())).toMatchObject({ code: 'LEDGER_INVALID', exitStatus: 1 });
+    expect(await codeOf(ledger.checkpoint())).toBe('LEDGER_INVALID');
+    expect(readBytes(path)).toEqual(before);
+    expect(await ledger.append({ event: draft(9) })).toMatchObject({ seq: 4 });
+    await ledger.close();
+    expect(sealsOf(path)).toEqual([]);
+  });
+
+  test('is not sealed by a schedule', async () => {
+    const path = await changed(3);
+    const codes: string[] = [];
+    const ledger = await openLedger(path, {
+      checkpointEvery: { records: 5 },
+      onNotice: (notice) => codes.push('error' in notice ? notice.error.code : notice.code),
+    });
+    await ledger.append({ event: draft(4) });
+    expect(codes).toEqual(['LEDGER_INVALID']);
+    await ledger.close();
+    expect(sealsOf(path)).toEqual([]);
+  });
+
+  test('is not sealed when it was appended after the last checkpoint, in the same group or before', async () => {
+    const path = newPath();
+    const ledger = await openLedger(path, { checkpoints: true });
+    await ledger.append({ event: draft(1) });
+    await ledger.checkpoint();
+    await ledger.append({ event: draft(2) });
+    await ledger.checkpoint();
+    const [appended, refused] = [ledger.append({ event: unlinked }), codeOf(ledger.checkpoint())];
+    expect(await appended).toMatchObject({ status: 'appended' });
+    expect(await refused).toBe('LEDGER_INVALID');
+    await ledger.append({ event: draft(3) });
+    expect(await codeOf(ledger.checkpoint())).toBe('LEDGER_INVALID');
+    await ledger.close();
+    expect(sealsOf(path)).toEqual([2, 4]);
+  });
+
+  test('is found in a folder of segments too', async () => {
+    const path = newPath('ledger/');
+    const ledger = await openLedger(path, { checkpoints: true, segmentBytes: 1 });
+    await ledger.append({ event: draft(1) });
+    await ledger.append({ event: draft(2) });
+    await ledger.checkpoint();
+    await ledger.append({ event: unlinked });
+    expect(await codeOf(ledger.checkpoint())).toBe('LEDGER_INVALID');
+    await ledger.close();
+    const again = await openLedger(path, { checkpoints: true, segmentBytes: 1 });
+    expect(await codeOf(again.checkpoint())).toBe('LEDGER_INVALID');
+    await again.close();
+    expect(sealsOf(path)).toEqual([3]);
   });
 });

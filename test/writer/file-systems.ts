@@ -14,6 +14,7 @@ export const OPERATIONS = [
   'list',
   'makeFolder',
   'remove',
+  'renameNew',
   'syncFolderOf',
   'size',
   'read',
@@ -24,7 +25,7 @@ export const OPERATIONS = [
   'isInPlace',
 ] as const;
 /** Those of a ledger's writer, and those that only the writer of a tile tree makes. */
-export type Operation = (typeof OPERATIONS)[number] | 'removeFolder' | 'rename';
+export type Operation = (typeof OPERATIONS)[number] | 'removeFolder' | 'rename' | 'modifiedAt';
 
 /** Hands every operation to `around`, which may run it or not. */
 abstract class HookedFileSystem implements FileSystem {
@@ -43,6 +44,10 @@ abstract class HookedFileSystem implements FileSystem {
     this.around('removeFolder', path, () => nodeFileSystem.removeFolder(path));
   rename: FileSystem['rename'] = (from, to) =>
     this.around('rename', to, () => nodeFileSystem.rename(from, to));
+  renameNew: FileSystem['renameNew'] = (from, to) =>
+    this.around('renameNew', to, () => nodeFileSystem.renameNew(from, to));
+  modifiedAt: FileSystem['modifiedAt'] = (path) =>
+    this.around('modifiedAt', path, () => nodeFileSystem.modifiedAt(path));
   syncFolderOf: FileSystem['syncFolderOf'] = (path) =>
     this.around('syncFolderOf', path, () => nodeFileSystem.syncFolderOf(path));
 
@@ -156,6 +161,15 @@ export class VolatileFileSystem extends HookedFileSystem {
     }
     this.#files.clear();
   }
+
+  override renameNew: FileSystem['renameNew'] = (from, to) =>
+    this.around('renameNew', to, async () => {
+      await nodeFileSystem.renameNew(from, to);
+      const traces = this.#files.get(from);
+      if (traces === undefined) return;
+      this.#files.delete(from);
+      this.#files.set(to, { ...traces, named: false });
+    });
 
   protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
     this.operations += 1;

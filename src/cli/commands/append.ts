@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { EventError } from '../../event/validate.js';
-import { nodeFileSystem, replaceFile } from '../../fs/file-system.js';
+import { nodeFileSystem } from '../../fs/file-system.js';
 import { ingestJson } from '../../json/ingest.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-splitter.js';
@@ -80,11 +80,10 @@ async function append(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   await assertReadable(inputs);
-  // The last note wins, and none is written after the process said that it is done.
-  let published = Promise.resolve();
-  const publish = ({ note, seq, treeSize }: Checkpointed): void => {
+  let published: Promise<unknown> = Promise.resolve();
+  const publish = ({ note, seq, treeSize }: Checkpointed, ledger: Ledger): void => {
     terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
-    published = published.then(() => replaceFile(options.note ?? notePathOf(path), Buffer.from(note)));
+    published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
     // Told of when it is waited for.
     published.catch(() => undefined);
   };
@@ -161,7 +160,7 @@ async function openLedger(
   { terminal, signal }: Context,
   path: string,
   options: AppendOptions,
-  onCheckpoint: (checkpoint: Checkpointed) => void,
+  onCheckpoint: (checkpoint: Checkpointed, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, lockTimeout, segmentBytes, checkpointEvery } = options;

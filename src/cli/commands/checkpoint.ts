@@ -3,7 +3,6 @@
 import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
-import { replaceFile } from '../../fs/file-system.js';
 import { openLedgerSource } from '../../fs/source.js';
 import { canBeWitnessKey, isSignedBy, parseNoteKey, type NoteKey } from '../../note/note-key.js';
 import type { Signer } from '../../signature/signer.js';
@@ -13,7 +12,6 @@ import {
   witnessPolicyKeys,
   type WitnessPolicy,
 } from '../../trust/witness-policy.js';
-import { runVerification } from '../../verify/run-verification.js';
 import { attestCheckpoint, type Attested } from '../../witness/attest.js';
 import { submissionUrl, type Collected } from '../../witness/witness-client.js';
 import { Ledger, type Checkpointed } from '../../writer/ledger.js';
@@ -109,9 +107,8 @@ async function checkpoint(
   };
   const notePath = options.note ?? notePathOf(path);
   const made = await withLedger(async (ledger) => {
-    await assertSound(path, signal);
     const checkpointed = await ledger.checkpoint(principal);
-    await replaceFile(notePath, Buffer.from(checkpointed.note));
+    await ledger.publishNote(notePath, checkpointed.note);
     return checkpointed;
   });
   const attested =
@@ -121,6 +118,7 @@ async function checkpoint(
           urls,
           keys,
           open: () => openLedgerSource(path),
+          onAttested: (note, ledger) => ledger.publishNote(notePath, note),
           timeoutMs: options.witnessTimeout * 1000,
           signal,
           onProgress: (answer) => terminal.say(describeAnswer(answer)),
@@ -129,20 +127,9 @@ async function checkpoint(
   for (const { name } of attested?.refused ?? []) {
     terminal.say(`left out a line by ${printable(name)}, which is wrong or by nobody known`);
   }
-  if (attested?.attestation !== undefined) await replaceFile(notePath, Buffer.from(attested.note));
   await terminal.write(`${jsonText(toResult(made, notePath, attested))}\n`);
   if (attested !== undefined) assertCosigned(attested, policy);
   return 0;
-}
-
-/** What is sealed must be what verify finds whole: a checkpoint over broken evidence would make it look looked at. */
-async function assertSound(path: string, signal: AbortSignal): Promise<void> {
-  const { state } = await runVerification(await openLedgerSource(path), { signal, maxFindings: 0 });
-  if (!state.hasInvalid) return;
-  throw new NorthrootError('LEDGER_INVALID', `${printable(path)} does not verify, and was not sealed`, {
-    exitStatus: 1,
-    hint: `northroot verify ${printable(path)} says what is wrong with it`,
-  });
 }
 
 function readWitnessKey(vkey: string): NoteKey {

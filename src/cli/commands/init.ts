@@ -4,11 +4,12 @@ import type { Command } from 'commander';
 import { NorthrootError } from '../../error.js';
 import { printable } from '../../bytes/printable.js';
 import { Ledger } from '../../writer/ledger.js';
+import { isUnbegun } from '../../writer/unbegun.js';
 import type { Signer } from '../../signature/signer.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { principalId } from '../options.js';
-import { asUsageError, findNamedSigner, isMissing, openWithNewKey } from './ledger-key.js';
+import { asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface InitOptions {
@@ -27,7 +28,7 @@ export function addInit(
     .command('init')
     .summary('make a new ledger')
     .description(
-      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either a new key is made and kept as LEDGER.key. A path that ends in / becomes a folder of segments.',
+      'Makes a new ledger and its genesis record. It signs with --key, or the key that NORTHROOT_KEY names; without either a new key is made and kept as LEDGER.key, or the one that is there is used. A path that ends in / becomes a folder of segments.',
     )
     .argument('<ledger>', 'the file, or folder, to make')
     .option(
@@ -49,7 +50,8 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
-  await assertNew(path);
+  if (!(await isUnbegun(path))) throw ledgerExists(path);
+  let isMade = false;
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
       return await Ledger.open(path, {
@@ -58,7 +60,10 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
           ...(requireCheckpoints ? { checkpoints: 'required' } : {}),
           principalId: principal,
         },
-        onNotice: (notice) => terminal.say(describeNotice(notice)),
+        onNotice: (notice) => {
+          isMade ||= notice.code === 'LEDGER_CREATED';
+          terminal.say(describeNotice(notice));
+        },
         signal,
         ...(signer === undefined ? {} : { signer }),
       });
@@ -74,13 +79,14 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   const keyid = signer?.publicKey.keyid ?? null;
   const result = { seq: 0, event_id: ledger.genesisId, origin: ledger.origin, keyid };
   await ledger.close();
+  // Another process may have made it meanwhile.
+  if (!isMade) throw ledgerExists(path);
   await terminal.write(`${jsonText(result)}\n`);
   return 0;
 }
 
-async function assertNew(path: string): Promise<void> {
-  if (await isMissing(path)) return;
-  throw new NorthrootError('LEDGER_EXISTS', `${printable(path)} exists already`, {
+function ledgerExists(path: string): NorthrootError {
+  return new NorthrootError('LEDGER_EXISTS', `${printable(path)} exists already`, {
     hint: 'append to it, or choose another path; nothing was changed',
   });
 }

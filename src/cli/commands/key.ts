@@ -18,7 +18,7 @@ import {
   type PublicKeyForm,
 } from '../../key/public-key.js';
 import type { Key } from '../../schema/generated/types.js';
-import type { Role } from '../../trust/keyring.js';
+import type { Role } from '../../trust/authority.js';
 import { isPrincipalPattern } from '../../value/principal.js';
 import { Ledger } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
@@ -29,7 +29,7 @@ import { describeNotice } from './notices.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
-const ROLES: readonly Role[] = ['event', 'checkpoint', 'witness', 'admin'];
+const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
 
 interface ChangeOptions {
   readonly key?: string;
@@ -66,7 +66,7 @@ export function addKey(program: Command, run: Run): void {
     )
     .option(
       '--role <role>',
-      'event, checkpoint, witness or admin; may be given again (default: event)',
+      'event, authority, checkpoint, witness or admin; may be given again (default: event)',
       collect,
       [],
     )

@@ -3,7 +3,6 @@
  * of its own.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { EventError } from '../../event/validate.js';
@@ -11,6 +10,7 @@ import { nodeFileSystem, writeNewFile } from '../../fs/file-system.js';
 import { formatPrivateKey, generatePrivateKey } from '../../key/private-key.js';
 import { createSigner, type Signer } from '../../signature/signer.js';
 import type { Ledger } from '../../writer/ledger.js';
+import { isUnbegun } from '../../writer/unbegun.js';
 import { readSigner } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
@@ -33,10 +33,7 @@ export async function findNamedSigner(key: string | undefined): Promise<Signer |
 /** The signer of the ledger's own key; undefined when it has none beside it. */
 export async function findOwnSigner(ledger: string): Promise<Signer | undefined> {
   const path = keyPathOf(ledger);
-  if ((await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
-  // Another process may have made the file and be about to write the key into it.
-  for (let attempt = 0; attempt < 20 && (await isMissing(path)); attempt += 1) await sleep(50);
-  return readSigner(path);
+  return (await nodeFileSystem.kindOf(path)) === 'missing' ? undefined : readSigner(path);
 }
 
 /**
@@ -48,21 +45,16 @@ export async function openWithOwnKey(
   path: string,
   open: (signer: Signer | undefined) => Promise<Ledger>,
 ): Promise<Ledger> {
-  if ((await isMissing(path)) && (await nodeFileSystem.kindOf(keyPathOf(path))) === 'missing') {
-    try {
-      return (await openWithNewKey(terminal, path, open)).ledger;
-    } catch (error) {
-      if (!(error instanceof NorthrootError && error.code === 'KEY_EXISTS')) throw error;
-    }
-  }
-  return open(await findOwnSigner(path));
+  if (!(await isUnbegun(path))) return open(await findOwnSigner(path));
+  return (await openWithNewKey(terminal, path, open)).ledger;
 }
 
 /**
  * Makes a key for a new ledger, which nobody but the owner may read, and opens the ledger with it. A key whose ledger
- * could not be made is taken away again: it would only stand in the way of the next attempt.
+ * could not be made is taken away again. One that is there already is used: an attempt that was killed may have left it, or
+ * another process makes the same ledger.
  *
- * @throws NorthrootError `KEY_EXISTS` when there is such a key already, and as `open` does.
+ * @throws NorthrootError as `open` does, and where the key that is there cannot be read.
  */
 export async function openWithNewKey(
   terminal: Terminal,
@@ -75,10 +67,10 @@ export async function openWithNewKey(
     await writeNewFile(keyPath, Buffer.from(formatPrivateKey(key, 'pem')), 0o600);
   } catch (error) {
     if (!(error instanceof NorthrootError && error.code === 'FILE_EXISTS')) throw error;
-    throw new NorthrootError('KEY_EXISTS', `${printable(keyPath)} exists already`, {
-      hint: `use it with --key ${printable(keyPath)}, or move it away`,
-      cause: error,
-    });
+    const signer = await readSigner(keyPath);
+    const ledger = await open(signer);
+    terminal.say(`signs with the key ${printable(keyPath)}, which was there`);
+    return { ledger, signer };
   }
   try {
     const signer = createSigner(key);
@@ -86,22 +78,11 @@ export async function openWithNewKey(
     terminal.say(`made its key ${printable(keyPath)}: keep it secret, and keep a copy`);
     return { ledger, signer };
   } catch (error) {
-    if (await isMissing(path)) await nodeFileSystem.remove(keyPath).catch(() => undefined);
+    // Where something is there by now, another process may be making the ledger with this key.
+    if ((await nodeFileSystem.kindOf(path)) === 'missing') {
+      await nodeFileSystem.remove(keyPath).catch(() => undefined);
+    }
     throw error;
-  }
-}
-
-/** Whether a path has no ledger yet: nothing is there, or an empty file or folder. */
-export async function isMissing(path: string): Promise<boolean> {
-  switch (await nodeFileSystem.kindOf(path)) {
-    case 'missing':
-      return true;
-    case 'folder':
-      return (await nodeFileSystem.list(path)).length === 0;
-    case 'file':
-      return (await sizeOf(path)) === 0;
-    case 'other':
-      return false;
   }
 }
 
@@ -112,13 +93,4 @@ export function asUsageError(error: unknown): unknown {
   return new NorthrootError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
     cause: error,
   });
-}
-
-async function sizeOf(path: string): Promise<number> {
-  const file = await nodeFileSystem.open(path, 'read');
-  try {
-    return await file.size();
-  } finally {
-    await file.close();
-  }
 }

@@ -1,0 +1,50 @@
+/**
+ * Binding (SPEC §3): an event that carries `ledger_id` is for the one ledger whose genesis has that id, and cannot be replayed in
+ * another. Key events must carry it; where genesis says so, every other event too.
+ */
+
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { LineFindings } from './line-findings.js';
+import type { VerifyState } from './state.js';
+
+/** Call for each line that was read, before the ledger's own id is known by it. */
+export function checkBinding(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
+  if (line.event === undefined) return;
+  if (line.layout === 'bare') {
+    // Events without records around them are of no ledger; those that name one must name the same.
+    state.ledgerId ??= line.ledgerId;
+    checkLedgerId(state, line, findings);
+    return;
+  }
+  if (state.records === 0) {
+    state.ledgerId = line.eventId;
+    return;
+  }
+  if (checkLedgerId(state, line, findings)) return;
+  const type = line.event['event_type'];
+  const isDemanded = type === 'key' || (state.bindingRequired && type !== 'genesis');
+  if (!isDemanded || Object.hasOwn(line.event, 'ledger_id')) return;
+  findings.isUnbound = true;
+  findings.addToEvent({
+    code: 'LEDGER_UNBOUND',
+    pointer: '/ledger_id',
+    expected: state.ledgerId === undefined ? 'present' : `sha-256:${state.ledgerId}, the id of genesis`,
+    actual: 'absent',
+    cause: type === 'key' ? 'key' : 'event',
+  });
+}
+
+/** @returns Whether the event says which ledger it is for. */
+function checkLedgerId({ ledgerId }: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
+  if (line.ledgerId === undefined) return false;
+  if (ledgerId === undefined || line.ledgerId === ledgerId) return true;
+  findings.isUnbound = true;
+  findings.addToEvent({
+    code: 'LEDGER_MISMATCH',
+    pointer: '/ledger_id',
+    expected: `sha-256:${ledgerId}${line.layout === 'bare' ? ', as an event before it' : ', the id of genesis'}`,
+    actual: `sha-256:${line.ledgerId}`,
+    cause: line.ledgerId,
+  });
+  return true;
+}

@@ -1,0 +1,48 @@
+/** Whether a path has no ledger yet, so that one can be made there: also after an attempt that was killed on the way. */
+
+import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
+import { joinPath, segmentName } from './ledger-files.js';
+import { isStartOfGenesis } from './torn-tail.js';
+
+/** More than any genesis has, in bytes. */
+const MAX_START_BYTES = 65_536;
+
+/**
+ * Whether nothing is there, or no more than what a writer leaves that does not come to acknowledge a genesis: an empty file, or the
+ * torn beginning of one; an empty folder, or such a file as its only segment.
+ *
+ * @throws NorthrootError as the file system does.
+ */
+export async function isUnbegun(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+  switch (await fileSystem.kindOf(path)) {
+    case 'missing':
+      return true;
+    case 'file':
+      return hasNoRecord(path, fileSystem);
+    case 'folder': {
+      const first = segmentName(0);
+      const names = await fileSystem.list(path);
+      const isOurs = names.every((name) => name === first || name.startsWith(`${first}.torn-0`));
+      return isOurs && (!names.includes(first) || (await hasNoRecord(joinPath(path, first), fileSystem)));
+    }
+    case 'other':
+      return false;
+  }
+}
+
+async function hasNoRecord(path: string, fileSystem: FileSystem): Promise<boolean> {
+  const file = await fileSystem.open(path, 'read');
+  try {
+    const buffer = Buffer.alloc(MAX_START_BYTES);
+    let size = 0;
+    for (;;) {
+      const count = await file.read(buffer.subarray(size), size);
+      size += count;
+      if (count === 0) break;
+    }
+    const start = buffer.subarray(0, size);
+    return size < MAX_START_BYTES && !start.includes('\n') && isStartOfGenesis(start);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,45 @@
+/** What shows single records counts them as verification does. */
+
+import { expect, test } from 'vitest';
+import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
+import { buildEvent } from '../../src/event/build.js';
+import { canonicalText } from '../../src/json/canonicalize.js';
+import { verifyLedger } from '../../src/report/verify-ledger.js';
+import { findRecord } from '../../src/verify/find-record.js';
+import { readRecords } from '../../src/verify/read-records.js';
+
+const event = (n: number): string =>
+  canonicalText(
+    buildEvent({
+      event_type: 'x.test',
+      occurred_at: '2026-01-01T00:00:00Z',
+      principal_id: 'agent:a1',
+      n,
+    }),
+  );
+const TOO_LONG = 'x'.repeat(65_536);
+
+/** The numbers that each record's place gives it, plainly read and verified. */
+async function numbersOf(open: () => LedgerSource): Promise<number[][]> {
+  const lists: number[][] = [];
+  for (const options of [{}, { verify: {} }]) {
+    const numbers: number[] = [];
+    for await (const { seq } of readRecords(open(), options)) numbers.push(seq);
+    lists.push(numbers);
+  }
+  return lists;
+}
+
+test.each<[string, string, number[], number]>([
+  ['a blank line takes no number', `${event(0)}\n\n${event(1)}\n`, [0, 1], 2],
+  ['nor do several, and one at the beginning', `\n${event(0)}\n\n\n${event(1)}\n`, [0, 1], 2],
+  ['a line that is too long takes one', `${event(0)}\n${TOO_LONG}\n${event(1)}\n`, [0, 2], 3],
+  ['and so does one that is no JSON', `${event(0)}\n{\n${event(1)}\n`, [0, 2], 3],
+])('of bare events %s', async (_what, text, numbers, records) => {
+  const open = (): LedgerSource => bytesSource(Buffer.from(text), '-');
+  expect(await numbersOf(open)).toEqual([numbers, numbers]);
+  expect((await verifyLedger(open())).ledger.records).toBe(records);
+  for (const [n, seq] of numbers.entries()) {
+    expect((await findRecord(open(), String(seq))).event['n']).toBe(n);
+  }
+});
