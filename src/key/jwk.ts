@@ -83,7 +83,7 @@ function parseMembers(text: string): Members {
       'take one member of its "keys"',
     );
   }
-  return value as Members;
+  return value;
 }
 
 function readPublicMembers(members: Members): RawPublicKey {

@@ -6,12 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { formatPublicKey, formatPublicKeyAs } from '../../src/key/public-key.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { cosignNote, makeNoteKey } from '../../src/note/note-key.js';
-import {
-  formatNote,
-  formatSignatureLine,
-  parseNote,
-  type NoteSignature,
-} from '../../src/note/signed-note.js';
+import { formatSignatureLine, parseNote, type NoteSignature } from '../../src/note/signed-note.js';
 import { openLedgerSource } from '../../src/fs/source.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';

@@ -278,7 +278,8 @@ function checkpointOf(path: string, occurredAt: string): CheckpointEvent {
     origin: 'example.com/keys',
     principalId: 'service:ledger',
     occurredAt,
-    signer,
+    noteSigners: [signer],
+    ledgerId: `sha-256:${(JSON.parse(lines[0]) as { event: { event_id: { b64: string } } }).event.event_id.b64}`,
   });
 }
 
