@@ -155,7 +155,8 @@ function newEntry(publicKey: PublicKey, options: AddOptions): Key {
   return {
     keyid: publicKey.keyid,
     public_key: formatPublicKey(publicKey),
-    roles: roles.length === 0 ? ['event'] : [...new Set(roles)],
+    roles:
+      roles.length === 0 ? [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'] : [...new Set(roles)],
     principals: patterns.length === 0 ? ['*'] : [...new Set(patterns)],
     ...(name === undefined ? {} : { name }),
     ...(validFrom === undefined ? {} : { valid_from: validFrom }),
@@ -204,7 +205,7 @@ function addShow(key: Command, run: Run): void {
         const entry = {
           keyid: publicKey.keyid,
           public_key: formatPublicKey(publicKey),
-          roles: ['event'],
+          roles: [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'],
           principals: ['*'],
         };
         const text = form === 'entry' ? JSON.stringify(entry) : formatPublicKeyAs(publicKey, form, name);
