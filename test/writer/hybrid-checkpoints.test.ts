@@ -8,6 +8,9 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { cosignNote, makeNoteKey } from '../../src/note/note-key.js';
 import { formatSignatureLine, parseNote, type NoteSignature } from '../../src/note/signed-note.js';
 import { openLedgerSource } from '../../src/fs/source.js';
+import { makeProof } from '../../src/proof/make-proof.js';
+import { parseProofKey } from '../../src/proof/proof-keys.js';
+import { verifyProof } from '../../src/proof/verify-proof.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
@@ -213,13 +216,67 @@ describe('witnesses with ML-DSA-44 keys', () => {
   });
 });
 
-test('the two keys of a witness that is a log too are one line: the log counts, the witness does not', async () => {
-  const { path, ledger } = await seal([signer, pqSigner]);
-  await ledger.close();
-  const keys = [LOG_KEYS[0], entry(pqSigner, ['checkpoint', 'witness'], ORIGIN)];
-  expect(await codesOf(path, policyOf(keys, { checkpoint_quorum: 2 }))).toEqual(['ok']);
-  expect(await codesOf(path, policyOf(keys, { witness_threshold: 1 }))).toEqual([
-    'invalid',
-    'WITNESS_QUORUM',
-  ]);
+describe('an ML-DSA-44 line under the name of the log', () => {
+  test("is the log's alone, where the key is one of the log's and of a witness", async () => {
+    const { path, ledger } = await seal([signer, pqSigner]);
+    await ledger.close();
+    // A policy has to have somebody else who could cosign.
+    const keys = [LOG_KEYS[0], entry(pqSigner, ['checkpoint', 'witness'], ORIGIN), WITNESS];
+    expect(await codesOf(path, policyOf(keys, { checkpoint_quorum: 2 }))).toEqual(['ok']);
+    expect(await codesOf(path, policyOf(keys, { witness_threshold: 1 }))).toEqual([
+      'invalid',
+      'WITNESS_QUORUM',
+    ]);
+  });
+
+  test("is a witness's, where the key is a witness's alone", async () => {
+    const { path, ledger } = await seal([signer, pqSigner]);
+    await ledger.close();
+    const keys = [LOG_KEYS[0], entry(pqSigner, ['witness'], ORIGIN)];
+    expect(await codesOf(path, policyOf(keys, { witness_threshold: 1 }))).toEqual(['ok']);
+    const third = entry(createSigner(generatePrivateKey()), ['checkpoint']);
+    expect(await codesOf(path, policyOf([...keys, third], { checkpoint_quorum: 2 }))).toEqual([
+      'invalid',
+      'CHECKPOINT_MISSING',
+    ]);
+  });
+});
+
+describe('proofs of a hybrid ledger', () => {
+  /** A proof of the ledger's second record, under the checkpoint that `noteSigners` signed. */
+  async function proofOf(noteSigners: readonly Signer[]): Promise<Uint8Array> {
+    const { path, ledger } = await seal(noteSigners);
+    await ledger.close();
+    return (await makeProof(() => openLedgerSource(path), '1')).bytes;
+  }
+  const both = policyOf(LOG_KEYS, { checkpoint_quorum: 2 });
+
+  test('meet a policy that asks for both kinds, or do not', async () => {
+    const hybrid = await proofOf([signer, pqSigner]);
+    expect(verifyProof(hybrid, { policy: both }).verdict).toBe('ok');
+    const { verdict, problems } = verifyProof(await proofOf([signer]), { policy: both });
+    expect([verdict, ...problems.map(({ code }) => code)]).toEqual(['invalid', 'CHECKPOINT_MISSING']);
+  });
+
+  test('are verified with an ML-DSA-44 key alone, in any form', async () => {
+    const hybrid = await proofOf([signer, pqSigner]);
+    for (const key of [
+      formatPublicKey(pqSigner.publicKey),
+      formatPublicKeyAs(pqSigner.publicKey, 'vkey', ORIGIN),
+    ]) {
+      const { checkpoint_signers: signers } = verifyProof(hybrid, { keys: [parseProofKey(key)] });
+      expect(signers.log).toEqual([formatPublicKeyAs(pqSigner.publicKey, 'vkey', ORIGIN)]);
+      expect(signers.unverified).toBe(1);
+    }
+    const elsewhere = parseProofKey(formatPublicKeyAs(pqSigner.publicKey, 'vkey', 'other.example/log'));
+    expect(verifyProof(hybrid, { keys: [elsewhere] }).checkpoint_signers.log).toEqual([]);
+  });
+
+  test('are not believed under a witness policy that names only logs of unknown types', async () => {
+    const witnessPolicy = parseWitnessPolicy(
+      Buffer.from(`log l+00000000+${Buffer.from([2, 1]).toString('base64')}\nquorum none\n`),
+    );
+    const { problems } = verifyProof(await proofOf([signer, pqSigner]), { policy: both, witnessPolicy });
+    expect(problems.map(({ code }) => code)).toEqual(['CHECKPOINT_MISSING']);
+  });
 });
