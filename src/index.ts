@@ -30,7 +30,14 @@ export {
   tryParseDigest,
   type Digest,
 } from './value/digest.js';
-export { MAX_METERS, isUnit, meters, type Meter, type MeterVector } from './value/meter.js';
+export {
+  MAX_METERS,
+  isUnit,
+  meters,
+  type AmountsByUnit,
+  type Meter,
+  type MeterVector,
+} from './value/meter.js';
 export { isPrincipalId, isPrincipalPattern, matchesPrincipalPattern } from './value/principal.js';
 export {
   compareQuantities,
@@ -54,6 +61,7 @@ export {
 } from './value/rational.js';
 export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
+export { resolveTime } from './value/when.js';
 export {
   coversToolPattern,
   escapeToolName,
@@ -115,6 +123,13 @@ export { nobleVerifier } from './signature/noble-verifier.js';
 export { nodeVerifier } from './signature/node-verifier.js';
 export { createSigner, signEvent, type Signer } from './signature/signer.js';
 export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export {
+  findEntitledKeys,
+  makeKeyEntry,
+  type KeyEntryOptions,
+  type SigningContext,
+} from './trust/key-entry.js';
+export { type Role } from './trust/authority.js';
 export { draftTrustPolicy, fingerprintsOf, type Fingerprints } from './trust/draft-policy.js';
 export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
 
@@ -174,6 +189,9 @@ export {
   type RecordedDecision,
 } from './policy/authorize.js';
 export { appendAnew } from './policy/append-anew.js';
+export { draftAdjustment, type AdjustmentOptions } from './policy/draft-adjustment.js';
+export { digestIntent, draftGrant, type GrantOptions } from './policy/draft-grant.js';
+export { OptionsError, type OptionProblem } from './policy/option-problems.js';
 export {
   ABANDONED,
   draftExecution,
@@ -191,6 +209,14 @@ export {
   type GrantAccount,
   type OpenAuthorization,
 } from './report/accounts.js';
+export {
+  listKeys,
+  renderKeyList,
+  type KeyList,
+  type KeyListOptions,
+  type KeyRecord,
+  type ListedKey,
+} from './report/key-list.js';
 export { tellStory, type Story, type StoryEvent, type StoryGrant } from './report/story.js';
 export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow } from './report/accounts-text.js';

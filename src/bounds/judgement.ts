@@ -38,6 +38,8 @@ export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: 
     expected: `${wanted}, the intent of its grant`,
     actual: userIntent ?? 'absent',
     related,
+    // Whoever links nothing does so in every step.
+    ...(userIntent === undefined ? { cause: grant.place.eventId } : {}),
   });
 }
 

@@ -8,12 +8,14 @@ import { Command, CommanderError } from 'commander';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { VERSION } from '../version.js';
+import { addAdjust } from './commands/adjust.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
 import { addBudget } from './commands/budget.js';
 import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
 import { addDiff } from './commands/diff.js';
+import { addGrant } from './commands/grant.js';
 import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
@@ -36,33 +38,17 @@ import { Terminal } from './terminal.js';
 /** What a shell gives for a program that a signal ended is so much more than the signal's number. */
 const SIGNALLED = 128;
 
-const COMMANDS = [
-  addInit,
-  addKeygen,
-  addKey,
-  addAppend,
-  addCheckpoint,
-  addVerify,
-  addTrust,
-  addShow,
-  addLog,
-  addWhy,
-  addBudget,
-  addProve,
-  addVerifyProof,
-  addDiff,
-  addAuthorize,
-  addRecord,
-  addTiles,
-  addCanonicalize,
-  addDigest,
-  addEventId,
-  addSchema,
-  addExplain,
-  addRepair,
-  addWitness,
-  addCompletion,
-];
+const REFERENCE = 'Values and reference:';
+
+/** The commands as the help groups them. */
+const GROUPS = {
+  'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair],
+  'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
+  'Verifying and reading:': [addVerify, addShow, addLog, addDiff, addProve, addVerifyProof],
+  'Keys and trust:': [addKeygen, addKey, addTrust],
+  'Publishing:': [addTiles, addWitness],
+  [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],
+};
 
 /**
  * Runs the CLI.
@@ -90,7 +76,10 @@ export async function main(args: readonly string[]): Promise<number> {
     status = await action({ terminal, signal: interrupt.signal });
     terminal.finish();
   };
-  for (const add of COMMANDS) add(program, run);
+  for (const [heading, adders] of Object.entries(GROUPS)) {
+    program.commandsGroup(heading);
+    for (const add of adders) add(program, run);
+  }
   for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
 
   try {
@@ -121,6 +110,7 @@ function makeProgram(): Command {
     .version(VERSION, '-V, --version', 'say which version this is')
     .option('-q, --quiet', 'suppress informational output')
     .helpOption('-h, --help', 'show this help')
+    .commandsGroup(REFERENCE)
     .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })

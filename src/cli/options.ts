@@ -1,11 +1,12 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
 import { InvalidArgumentError } from 'commander';
+import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { isPrincipalId } from '../value/principal.js';
-import { MAX_METERS, isUnit, type Meter } from '../value/meter.js';
-import { quantityFromNumberText, type Quantity } from '../value/quantity.js';
-import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
+import { MAX_METERS, readAmounts, type Meter } from '../value/meter.js';
+import { compareTimestamps } from '../value/timestamp.js';
+import { tryReadTime } from '../value/when.js';
 import { isToolName } from '../value/tool.js';
 import type { CheckpointSchedule } from '../writer/checkpoint.js';
 
@@ -47,12 +48,12 @@ export function checkpointSchedule(text: string): CheckpointSchedule {
   return scale === undefined ? { records: Number(digits) } : { milliseconds: Number(digits) * scale };
 }
 
-/** A timestamp, or a date that stands for its first instant. */
+/** A time with Z or an offset, or a date that stands for its first instant in UTC. */
 export function instant(text: string): string {
-  const full = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text;
-  if (isTimestamp(full)) return full;
+  const found = tryReadTime(text);
+  if (found !== undefined) return found;
   throw new InvalidArgumentError(
-    'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z.',
+    'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z or 2026-03-01T14:00:00+02:00.',
   );
 }
 
@@ -84,31 +85,55 @@ export function code(text: string): string {
 export function meterList(text: string, previous: readonly Meter[] = []): Meter[] {
   const list = [...previous];
   for (const part of text.split(',')) {
-    const [, unit = '', amount = ''] = /^([^=]+)=(.+)$/.exec(part) ?? [];
-    if (!isUnit(unit) || list.some((meter) => meter.unit === unit)) {
-      throw new InvalidArgumentError('Expected unit=amount, each unit once, such as usd=0.25,calls=1.');
+    const { unit, amount, problem } = readPair(part);
+    if (problem !== undefined) throw new InvalidArgumentError(`Expected ${problem}.`);
+    if (list.some((meter) => meter.unit === unit)) {
+      throw new InvalidArgumentError(`Expected each unit once, found ${unit} twice.`);
     }
-    list.push({ unit, amount: amountOf(amount) });
+    const { vector, problems } = readAmounts({ [unit]: amount });
+    const [wrong] = problems;
+    if (wrong !== undefined) throw new InvalidArgumentError(`${wrong.message}.`);
+    list.push(...vector);
   }
   if (list.length > MAX_METERS) throw new InvalidArgumentError(`Expected at most ${MAX_METERS} units.`);
   return list;
 }
 
-function amountOf(text: string): Quantity {
-  const amount = text.startsWith('-') ? undefined : tryQuantity(text);
-  if (amount !== undefined) return amount;
-  throw new InvalidArgumentError(`Expected an amount such as 0.25, found ${text}.`);
+/** `unit=amount`, or what is wrong with it. */
+function readPair(part: string): {
+  readonly unit: string;
+  readonly amount: string;
+  readonly problem: string | undefined;
+} {
+  const [, unit = '', amount = ''] = /^([^=]+)=([^=]*)$/.exec(part.trim()) ?? [];
+  const problem = unit === '' ? `unit=amount, such as usd=0.25, found ${shown(part)}` : undefined;
+  return { unit: unit.trim(), amount: amount.trim(), problem };
 }
 
-function tryQuantity(text: string): Quantity | undefined {
-  try {
-    return quantityFromNumberText(text);
-  } catch {
-    return undefined;
+/**
+ * Amounts by unit, as the exported builders take them, from `unit=amount[,unit=amount…]` of an option that may be given again.
+ *
+ * @param refuse - Told of each that cannot be read; whether units and amounts are right is the builder's to say.
+ */
+export function amountsOf(
+  texts: readonly string[],
+  refuse: (problem: string) => void,
+): Readonly<Record<string, string>> {
+  const amounts = new Map<string, string>();
+  for (const part of texts.flatMap((text) => text.split(','))) {
+    const { unit, amount, problem } = readPair(part);
+    if (problem !== undefined) refuse(`expected ${problem}`);
+    else if (amounts.has(unit)) refuse(`expected each unit once, found ${shown(unit)} twice`);
+    else amounts.set(unit, amount);
   }
+  return Object.fromEntries(amounts);
+}
+
+function shown(text: string): string {
+  return text === '' ? 'nothing' : printable(text, 80);
 }
 
 /** Collects the values of an option that may be given again. */
-export function collect(text: string, previous: readonly string[]): string[] {
+export function collect(text: string, previous: readonly string[] = []): string[] {
   return [...previous, text];
 }

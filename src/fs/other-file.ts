@@ -12,6 +12,9 @@ const HEAD_BYTES = 4096;
 /** What every line of a ledger begins with. */
 const RECORD_START = '{"event":{';
 
+const OPENING_BRACE = 0x7b;
+const NEWLINE = 0x0a;
+
 const SECRET = 'nothing of it is shown here; a ledger is beside its key, without .key';
 const PUBLIC = 'name the ledger; a key is given to verify in a trust policy, to verify-proof with --key';
 const NOTE = 'name the ledger, and give the note with --checkpoint';
@@ -47,7 +50,7 @@ export async function* refuseOtherFiles(
       continue;
     }
     head = Buffer.concat([head, chunk]);
-    if (head.length < HEAD_BYTES && !isRecordStart(head)) continue;
+    if (head.length < HEAD_BYTES && !isDecided(head)) continue;
     assertNoOtherFile(head, name);
     yield head;
     head = undefined;
@@ -55,6 +58,11 @@ export async function* refuseOtherFiles(
   if (head === undefined) return;
   assertNoOtherFile(head, name);
   yield head;
+}
+
+/** What is JSON is known by its first line: whoever waits for the lines of an event gets them as they come. */
+function isDecided(head: Buffer): boolean {
+  return isRecordStart(head) || (head[0] === OPENING_BRACE && head.includes(NEWLINE));
 }
 
 function isRecordStart(head: Buffer): boolean {

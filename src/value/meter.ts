@@ -1,5 +1,6 @@
 /** Meters, SPEC §2: amounts of units, and vectors of them in which each unit stands once. */
 
+import { printable } from '../bytes/printable.js';
 import { isNegativeQuantity, quantity, type Quantity } from './quantity.js';
 
 /** So much of one unit. */
@@ -21,22 +22,61 @@ export function isUnit(text: string): boolean {
   return UNIT.test(text);
 }
 
+/** Amounts by unit, each what {@link quantity} takes, or a quantity: `{ usd: '0.25', calls: 1n }`. */
+export type AmountsByUnit = Readonly<Record<string, bigint | number | string | Quantity>>;
+
 /**
- * A meter vector from amounts by unit, sorted by unit: `meters({ usd: '0.25', calls: 1n })`. Amounts are what
- * {@link quantity} takes, or quantities.
- * @throws RangeError for a name that is no Unit, a negative amount, an amount that does not fit, more than 64 units.
+ * A meter vector from amounts by unit, sorted by unit: `meters({ usd: '0.25', calls: 1n })`.
+ * @throws RangeError for a name that is not a Unit, a negative amount, an amount that does not fit, more than 64 units; it says
+ *   all that is wrong. TypeError for an amount of another type.
  */
-export function meters(amounts: Readonly<Record<string, bigint | number | string | Quantity>>): Meter[] {
+export function meters(amounts: AmountsByUnit): Meter[] {
+  const { vector, problems } = readAmounts(amounts);
+  if (problems.length === 0) return vector;
+  const message = problems.map((problem) => problem.message).join('; ');
+  if (problems.some(({ isMistyped }) => isMistyped)) throw new TypeError(message);
+  throw new RangeError(message);
+}
+
+/** What is wrong with one of several amounts. */
+export interface AmountProblem {
+  /** It begins with the unit. */
+  readonly message: string;
+  /** Whether the amount has a type that no amount has. */
+  readonly isMistyped: boolean;
+}
+
+/**
+ * The vector of amounts by unit, as {@link meters} makes it, and all that is wrong with them.
+ * @param isKnown - Which names may stand for units; `example` is one of them.
+ */
+export function readAmounts(
+  amounts: AmountsByUnit,
+  isKnown: (name: string) => boolean = isUnit,
+  example = 'usd or time.ms',
+): { readonly vector: Meter[]; readonly problems: readonly AmountProblem[] } {
   const units = Object.keys(amounts).sort();
-  if (units.length > MAX_METERS)
-    throw new RangeError(`expected at most ${MAX_METERS} units, found ${units.length}`);
-  return units.map((unit) => {
-    if (!isUnit(unit))
-      throw new RangeError(`expected a unit such as usd or time.ms, found ${JSON.stringify(unit)}`);
-    const value = amounts[unit] as bigint | number | string | Quantity;
-    const amount = typeof value === 'object' ? value : quantity(value);
-    if (isNegativeQuantity(amount))
-      throw new RangeError(`expected an amount of ${unit} that is not negative`);
-    return { unit, amount };
-  });
+  const vector: Meter[] = [];
+  const problems: AmountProblem[] = [];
+  if (units.length > MAX_METERS) {
+    const message = `expected at most ${MAX_METERS} units, found ${units.length}`;
+    return { vector, problems: [{ message, isMistyped: false }] };
+  }
+  for (const unit of units) {
+    const shown = unit === '' ? 'nothing' : printable(unit, 80);
+    if (!isKnown(unit)) {
+      problems.push({ message: `expected a unit such as ${example}, found ${shown}`, isMistyped: false });
+      continue;
+    }
+    try {
+      const value = amounts[unit] as AmountsByUnit[string] | null;
+      const amount = typeof value === 'object' && value !== null ? value : quantity(value as string);
+      if (isNegativeQuantity(amount)) throw new RangeError('expected an amount that is not negative');
+      vector.push({ unit, amount });
+    } catch (error) {
+      if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+      problems.push({ message: `${shown}: ${error.message}`, isMistyped: error instanceof TypeError });
+    }
+  }
+  return { vector, problems };
 }

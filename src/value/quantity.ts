@@ -10,6 +10,7 @@
  * {@link quantityProblem}.
  */
 
+import { printable } from '../bytes/printable.js';
 import { parseDecimal } from '../json/decimal.js';
 import { compareRationals, greatestCommonDivisor, reduceRational, type Rational } from './rational.js';
 
@@ -126,12 +127,14 @@ export function formatQuantity(q: Quantity): string {
  * @throws RangeError when `text` is not a number, or is one that neither an int nor a dec can hold.
  */
 export function quantityFromNumberText(text: string): Quantity {
-  if (!NUMBER_TEXT.test(text)) throw new RangeError('expected a number such as 12 or -0.50');
+  if (!NUMBER_TEXT.test(text)) {
+    throw new RangeError(`expected a number such as 12 or 0.25, found ${shown(text)}`);
+  }
   const { negative, digits, exponent } = parseDecimal(text);
   // The digits stay a text until they are known to be few.
   if (digits.length + Math.max(exponent, 0) > MAX_DIGITS || -exponent > MAX_SCALE) {
     throw new RangeError(
-      `expected a number of at most ${MAX_DIGITS} digits, ${MAX_SCALE} of them after the point`,
+      `expected a number of at most ${MAX_DIGITS} digits, ${MAX_SCALE} of them after the point, found ${shown(text)}`,
     );
   }
   if (digits === '') return { t: 'int', v: '0' };
@@ -149,9 +152,19 @@ export function quantity(value: bigint | number | string): Quantity {
   if (typeof value === 'string') return quantityFromNumberText(value);
   if (typeof value === 'bigint') return fromRational({ n: value, d: 1n });
   if (typeof value !== 'number') throw new TypeError('expected a bigint, a safe integer or a number as text');
-  if (!Number.isSafeInteger(value))
-    throw new RangeError('expected a safe integer: pass other numbers as text');
+  if (!Number.isSafeInteger(value)) throw new RangeError(inexactProblem(value));
   return { t: 'int', v: BigInt(value).toString() };
+}
+
+/** Why a number is no exact amount, and what to write instead. */
+function inexactProblem(value: number): string {
+  if (!Number.isFinite(value)) return `${value} is not an amount`;
+  if (!Number.isInteger(value)) return `${value} is not a whole number; write '${value}'`;
+  return `${value} is beyond 2^53 - 1, where numbers lose digits; write it as a bigint or as text`;
+}
+
+function shown(text: string): string {
+  return text === '' ? 'nothing' : printable(text, 80);
 }
 
 function fits(n: bigint): boolean {

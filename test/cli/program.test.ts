@@ -10,11 +10,11 @@ const { version } = parse<{ version: string }>(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 );
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
-  key: ['show', 'add', 'revoke'],
+  key: ['show', 'list', 'add', 'revoke'],
   trust: ['init', 'show'],
 };
 const help = expectOk(shop.run(['--help']));
-const COMMANDS = [...(help.split('\nCommands:\n')[1] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)]
+const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
   .map(([, name]) => name)
   .filter((name) => name !== 'help');
 
@@ -37,6 +37,8 @@ describe('northroot', () => {
         'keygen',
         'key',
         'append',
+        'grant',
+        'adjust',
         'verify',
         'show',
         'log',
@@ -87,6 +89,7 @@ const vkey = makeVkey();
 /** A value that an option's parser takes, by the name that its help gives the value. */
 const SAMPLES: Readonly<Record<string, string>> = {
   address: '127.0.0.1:0',
+  basis: 'billed',
   amounts: 'usd=0.25,calls=1',
   code: 'ABANDONED',
   digest: 'sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
@@ -187,7 +190,7 @@ describe('completion', () => {
     [['verify', '--trust', ''], []],
     [
       ['key', ''],
-      ['show', 'add', 'revoke', '--help'],
+      ['show', 'list', 'add', 'revoke', '--help'],
     ],
     [['key', 'show', '--form', 'j'], ['jwk']],
     [

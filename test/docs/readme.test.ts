@@ -33,6 +33,10 @@ beforeAll(() => {
   mkdirSync(join(folder, 'bin'));
   writeFileSync(join(folder, 'bin', 'northroot'), `#!/bin/sh\nexec node ${root}bin/northroot.js "$@"\n`);
   chmodSync(join(folder, 'bin', 'northroot'), 0o755);
+  for (const { kind, text } of blocks) {
+    const [, file] = /^js (\S+\.mjs)$/.exec(kind) ?? [];
+    if (file !== undefined) writeFileSync(join(folder, file), text);
+  }
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(root, join(folder, 'node_modules', 'northroot'));
 });
@@ -51,6 +55,7 @@ describe('README', () => {
       'sh',
       'sh skip',
       'console',
+      'js forge.mjs',
       'js example',
     ]);
   });

@@ -157,7 +157,11 @@ describe('what would not verify', () => {
   /** A ledger of the signer's, which declares the other key in a certain way; the other signs this event. */
   const byOther = async (key: object, event: object): Promise<string> => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
-    const create = { origin: 'example.com/keys', binding: 'optional', keys: [own, { ...other, ...key }] };
+    const create = {
+      origin: 'example.com/keys',
+      binding: 'optional' as const,
+      keys: [own, { ...other, ...key }],
+    };
     await (await openLedger(path, { create })).close();
     return appendInVain(await openLedger(path, { signer: otherSigner }), { event });
   };
@@ -201,7 +205,7 @@ describe('what would not verify', () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const keys = [own, { ...other, valid_until: '2026-01-01T13:00:00Z' }];
     await (
-      await openLedger(path, { create: { origin: 'example.com/keys', binding: 'optional', keys } })
+      await openLedger(path, { create: { origin: 'example.com/keys', binding: 'optional' as const, keys } })
     ).close();
     const signedBy = (by: typeof signer, event: ReturnType<typeof buildEvent>): Entry => ({
       event,
@@ -218,7 +222,9 @@ describe('what would not verify', () => {
 
   test('a signature of another event, by a key that the ledger knows', async () => {
     const wrong = signEvent(canonicalBytes(buildEvent(draft(2), defaults)), otherSigner);
-    const options = { create: { origin: 'example.com/keys', binding: 'optional', keys: [own, other] } };
+    const options = {
+      create: { origin: 'example.com/keys', binding: 'optional' as const, keys: [own, other] },
+    };
     expect(await refuse({ event: whole, signatures: [wrong] }, options)).toMatchObject({
       code: 'SIGNATURE_INVALID',
       exitStatus: 1,
@@ -235,7 +241,9 @@ describe('what would not verify', () => {
 describe('a checkpoint that somebody made', () => {
   const appendChanged = async (change: (checkpoint: CheckpointEvent) => object): Promise<string> => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
-    const ledger = await openLedger(path, { create: { origin: 'example.com/keys', binding: 'optional' } });
+    const ledger = await openLedger(path, {
+      create: { origin: 'example.com/keys', binding: 'optional' as const },
+    });
     await ledger.append({ event: whole });
     const { event_id: id, payload_digest: digest, ...checkpoint } = checkpointOf(path, NOON);
     expect([id, digest]).toHaveLength(2);
@@ -257,7 +265,7 @@ describe('a checkpoint that somebody made', () => {
 
   test('is refused: one of another tree, where the tree is known', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
-    const create = { origin: 'example.com/keys' };
+    const create = { origin: 'example.com/keys', binding: 'optional' as const };
     const ledger = await openLedger(path, { create, checkpoints: true });
     await ledger.append({ event: whole });
     const { event_id: id, payload_digest: digest, ...checkpoint } = checkpointOf(path, NOON);

@@ -13,6 +13,8 @@ import type { JsonObject, JsonValue } from '../../json/value.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-splitter.js';
 import { isKnownEventType } from '../../schema/check.js';
 import { schemaDocument } from '../../schema/documents.js';
+import type { Finding } from '../../finding/finding.js';
+import { toFindingJson } from '../../report/report.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
@@ -35,6 +37,7 @@ interface AppendOptions {
   readonly lockTimeout: number;
   readonly segmentBytes?: number;
   readonly checkpointEvery?: CheckpointSchedule;
+  readonly strict?: boolean;
   readonly note?: string;
 }
 
@@ -46,7 +49,7 @@ export function addAppend(
     .command('append')
     .summary('append events, one JSON object a line')
     .description(
-      'Appends events from files or standard input, one JSON object a line: a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
+      'Appends events from files or standard input, one JSON object a line: a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk, with what verification finds in it. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
     )
     .argument('<ledger>', 'the file or folder to append to')
     .argument('[files...]', 'files of events; - or none for standard input')
@@ -59,6 +62,10 @@ export function addAppend(
       "the ledger's unique name: a new one gets it (as with --create), another must have it",
     )
     .option('--quantities', 'turn JSON numbers in amounts into exact quantities, from their text')
+    .option(
+      '--strict',
+      'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
+    )
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
     .option(
       '--segment-bytes <size>',
@@ -109,11 +116,12 @@ async function append(
   const report = async (line: InputLine, order: number): Promise<void> => {
     try {
       const { entry, lossy } = readEntry(line, options.quantities === true);
-      const { seq, eventId, status } = await ledger.append(entry).catch((error: unknown) => {
+      const { seq, eventId, status, findings } = await ledger.append(entry).catch((error: unknown) => {
         throw withHint(error, entry, path, options);
       });
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
-      const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene })}\n`;
+      const told = findings.length === 0 ? {} : { findings: findings.map(toResultFinding) };
+      const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene, ...told })}\n`;
       written = written.then(() => terminal.write(result));
     } catch (error) {
       // A refusal by the ledger may become known after one of a later line that is not even JSON.
@@ -188,6 +196,7 @@ async function openLedger(
         onNotice,
         signal,
         stopsAtRefusal: true,
+        strict: options.strict === true,
         ...(signer === undefined ? {} : { signer }),
         ...(principal === undefined ? {} : { principalId: principal }),
         ...(segmentBytes === undefined ? {} : { segmentBytes }),
@@ -285,6 +294,22 @@ function readEntry(line: InputLine, quantities: boolean): { entry: Entry; lossy:
 
 /** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */
 const AMOUNT = /\/(?:amount|concurrency_limit)$/;
+
+/** A finding as result lines have it: its place is the record that the line is about. */
+function toResultFinding(finding: Finding): object {
+  const { code, severity, class: of, at, expected, actual, related, message } = toFindingJson(finding);
+  const { pointer } = at;
+  return {
+    code,
+    severity,
+    class: of,
+    ...(pointer === undefined ? {} : { pointer }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(actual === undefined ? {} : { actual }),
+    ...(related === undefined ? {} : { related }),
+    message,
+  };
+}
 
 /** An error of an append, with a hint for those who write drafts. */
 function withHint(error: unknown, { event }: Entry, path: string, { key, unsigned }: AppendOptions): unknown {

@@ -3,18 +3,26 @@
 import type { Command } from 'commander';
 import { NorthrootError } from '../../error.js';
 import { printable } from '../../bytes/printable.js';
+import { readSmallFile } from '../../fs/file-system.js';
+import { MAX_KEY_BYTES } from '../../key/key-form.js';
+import type { PublicKey } from '../../key/public-key.js';
+import type { Key } from '../../schema/generated/types.js';
+import { makeKeyEntry } from '../../trust/key-entry.js';
+import { ownKeyEntry } from '../../writer/genesis.js';
 import { Ledger } from '../../writer/ledger.js';
 import { isUnbegun } from '../../writer/unbegun.js';
 import type { Signer } from '../../signature/signer.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
-import { principalId } from '../options.js';
+import { collect, principalId } from '../options.js';
+import { readPublicHalf } from './key.js';
 import { asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface InitOptions {
   readonly origin?: string;
   readonly key?: string;
+  readonly recoveryKey?: readonly string[];
   readonly unsigned?: boolean;
   readonly requireCheckpoints?: boolean;
   readonly principal: string;
@@ -36,6 +44,11 @@ export function addInit(
       "the ledger's unique name, a URL without a scheme (default: localhost/ and a random name)",
     )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then a new one)')
+    .option(
+      '--recovery-key <file>',
+      'declare this key too, with the role admin alone, to be kept offline: should the first be lost, it lets the ledger know another; may be given again',
+      collect,
+    )
     .option('--unsigned', 'declare no key and require no signatures')
     .option(
       '--require-checkpoints',
@@ -50,6 +63,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
+  const recovery = await readRecoveryKeys(options);
   if (!(await isUnbegun(path))) throw ledgerExists(path);
   let isMade = false;
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
@@ -58,6 +72,9 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
         create: {
           ...(origin === undefined ? {} : { origin }),
           ...(requireCheckpoints ? { checkpoints: 'required' } : {}),
+          ...(signer === undefined || recovery.length === 0
+            ? {}
+            : { keys: [ownKeyEntry(signer.publicKey), ...besides(signer, recovery)] }),
           principalId: principal,
         },
         onNotice: (notice) => {
@@ -83,6 +100,31 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   if (!isMade) throw ledgerExists(path);
   await terminal.write(`${jsonText(result)}\n`);
   return 0;
+}
+
+/** Either half of a key will do: its private half is not asked for before it is needed. */
+async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Promise<PublicKey[]> {
+  if (unsigned === true && recoveryKey.length > 0) {
+    throw new NorthrootError('USAGE', '--recovery-key and --unsigned exclude each other');
+  }
+  const keys: PublicKey[] = [];
+  for (const file of recoveryKey) {
+    const key = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
+    if (keys.some(({ keyid }) => keyid === key.keyid)) {
+      throw new NorthrootError('USAGE', `--recovery-key ${printable(file)}: expected each key once`);
+    }
+    keys.push(key);
+  }
+  return keys;
+}
+
+function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
+  if (recovery.some(({ keyid }) => keyid === signer.publicKey.keyid)) {
+    throw new NorthrootError('USAGE', '--recovery-key: expected another key than the one that signs', {
+      hint: 'make one with northroot keygen --out FILE, and keep it elsewhere',
+    });
+  }
+  return recovery.map((key) => makeKeyEntry(key, { roles: ['admin'], name: 'recovery' }));
 }
 
 function ledgerExists(path: string): NorthrootError {

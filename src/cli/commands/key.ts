@@ -1,5 +1,5 @@
 /**
- * `northroot key show` tells of a key in any form that other tools read; `key add` and `key revoke` record that a ledger's keys
+ * `northroot key show` tells of a key in any form that other tools read; `key list` of those of a ledger; `key add` and `key revoke` record that a ledger's keys
  * change from here on.
  */
 
@@ -11,7 +11,6 @@ import { MAX_KEY_BYTES } from '../../key/key-form.js';
 import { isKeyName } from '../../key/vkey.js';
 import { parsePrivateKey } from '../../key/private-key.js';
 import {
-  formatPublicKey,
   formatPublicKeyAs,
   parsePublicKey,
   type PublicKey,
@@ -20,9 +19,12 @@ import {
 import type { Key } from '../../schema/generated/types.js';
 import type { Role } from '../../trust/authority.js';
 import { isPrincipalPattern } from '../../value/principal.js';
+import { makeKeyEntry } from '../../trust/key-entry.js';
+import { listKeys, renderKeyList, type ListedKey } from '../../report/key-list.js';
 import { Ledger } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
+import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { collect, instant, principalId, seconds } from '../options.js';
 import { findNamedSigner, findOwnSigner } from './ledger-key.js';
 import { describeNotice } from './notices.js';
@@ -30,6 +32,12 @@ import { describeNotice } from './notices.js';
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
+
+const ADD_EXAMPLES = `
+Examples:
+  northroot key add ledger.jsonl agent.pem --role event --for agent:a1
+  northroot key add ledger.jsonl lead.pem --role authority --for 'agent:*' --name lead
+  northroot key add ledger.jsonl next.pem --role event --role authority --role checkpoint --role admin`;
 
 interface ChangeOptions {
   readonly key?: string;
@@ -39,8 +47,8 @@ interface ChangeOptions {
 }
 
 interface AddOptions extends ChangeOptions {
-  readonly role: readonly string[];
-  readonly for: readonly string[];
+  readonly role?: readonly string[];
+  readonly for?: readonly string[];
   readonly name?: string;
   readonly validFrom?: string;
   readonly validUntil?: string;
@@ -51,13 +59,14 @@ export function addKey(program: Command, run: Run): void {
     .command('key')
     .summary("show a key, or change a ledger's keys")
     .description(
-      "Shows a key's public half, as trust policies and other tools want it; or records that a key comes to a ledger, or goes.",
+      "Shows a key's public half, as trust policies and other tools want it; lists a ledger's keys; or records that a key comes to a ledger, or goes.",
     );
   addShow(key, run);
+  addList(key, run);
   withChangeOptions(key.command('add'))
     .summary('let a ledger know a further key')
     .description(
-      'Appends a key event: from its position on the key may sign, in its roles and for its principals. Signed with a key that has the role admin.',
+      'Appends a key event: from its position on the key may sign, in its roles and for its principals. Signed with a key that has the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. So an agent gets a key with the role event alone, for itself: it cannot authorize itself, though it may delegate from grants of its own.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument(
@@ -68,17 +77,12 @@ export function addKey(program: Command, run: Run): void {
       '--role <role>',
       'event, authority, checkpoint, witness or admin; may be given again (default: event)',
       collect,
-      [],
     )
-    .option(
-      '--for <pattern>',
-      'the principals that it signs for; may be given again (default: *)',
-      collect,
-      [],
-    )
+    .option('--for <pattern>', 'the principals that it signs for; may be given again (default: *)', collect)
     .option('--name <name>', 'its name; a witness needs the one that it cosigns under')
     .option('--valid-from <time>', 'not valid before', instant)
     .option('--valid-until <time>', 'not valid from then on', instant)
+    .addHelpText('after', ADD_EXAMPLES)
     .action((ledger: string, file: string, options: AddOptions) =>
       run(async (context) => {
         const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
@@ -138,13 +142,13 @@ async function change(
 }
 
 function newEntry(publicKey: PublicKey, options: AddOptions): Key {
-  const { role, for: patterns, name, validFrom, validUntil } = options;
+  const { role = [], for: principals = [], name, validFrom, validUntil } = options;
   const roles = role.map((each) => {
     const found = ROLES.find((known) => known === each);
     if (found === undefined) throw usage(`--role ${printable(each)}: expected one of ${ROLES.join(', ')}`);
     return found;
   });
-  for (const pattern of patterns) {
+  for (const pattern of principals) {
     if (!isPrincipalPattern(pattern)) {
       throw usage(`--for ${printable(pattern)}: expected a principal such as agent:a1, agent:* or *`);
     }
@@ -152,16 +156,13 @@ function newEntry(publicKey: PublicKey, options: AddOptions): Key {
   if (roles.includes('witness') && (name === undefined || !isKeyName(name))) {
     throw usage('a witness needs the --name that it cosigns under, without white space and "+"');
   }
-  return {
-    keyid: publicKey.keyid,
-    public_key: formatPublicKey(publicKey),
-    roles:
-      roles.length === 0 ? [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'] : [...new Set(roles)],
-    principals: patterns.length === 0 ? ['*'] : [...new Set(patterns)],
+  return makeKeyEntry(publicKey, {
+    roles,
+    principals,
     ...(name === undefined ? {} : { name }),
-    ...(validFrom === undefined ? {} : { valid_from: validFrom }),
-    ...(validUntil === undefined ? {} : { valid_until: validUntil }),
-  };
+    ...(validFrom === undefined ? {} : { validFrom }),
+    ...(validUntil === undefined ? {} : { validUntil }),
+  });
 }
 
 function findEntry(keys: readonly Key[], keyid: string): Key {
@@ -179,6 +180,53 @@ function findEntry(keys: readonly Key[], keyid: string): Key {
 
 function usage(message: string, hint?: string): NorthrootError {
   return new NorthrootError('USAGE', message, hint === undefined ? {} : { hint });
+}
+
+function addList(key: Command, run: Run): void {
+  key
+    .command('list')
+    .summary("list a ledger's keys")
+    .description(
+      'Lists the keys that count in a ledger, and those that were revoked: their roles, for whom they sign, from which record on, and where and why they were revoked. A key event that no admin signed changes nothing.',
+    )
+    .argument('<ledger>', 'the file, the folder, a tile tree, or - for standard input')
+    .addOption(
+      new Option('--format <format>', 'text for people, json for programs')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .option(
+      '--trust <file>',
+      "list the keys that this trust policy pins, and the ledger's that follow from them",
+    )
+    .action((ledger: string, { format, trust }: { format: 'text' | 'json'; trust?: string }) =>
+      run(async (context) => {
+        const policy = await readTrustPolicy(trust);
+        const list = await listKeys(await openLedgerInput(ledger, context), {
+          signal: context.signal,
+          ...(policy === undefined ? {} : { trust: policy }),
+        });
+        const { origin = null, keys, hasInvalid } = list;
+        const { terminal } = context;
+        await terminal.write(
+          format === 'text' ? renderKeyList(list) : `${jsonText({ origin, keys: keys.map(toJson) }, 2)}\n`,
+        );
+        if (hasInvalid) terminal.say('warning: the ledger is not valid; northroot verify says what is wrong');
+        return 0;
+      }),
+    );
+}
+
+function toJson({ key, since, addedBy, revoked }: ListedKey): object {
+  return {
+    ...key,
+    since: since === undefined ? null : { seq: since.seq, event_id: since.eventId },
+    added_by: addedBy,
+    revoked:
+      revoked === undefined
+        ? null
+        : { seq: revoked.seq, event_id: revoked.eventId, reason: revoked.reason ?? null },
+  };
 }
 
 function addShow(key: Command, run: Run): void {
@@ -202,21 +250,18 @@ function addShow(key: Command, run: Run): void {
         if ((form === 'vkey' || form === 'cosigner') && name === undefined) {
           throw usage(`a ${form} needs a --name`, "a ledger's vkey is named by its origin");
         }
-        const entry = {
-          keyid: publicKey.keyid,
-          public_key: formatPublicKey(publicKey),
-          roles: [publicKey.alg === 'ml-dsa-44' ? 'checkpoint' : 'event'],
-          principals: ['*'],
-        };
-        const text = form === 'entry' ? JSON.stringify(entry) : formatPublicKeyAs(publicKey, form, name);
+        const text =
+          form === 'entry'
+            ? JSON.stringify(makeKeyEntry(publicKey))
+            : formatPublicKeyAs(publicKey, form, name);
         await terminal.write(withNewline(text));
         return 0;
       }),
     );
 }
 
-/** A file may hold either half. */
-function readPublicHalf(bytes: Uint8Array): PublicKey {
+/** The key of a file that holds either half. */
+export function readPublicHalf(bytes: Uint8Array): PublicKey {
   try {
     return parsePublicKey(bytes);
   } catch (error) {

@@ -1,0 +1,183 @@
+/** `northroot adjust`: corrects what counts as used under a grant, by a refund or a provider's bill. */
+
+import { Option, type Command } from 'commander';
+import { createHash } from 'node:crypto';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import { draftAdjustment, type AdjustmentOptions } from '../../policy/draft-adjustment.js';
+import type { AdjustmentEvent, AuthorizationEvent, ContentRef } from '../../schema/generated/types.js';
+import { digestFromBase64url } from '../../value/digest.js';
+import { formatQuantity } from '../../value/quantity.js';
+import { findRecord } from '../../verify/find-record.js';
+import type { ReadRecord } from '../../verify/read-records.js';
+import type { Context, ExitStatus } from '../context.js';
+import { openInput, openLedgerInput } from '../input.js';
+import { amountsOf, collect } from '../options.js';
+import { appendDraft, OptionProblems, withDraftOptions, type DraftOptions } from './append-draft.js';
+
+interface AdjustCommandOptions extends DraftOptions {
+  readonly grant?: string;
+  readonly credit?: readonly string[];
+  readonly debit?: readonly string[];
+  readonly reason?: string;
+  readonly execution?: string;
+  readonly basis?: NonNullable<AdjustmentEvent['meter_basis']>;
+  readonly evidence?: string;
+  readonly principal?: string;
+}
+
+/** The command's options by the names that the builder has for them. */
+const FLAGS: Readonly<Record<Exclude<keyof AdjustmentOptions, 'source' | 'occurredAt'>, string>> = {
+  grantId: '--grant',
+  credit: '--credit',
+  debit: '--debit',
+  reason: '--reason',
+  executionId: '--execution',
+  meterBasis: '--basis',
+  evidence: '--evidence',
+  principalId: '--principal',
+};
+
+const EXAMPLES = `
+A credit gives budget back: only a key with the role authority may sign it, and nobody credits a grant of their own.
+
+Examples:
+  northroot adjust ledger.jsonl --grant 4 --credit usd=0.3 --reason REFUND --execution 9
+  northroot adjust ledger.jsonl --grant 4 --debit usd=0.12 --reason INVOICE --basis billed --evidence bill.pdf`;
+
+export function addAdjust(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  const command = program
+    .command('adjust')
+    .summary('correct what counts as used under a grant')
+    .description(
+      'Appends an adjustment: from there on a credit lowers and a debit raises what counts as used under a grant and those that it was delegated from. Rates and concurrency do not see it.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .option('--grant <id>', 'the grant: its seq, its id, or a prefix of it; required')
+    .option('--credit <amounts>', 'give back so much, such as usd=0.3; may be given again', collect)
+    .option('--debit <amounts>', 'count so much more; may be given again', collect)
+    .option('--reason <code>', 'why, such as REFUND; required')
+    .option('--execution <id>', 'the execution that is corrected: its seq, its id, or a prefix of it')
+    .addOption(
+      new Option('--basis <basis>', 'how the amount is known').choices([
+        'measured',
+        'reported',
+        'estimated',
+        'billed',
+      ]),
+    )
+    .option('--evidence <file>', 'the bill or credit note; its digest and size are recorded')
+    .option('--principal <id>', 'who adjusts (default: who made the ledger)')
+    .addHelpText('after', EXAMPLES);
+  withDraftOptions(command).action((ledger: string, options: AdjustCommandOptions) =>
+    run((context) => adjust(context, ledger, options)),
+  );
+}
+
+/** Stands for an id that is looked up once the other options are right. */
+const SOME_ID = `sha-256:${'A'.repeat(43)}`;
+
+async function adjust(context: Context, path: string, options: AdjustCommandOptions): Promise<ExitStatus> {
+  const { terminal } = context;
+  const problems = new OptionProblems();
+  const { reason, basis, grant: wanted } = options;
+  const said = {
+    reason: reason as string,
+    ...amounts(problems, 'credit', options.credit),
+    ...amounts(problems, 'debit', options.debit),
+    ...(basis === undefined ? {} : { meterBasis: basis }),
+    ...(options.principal === undefined ? {} : { principalId: options.principal }),
+  };
+  const missing = wanted === undefined ? ('' as const) : SOME_ID;
+  problems.try(FLAGS, () => draftAdjustment({ ...said, grantId: missing }));
+  problems.end('adjust');
+  const grant = await findGrantRecord(context, path, wanted as string);
+  const execution = await findExecution(context, path, options.execution);
+  const evidence = options.evidence === undefined ? undefined : await contentOf(context, options.evidence);
+  const { event, appended, signer } = await appendDraft(
+    context,
+    path,
+    options,
+    (now, ledger) => {
+      const principalId = options.principal ?? ledger.principalId;
+      if (options.credit !== undefined && principalId === grant.event['principal_id']) {
+        throw new NorthrootError(
+          'SELF_CREDIT',
+          `${printable(principalId)} cannot credit a grant of its own`,
+          {
+            exitStatus: 1,
+            hint: 'give who adjusts with --principal',
+          },
+        );
+      }
+      return draftAdjustment({
+        ...said,
+        principalId,
+        occurredAt: now,
+        grantId: grant.eventId,
+        ...(execution === undefined ? {} : { executionId: execution.eventId }),
+        ...(evidence === undefined ? {} : { evidence }),
+      });
+    },
+    grant.event['principal_id'] as string,
+  );
+  const { direction, meters } = event as AdjustmentEvent;
+  const list = meters.map(({ unit, amount }) => `${formatQuantity(amount)} ${unit}`).join(', ');
+  const by = signer === undefined ? 'not signed' : `signed by key ${signer}`;
+  const verb = direction === 'credit' ? 'credited' : 'debited';
+  terminal.say(`${verb} ${list} to the grant of seq ${grant.seq}, ${by}, seq ${appended.seq}`);
+  return 0;
+}
+
+function amounts(
+  problems: OptionProblems,
+  name: 'credit' | 'debit',
+  texts: readonly string[] | undefined,
+): Partial<AdjustmentOptions> {
+  if (texts === undefined) return {};
+  return { [name]: amountsOf(texts, (problem) => problems.add(`--${name}`, problem)) };
+}
+
+async function findGrantRecord(context: Context, path: string, wanted: string): Promise<ReadRecord> {
+  const record = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+  const { event_type: type, authorization, decision } = record.event as Partial<AuthorizationEvent>;
+  if ((type as string | undefined) !== 'authorization' || authorization?.kind !== 'grant') {
+    throw refuse('GRANT_NOT_A_GRANT', `--grant: the record of seq ${record.seq} is not a grant`);
+  }
+  if (decision !== 'allow') {
+    throw refuse('GRANT_DENIED', `--grant: the grant of seq ${record.seq} was denied`);
+  }
+  return record;
+}
+
+async function findExecution(
+  context: Context,
+  path: string,
+  wanted: string | undefined,
+): Promise<ReadRecord | undefined> {
+  if (wanted === undefined) return undefined;
+  const record = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+  if (record.event['event_type'] === 'execution') return record;
+  throw refuse('EXECUTION_NOT_FOUND', `--execution: the record of seq ${record.seq} is not an execution`);
+}
+
+/** A file's digest and size. */
+async function contentOf(context: Context, file: string): Promise<ContentRef> {
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const chunk of openInput(file, context)) {
+    hash.update(chunk);
+    size += chunk.length;
+  }
+  return { digest: digestFromBase64url(hash.digest('base64url')), size_bytes: size };
+}
+
+function refuse(code: string, message: string): NorthrootError {
+  return new NorthrootError(code, message, {
+    exitStatus: 1,
+    hint: 'northroot log LEDGER lists the records',
+  });
+}

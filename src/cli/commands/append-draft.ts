@@ -1,0 +1,132 @@
+/** Appending one event that a command has drafted: its key, its result line, and who could have signed where the key may not. */
+
+import type { Command } from 'commander';
+import { printable } from '../../bytes/printable.js';
+import { NorthrootError } from '../../error.js';
+import type { Key } from '../../schema/generated/types.js';
+import { appendAnew } from '../../policy/append-anew.js';
+import { OptionsError } from '../../policy/option-problems.js';
+import { findEntitledKeys } from '../../trust/key-entry.js';
+import { Ledger, type Appended } from '../../writer/ledger.js';
+import type { Context } from '../context.js';
+import { jsonText } from '../json-text.js';
+import { seconds } from '../options.js';
+import { findNamedSigner, findOwnSigner } from './ledger-key.js';
+import { describeNotice } from './notices.js';
+
+/** The options of every command that appends one event. */
+export interface DraftOptions {
+  readonly key?: string;
+  readonly lockTimeout: number;
+}
+
+/** Adds the options of {@link DraftOptions}. */
+export function withDraftOptions(command: Command): Command {
+  return command
+    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10);
+}
+
+/** What was appended, and by whom it was signed. */
+export interface AppendedDraft {
+  readonly event: object;
+  readonly appended: Appended;
+  readonly signer: string | undefined;
+}
+
+/**
+ * Appends an event and writes its result line.
+ *
+ * @param draft - Called with the ledger, which is held from then on, and the present.
+ * @param grantPrincipalId - The principal of the grant that the event names: whose key may sign depends on it.
+ */
+export async function appendDraft(
+  { terminal, signal }: Context,
+  path: string,
+  { key, lockTimeout }: DraftOptions,
+  draft: (now: string, ledger: Ledger) => object,
+  grantPrincipalId?: string,
+): Promise<AppendedDraft> {
+  const signer = (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, path));
+  const keyid = signer?.publicKey.keyid;
+  const ledger = await Ledger.open(path, {
+    lockTimeoutMs: lockTimeout * 1000,
+    onNotice: (notice) => terminal.say(describeNotice(notice)),
+    signal,
+    ...(signer === undefined ? {} : { signer }),
+  });
+  try {
+    const now = new Date().toISOString();
+    const event = draft(now, ledger);
+    const entitled = findEntitledKeys(ledger.keys, event, {
+      at: now,
+      ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
+    });
+    const appended = await appendAnew(ledger, event).catch((error: unknown) => {
+      throw withEntitledKeys(error, entitled);
+    });
+    const { seq, eventId, status } = appended;
+    await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
+    return { event, appended, signer: keyid };
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** What refuses a key says which would do. */
+function withEntitledKeys(error: unknown, entitled: readonly Key[]): unknown {
+  if (!(error instanceof NorthrootError) || !/^(?:KEY_|SIGNATURE_MISSING$)/.test(error.code)) return error;
+  const keys = entitled.map(({ keyid, name }) => (name === undefined ? keyid : `${keyid} (${name})`));
+  const hint =
+    keys.length === 0
+      ? 'no key of the ledger may sign this; an admin can add one: northroot key add LEDGER FILE --role authority'
+      : `sign with the key ${keys.map((each) => printable(each)).join(', or ')}: --key`;
+  return new NorthrootError(error.code, error.message, {
+    hint,
+    exitStatus: error.exitStatus,
+    cause: error,
+  });
+}
+
+/** What is wrong with the options of a command, collected to be told at once. */
+export class OptionProblems {
+  readonly #problems: string[] = [];
+
+  add(flag: string, message: string): void {
+    this.#problems.push(`${flag}: ${message}`);
+  }
+
+  /**
+   * What a builder makes of the options; undefined where it finds fault with them.
+   *
+   * @param flags - The command's options by the names of the builder's.
+   */
+  try<T>(flags: Readonly<Record<string, string>>, build: () => T): T | undefined {
+    try {
+      return build();
+    } catch (error) {
+      if (!(error instanceof OptionsError)) throw error;
+      for (const { option, message } of error.problems) this.add(flags[option] ?? option, message);
+      return undefined;
+    }
+  }
+
+  /** What `read` gives; undefined, and a problem, where it throws a RangeError. */
+  read<T>(flag: string, read: () => T): T | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.add(flag, error.message);
+      return undefined;
+    }
+  }
+
+  /** @throws NorthrootError `USAGE` with everything that was wrong. */
+  end(command: string): void {
+    if (this.#problems.length === 0) return;
+    throw new NorthrootError('USAGE', this.#problems.join('; '), {
+      hint: `northroot ${command} --help has examples`,
+    });
+  }
+}
