@@ -130,7 +130,13 @@ export {
   type SigningContext,
 } from './trust/key-entry.js';
 export { type Role } from './trust/authority.js';
-export { draftTrustPolicy, fingerprintsOf, type Fingerprints } from './trust/draft-policy.js';
+export {
+  draftTrustPolicy,
+  fingerprintsOf,
+  type DraftOptions,
+  type Fingerprints,
+} from './trust/draft-policy.js';
+export { type KeyRevocation, type SavedKey as LedgerKey } from './trust/keyring.js';
 export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
@@ -204,22 +210,32 @@ export {
   findBalance,
   findGrant,
   listGrants,
+  listKeys,
   listOpenAuthorizations,
+  nameOfKey,
   type Balance,
   type GrantAccount,
   type OpenAuthorization,
 } from './report/accounts.js';
 export {
-  listKeys,
+  readKeyList,
   renderKeyList,
   type KeyList,
   type KeyListOptions,
   type KeyRecord,
   type ListedKey,
 } from './report/key-list.js';
-export { tellStory, type Story, type StoryEvent, type StoryGrant } from './report/story.js';
+export {
+  tellStory,
+  type Story,
+  type StoryAdjustment,
+  type StoryEvent,
+  type StoryGrant,
+  type StoryKey,
+  type StorySignature,
+} from './report/story.js';
 export { renderStory } from './report/story-text.js';
-export { renderAccounts, type AccountRow } from './report/accounts-text.js';
+export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
 export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { readDeclaredKeys } from './verify/declared-keys.js';
@@ -234,11 +250,18 @@ export {
   type VerificationResult,
   type VerifyOptions,
 } from './verify/run-verification.js';
+export { type FoldedFinding, type SignatureOutcome } from './verify/line-findings.js';
 export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
-export { verifyLedger, type Verifiable } from './report/verify-ledger.js';
+export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export {
+  describePredecessor,
+  viewPredecessor,
+  type PredecessorRelation,
+  type PredecessorView,
+} from './verify/predecessor.js';
 
 // Tile trees (SPEC §6)
 export { findCheckpoint, type FoundCheckpoint } from './verify/find-checkpoint.js';

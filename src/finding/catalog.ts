@@ -345,14 +345,16 @@ const pages = {
   TRUNCATED: invalid({
     title: 'records are missing from the end',
     section: '§6',
-    meaning: 'The checkpoint that you hold covers more records than the ledger has.',
+    meaning:
+      'The checkpoint that you hold covers more records than the ledger has; or the predecessor that you gave has fewer than genesis says.',
     cause: 'The end of the ledger was cut off, or this is an older copy.',
     remedy: 'Find the missing records; until then nothing says what they were.',
   }),
   FORKED: invalid({
     title: 'the ledger is not the one that your checkpoint is of',
     section: '§6',
-    meaning: 'Among the records that the checkpoint covers at least one is another one than it was then.',
+    meaning:
+      'Among the records that the checkpoint covers, or of a predecessor those that genesis speaks of, at least one is another one than it was then.',
     cause: 'History was rewritten, or two histories are shown to different people.',
     remedy:
       'Keep both. With the ledger as it was then, `northroot diff` names the first record that differs.',

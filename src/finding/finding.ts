@@ -29,10 +29,12 @@ export interface RelatedRecord {
   readonly eventId: string;
 }
 
-/** What a finding's event is about, for choosing which findings to show. Never on the wire. */
+/** What a finding's event is about, as the event says: for choosing which findings to show, and for naming it. */
 export interface FindingContext {
   principalId?: string;
   occurredAt?: string;
+  /** Of an execution or an action. */
+  toolName?: string;
   /** The grants that the event was under, nearest first, as `sha-256:…`. */
   grantIds?: readonly string[];
 }

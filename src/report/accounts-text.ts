@@ -12,6 +12,8 @@ export interface AccountRow {
   readonly expires_at?: string | undefined;
   /** The grant that it was delegated from, where that is to be shown. */
   readonly parent_event_id?: string | undefined;
+  /** Keyids of those who signed it, and were entitled to; not given where that is not asked. */
+  readonly signers?: readonly string[];
   readonly executions: number;
   readonly meters: readonly {
     readonly unit: string;
@@ -27,19 +29,42 @@ const HEADS = ['unit', 'cap', 'used', 'reserved', 'left'] as const;
 /** Shown where a unit of the grant has any. */
 const ESTIMATED = 'of it estimated';
 const MAX_AMOUNT_LENGTH = 30;
+const MAX_NAME_LENGTH = 80;
+
+/** What a known key is called, by its keyid. */
+export type NameOfKey = (keyid: string) => string | undefined;
 
 /** The lines of the table; `limit` grants at most, with a line that says how many are left out. */
-export function renderAccounts(grants: readonly AccountRow[], paint: Paint, limit = Infinity): string[] {
+export function renderAccounts(
+  grants: readonly AccountRow[],
+  paint: Paint,
+  limit = Infinity,
+  nameOf: NameOfKey = () => undefined,
+): string[] {
   const lines = grants.slice(0, limit).flatMap((grant) => {
     const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
     const runs = `${grant.executions} execution${grant.executions === 1 ? '' : 's'}`;
     const parent = grant.parent_event_id;
     const from = parent === undefined ? '' : `, delegated from ${shortId(parent)}`;
     const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}${from}`;
-    return [title, ...renderBalances(grant.meters, paint)];
+    const { signers } = grant;
+    const by = signers === undefined ? [] : [`    signed by ${renderSigners(signers, nameOf)}`];
+    return [title, ...by, ...renderBalances(grant.meters, paint)];
   });
   if (grants.length > limit) lines.push(`  … and ${grants.length - limit} more grants (northroot budget)`);
   return lines;
+}
+
+/** Who signed, by keyid and name. */
+export function renderSigners(keyids: readonly string[], nameOf: NameOfKey): string {
+  return (
+    keyids.map((keyid) => keyText(keyid, nameOf(keyid))).join(', ') || 'nobody who is known and entitled'
+  );
+}
+
+/** A key and what its entry calls it. */
+export function keyText(keyid: string, name: string | undefined): string {
+  return name === undefined ? keyid : `${keyid} (${printable(name, MAX_NAME_LENGTH)})`;
 }
 
 /** The rows of one grant under a heading. */

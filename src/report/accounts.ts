@@ -4,6 +4,7 @@
  */
 
 import type { Account, Grant } from '../bounds/grant.js';
+import type { SavedKey } from '../trust/keyring.js';
 import { fromRational, type Quantity } from '../value/quantity.js';
 import { compareRationals, subtractRationals, type Rational } from '../value/rational.js';
 import type { VerifyState } from '../verify/state.js';
@@ -70,6 +71,16 @@ export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] 
   return [...state.links.actions.values()]
     .filter(({ decision }) => decision === 'allow')
     .map(({ place, toolName }) => ({ eventId: place.eventId, seq: place.seq, toolName }));
+}
+
+/** Every key that was known in the ledger, in the order in which it came: who added it and where; where, why and by whom it was revoked. */
+export function listKeys({ keyring }: VerifyState): SavedKey[] {
+  return keyring.save();
+}
+
+/** What the entry of a known key calls it; its own claim, unless a trust policy pins the key. */
+export function nameOfKey({ keyring }: VerifyState, keyid: string): string | undefined {
+  return keyring.find(keyid)?.key.name;
 }
 
 function toAccount(grant: Grant): GrantAccount {

@@ -2,12 +2,8 @@
 
 import { printable } from '../bytes/printable.js';
 import type { LedgerSource } from '../fs/source.js';
-import { LineSplitter } from '../ledger/line-splitter.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
-import type { Key, KeyEvent, TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
-import { startVerification, type VerifyState } from '../verify/state.js';
-import { verifyLine } from '../verify/verify-line.js';
+import type { Key, TrustPolicy } from '../schema/generated/types.js';
+import { runVerification } from '../verify/run-verification.js';
 
 /** A record, for whoever looks it up. */
 export interface KeyRecord {
@@ -36,7 +32,7 @@ export interface KeyList {
   readonly hasInvalid: boolean;
 }
 
-/** How {@link listKeys} reads. */
+/** How {@link readKeyList} reads. */
 export interface KeyListOptions {
   /** The keys that it pins are listed first, and the ledger's own count only as far as they follow from these. */
   readonly trust?: TrustPolicy;
@@ -50,55 +46,20 @@ export interface KeyListOptions {
  *
  * @throws NorthrootError when the source cannot be read.
  */
-export async function listKeys(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
-  const state = startVerification(options.trust, nodeVerifier);
-  const since = new Map<string, KeyRecord>();
-  const reasons = new Map<string, string>();
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      options.signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) {
-        const { examined } = verifyLine(state, line, segment);
-        if (examined !== undefined) noteChange(state, examined, since, reasons);
-      }
-    }
-    const torn = splitter.finish();
-    if (torn !== undefined) verifyLine(state, torn, segment);
-  }
-  const keys = state.keyring.save().map(({ key, addedBy = [], revokedBy }): ListedKey => {
-    const revoked = revokedBy && {
-      seq: revokedBy.seq,
-      eventId: revokedBy.eventId,
-      reason: reasons.get(key.keyid),
-    };
-    return { key, since: since.get(key.keyid), addedBy, revoked };
+export async function readKeyList(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
+  const { state } = await runVerification(source, { ...options, maxFindings: 0 });
+  const first = { seq: 0, eventId: `sha-256:${state.ledgerId ?? ''}` };
+  const keys = state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {
+    const isOfGenesis = addedAt === undefined && options.trust === undefined;
+    const revoked = revokedBy && { ...recordOf(revokedBy), reason: revokedBy.reason };
+    const since = addedAt === undefined ? (isOfGenesis ? first : undefined) : recordOf(addedAt);
+    return { key, since, addedBy, revoked };
   });
   return { origin: state.origin, keys, hasInvalid: state.hasInvalid };
 }
 
-/** Takes down where the keyring changed; whether it did is verification's to say. */
-function noteChange(
-  { keyring, policy }: VerifyState,
-  { event, eventId, seq = 0 }: ExaminedLine,
-  since: Map<string, KeyRecord>,
-  reasons: Map<string, string>,
-): void {
-  const type = event?.['event_type'];
-  if ((type !== 'genesis' && type !== 'key') || eventId === undefined) return;
-  const record = { seq, eventId: `sha-256:${eventId}` };
-  if (type === 'genesis') {
-    const isFirst = since.size === 0 && policy === undefined;
-    if (isFirst) for (const { key } of keyring.save()) since.set(key.keyid, record);
-    return;
-  }
-  const { action, key, reason } = event as unknown as Partial<KeyEvent>;
-  const ringKey = typeof key?.keyid === 'string' ? keyring.find(key.keyid) : undefined;
-  if (ringKey === undefined) return;
-  const { keyid } = ringKey.key;
-  if (action === 'add' && ringKey.addedBy !== undefined && !since.has(keyid)) since.set(keyid, record);
-  const isRevokedHere = ringKey.revokedBy?.eventId === record.eventId;
-  if (isRevokedHere && typeof reason === 'string') reasons.set(keyid, reason);
+function recordOf({ seq, eventId }: KeyRecord): KeyRecord {
+  return { seq, eventId };
 }
 
 /** The list for people. */

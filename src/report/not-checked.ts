@@ -101,6 +101,12 @@ export function listNotChecked(
     'AUTHORITY',
     `no key with the role authority was known, so that whoever acts may have issued their own grants: ${state.selfIssuable}`,
   );
+  const continues = state.genesis?.continues;
+  add(
+    continues !== undefined && ending.predecessor === undefined,
+    'PREDECESSOR',
+    `the ledger goes on from sha-256:${continues?.ledger_id.b64 ?? ''}, which was not given: whether that one ended as genesis says was not checked (--predecessor)`,
+  );
   if (growth !== undefined) {
     list.push({
       code: 'GROWTH',

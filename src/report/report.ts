@@ -5,17 +5,21 @@ import { describeFinding } from '../finding/words.js';
 import type {
   AnchorJson,
   CheckpointSignerJson,
+  ContinuationJson,
   FindingJson,
   ReportJson,
   RevokedKeyJson,
 } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { listSigners } from '../trust/checkpoint-judge.js';
+import { isPrincipalId } from '../value/principal.js';
+import { isToolName } from '../value/tool.js';
 import { VERSION } from '../version.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
 import type { CheckpointTally } from '../verify/seals.js';
-import { listGrants, listOpenAuthorizations } from './accounts.js';
+import type { VerifyState } from '../verify/state.js';
+import { listGrants, listOpenAuthorizations, nameOfKey } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
@@ -42,6 +46,7 @@ export function buildReport(result: VerificationResult): Report {
       tree_size: state.records,
       root: `sha-256:${hashToBase64url(rangeRoot(state.tree))}`,
       tip_event_id: state.tipEventId === undefined ? null : `sha-256:${state.tipEventId}`,
+      ...toContinuation(result),
     },
     verdict,
     exit_status: EXIT_STATUS[verdict],
@@ -50,6 +55,7 @@ export function buildReport(result: VerificationResult): Report {
       signatures: { ...state.signatures },
       signers: [...state.signers.values()].map(({ keyid, principals, records }) => ({
         keyid,
+        ...named(state, keyid),
         principals: [...principals],
         records,
       })),
@@ -86,9 +92,23 @@ export function buildReport(result: VerificationResult): Report {
   };
 }
 
+function toContinuation({ state, ending }: VerificationResult): { continues?: ContinuationJson } {
+  const continues = state.genesis?.continues;
+  if (continues === undefined) return {};
+  return {
+    continues: {
+      ledger_id: `sha-256:${continues.ledger_id.b64}`,
+      tree_size: continues.tree_size,
+      root: `sha-256:${continues.root.b64}`,
+      ...(ending.predecessor === undefined ? {} : { relation: ending.predecessor }),
+    },
+  };
+}
+
 /** A finding as SPEC §8 has it on the wire, with its message. */
 export function toFindingJson(finding: Finding): FindingJson {
-  const { at } = finding;
+  const { at, context } = finding;
+  const { principalId, toolName } = context;
   return {
     code: finding.code,
     severity: finding.severity,
@@ -102,6 +122,8 @@ export function toFindingJson(finding: Finding): FindingJson {
     },
     seq: finding.seq ?? null,
     event_id: finding.eventId ?? null,
+    ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
+    ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
     ...(finding.expected === undefined ? {} : { expected: finding.expected }),
     ...(finding.actual === undefined ? {} : { actual: finding.actual }),
     ...(finding.related === undefined
@@ -117,6 +139,11 @@ export function toFindingJson(finding: Finding): FindingJson {
     ...(finding.folded === undefined ? {} : { folded: finding.folded }),
     message: describeFinding(finding),
   };
+}
+
+function named(state: VerifyState, keyid: string): { readonly name?: string } {
+  const name = nameOfKey(state, keyid);
+  return name === undefined ? {} : { name };
 }
 
 function toRevokedKeyJson({ keyid, revokedAtSeq, records, restsOn }: RevokedKey): RevokedKeyJson {

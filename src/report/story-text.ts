@@ -3,8 +3,8 @@
 import { printable } from '../bytes/printable.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { formatQuantity, type Quantity } from '../value/quantity.js';
-import { renderBalances } from './accounts-text.js';
-import type { Story, StoryEvent, StoryGrant } from './story.js';
+import { keyText, renderBalances, renderSigners } from './accounts-text.js';
+import type { Story, StoryAdjustment, StoryEvent, StoryGrant, StoryKey, StorySignature } from './story.js';
 import { renderFinding, type Paint } from './text.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
@@ -21,15 +21,22 @@ export function renderStory(story: Story, paint: Paint): string {
     ...row('intent', digest(object(event['intents'])['intent_digest'])),
     ...row('what', what(event)),
     ...details(event),
-    ...row('signed by', story.keyids.join(', ') || 'nobody'),
+    ...signatures(story.signatures),
+    ...row('for ledger', digest(event['ledger_id'])),
+    ...continuation(event),
     ...decision(event),
     ...bounds(event),
+    ...correction(event),
   ];
   if (story.account !== undefined && story.account.length > 0) {
     lines.push('  at the end of the ledger', ...renderBalances(story.account, paint));
   }
   if (story.authorization !== undefined) lines.push('', ...renderAuthorization(story.authorization, paint));
   for (const grant of story.grants) lines.push('', ...renderGrant(grant, paint));
+  const { adjustments, adjustments_total: corrections } = story;
+  for (const adjustment of adjustments) lines.push('', ...renderAdjustment(adjustment, paint));
+  if (corrections > adjustments.length)
+    lines.push('', `… and ${corrections - adjustments.length} more credits and debits`);
   const done = event['decision'] === 'deny' ? 'attempted' : 'executed';
   for (const execution of executions) lines.push('', ...renderExecution(execution, done, paint));
   if (total > executions.length) lines.push('', `… and ${total - executions.length} more executions`);
@@ -76,15 +83,90 @@ function decision(event: JsonObject): string[] {
   ];
 }
 
+/** Each signature with its own outcome. */
+function signatures(all: readonly StorySignature[]): string[] {
+  if (all.length === 0) return row('signed by', 'nobody');
+  return all.flatMap((each, index) => row(index === 0 ? 'signed by' : '', signature(each)));
+}
+
+function signature(of: StorySignature): string {
+  const { outcome, code = '', roles = [], copy_of: first = 0 } = of;
+  const who = keyText(of.keyid, of.name);
+  switch (outcome) {
+    case 'valid':
+      return `${who}: valid${roles.length === 0 ? '' : `, as ${roles.join(' and ')}`}`;
+    case 'invalid':
+      return code === 'SIGNATURE_INVALID'
+        ? `${who}: invalid, the signature is wrong (${code})`
+        : `${who}: invalid, the key was not entitled (${code})`;
+    case 'unverified':
+      return `${who}: unverified, the key is not known`;
+    case 'copy':
+      return `${who}: a copy of signature ${first + 1}, which counts once`;
+  }
+}
+
+function signers(keys: readonly StoryKey[]): string[] {
+  const names = new Map(keys.map(({ keyid, name }) => [keyid, name]));
+  return row(
+    'signed by',
+    renderSigners([...names.keys()], (keyid) => names.get(keyid)),
+  );
+}
+
+/** Of a genesis: the ledger that it goes on from. */
+function continuation(event: JsonObject): string[] {
+  const { ledger_id: ledger, tree_size: size, root } = object(event['continues']);
+  const id = digest(ledger);
+  return row('continues', id === '' ? '' : `${id}, its first ${Number(size)} records, root ${digest(root)}`);
+}
+
+/** What an adjustment says beside its amounts. */
+function correction(event: JsonObject): string[] {
+  if (event['event_type'] !== 'adjustment') return [];
+  return [
+    ...row('of grant', digest(event['grant_event_id'])),
+    ...row('of run', digest(event['execution_event_id'])),
+    ...row('reason', text(event['reason'])),
+    ...row('evidence', digest(object(event['evidence'])['digest'])),
+  ];
+}
+
+function renderAdjustment(
+  { event, seq, event_id: id, verdict, signers: keys }: StoryAdjustment,
+  paint: Paint,
+): string[] {
+  return [
+    `${paint('bold', text(event['direction']))} seq ${seq}  ${id}  ${verdict}`,
+    ...row('by', text(event['principal_id'])),
+    ...row('when', text(event['occurred_at'])),
+    ...row('what', amounts(event['meters'])),
+    ...row('reason', text(event['reason'])),
+    ...row('basis', text(event['meter_basis'])),
+    ...row('source', source(event)),
+    ...signers(keys),
+  ];
+}
+
+/** Where imported evidence comes from. */
+function source(event: JsonObject): string {
+  const { system, id, digest: bytes } = object(event['source']);
+  return [text(system), text(id), digest(bytes)].filter((part) => part !== '').join(' ');
+}
+
 /** What a grant allows. */
 function bounds(event: JsonObject): string[] {
   const allowed = object(object(event['authorization'])['bounds']);
   const limit = allowed['concurrency_limit'];
+  const depth = allowed['max_delegation_depth'];
   return [
     ...row('tools', list(allowed['allowed_tools']).map(text).join(', ')),
     ...row('caps', amounts(allowed['meter_caps'])),
+    ...row('per action', amounts(allowed['action_caps'])),
     ...row('rates', amounts(allowed['rate_limits'])),
     ...row('at once', limit === undefined ? '' : quantityText(limit)),
+    ...row('delegates', typeof depth === 'number' ? `${depth} deep at most` : ''),
+    ...row('not before', text(allowed['not_before'])),
     ...row('expires', text(allowed['expires_at'])),
     ...row('output', text(allowed['output_mode'])),
   ];
@@ -98,6 +180,7 @@ function renderGrant(grant: StoryGrant, paint: Paint): string[] {
   return [
     `${paint('bold', 'under grant')} seq ${grant.seq}  ${grant.event_id}`,
     ...row('of', text(event['principal_id'])),
+    ...signers(grant.signers),
     ...bounds(event),
     ...(isSame ? ['  before and after', ...before] : ['  before', ...before, '  after', ...after]),
   ];
@@ -128,6 +211,8 @@ function what(event: JsonObject): string {
       return `the first ${Number(event['tree_size'])} records`;
     case 'attestation':
       return digest(event['checkpoint_event_id']);
+    case 'adjustment':
+      return `${text(event['direction'])} ${amounts(event['meters'])}`;
   }
   const used = amounts(event['meter_used'] ?? action['meter_reservation']);
   const tool = text(event['tool_name'] ?? action['tool_name']) || text(grant['kind']);
@@ -148,6 +233,8 @@ function details(event: JsonObject): string[] {
     ...row('model', [text(event['provider']), text(event['model_id'])].join(' ').trim()),
     ...row('output', digest(event['output_digest'] ?? object(event['output_ref'])['digest'])),
     ...row('touched', touched.join(', ')),
+    ...row('basis', text(event['meter_basis'])),
+    ...row('source', source(event)),
   ];
 }
 

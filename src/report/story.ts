@@ -15,8 +15,9 @@ import { nodeVerifier } from '../signature/node-verifier.js';
 import { readRecords, type ReadRecord } from '../verify/read-records.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { endVerification } from '../verify/ending.js';
-import { verifyLine } from '../verify/verify-line.js';
-import { findGrant, type Balance } from './accounts.js';
+import type { SignatureOutcome } from '../verify/line-findings.js';
+import { verifyLine, type LineResult } from '../verify/verify-line.js';
+import { findGrant, nameOfKey, type Balance } from './accounts.js';
 import { toFindingJson } from './report.js';
 
 /** An event in a story. */
@@ -28,8 +29,32 @@ export interface StoryEvent {
   readonly event: JsonObject;
 }
 
+/** A key that signed, and what its entry calls it. */
+export interface StoryKey {
+  readonly keyid: string;
+  readonly name?: string;
+}
+
+/** What became of one signature of the event, see {@link SignatureOutcome}. */
+export interface StorySignature extends StoryKey {
+  readonly outcome: SignatureOutcome['outcome'];
+  readonly code?: string;
+  readonly roles?: readonly string[];
+  /** Of a copy, the place of the signature that it repeats, counted from 0. */
+  readonly copy_of?: number;
+}
+
+/** A credit or debit of a grant. */
+export interface StoryAdjustment extends StoryEvent {
+  readonly verdict: EventVerdict;
+  /** Whose signatures of it count. */
+  readonly signers: readonly StoryKey[];
+}
+
 /** A grant above the event, with its accounts just before and just after the event. */
 export interface StoryGrant extends StoryEvent {
+  /** Whose signatures of the grant count. */
+  readonly signers: readonly StoryKey[];
   readonly before: readonly Balance[];
   readonly after: readonly Balance[];
 }
@@ -38,13 +63,18 @@ export interface StoryGrant extends StoryEvent {
 export interface Story extends StoryEvent {
   readonly verdict: EventVerdict;
   readonly findings: readonly FindingJson[];
-  readonly keyids: readonly string[];
+  /** Every signature of its record, in its order. */
+  readonly signatures: readonly StorySignature[];
   /** Of an execution: what it names as its authorization. */
   readonly authorization: StoryEvent | undefined;
   /** The grants above it, nearest first. */
   readonly grants: readonly StoryGrant[];
   /** Of a grant: its accounts at the end of the ledger. */
   readonly account: readonly Balance[] | undefined;
+  /** Of a grant: the first credits and debits of it. */
+  readonly adjustments: readonly StoryAdjustment[];
+  /** How many there are. */
+  readonly adjustments_total: number;
   /** Of an authorization: the first executions that name it. */
   readonly executions: readonly StoryEvent[];
   /** How many executions name it. */
@@ -54,8 +84,13 @@ export interface Story extends StoryEvent {
 /** The most executions that a story lists. */
 const MAX_EXECUTIONS = 100;
 
+/** The most adjustments that it lists. */
+const MAX_ADJUSTMENTS = 100;
+
 /** The event that is meant: that of an id, `sha-256:…`; of an event that stands in the ledger more than once, which of them. */
 export type StoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
+
+type StoryPlace = Pick<StoryEvent, 'file' | 'line'>;
 
 interface Seen {
   readonly file: string;
@@ -63,8 +98,18 @@ interface Seen {
   /** The events that the story needs. */
   readonly ids: ReadonlySet<string>;
   readonly verdict: EventVerdict;
+  readonly signatures: readonly StorySignature[];
   readonly before: ReadonlyMap<string, readonly Balance[]>;
   readonly after: ReadonlyMap<string, readonly Balance[]>;
+}
+
+interface Watched {
+  readonly seen: Seen;
+  readonly findings: readonly Finding[];
+  readonly account: readonly Balance[] | undefined;
+  readonly signersOfGrants: ReadonlyMap<string, readonly StoryKey[]>;
+  readonly adjustments: readonly StoryAdjustment[];
+  readonly adjustmentsTotal: number;
 }
 
 /**
@@ -81,7 +126,7 @@ export async function tellStory(
   signal?: AbortSignal,
 ): Promise<Story> {
   const { eventId } = of;
-  const { seen, findings, account } = await watch(await open(), of, trust, signal);
+  const { seen, findings, account, ...watched } = await watch(await open(), of, trust, signal);
   const records = new Map<string, ReadRecord>();
   const executions: StoryEvent[] = [];
   let total = 0;
@@ -99,18 +144,27 @@ export async function tellStory(
   const authorization = records.get(idOf(told.event['auth_event_id']) ?? '');
   return {
     ...toEvent(told),
-    verdict: seen.verdict,
+    verdict: worstOf(seen.verdict, findings),
     findings: findings.map(toFindingJson),
-    keyids: told.signatures.map(({ keyid }) => keyid),
+    signatures: seen.signatures,
     authorization: authorization && toEvent(authorization),
     grants: [...seen.before].flatMap(([id, before]) => {
       const grant = records.get(id);
-      return grant === undefined ? [] : [{ ...toEvent(grant), before, after: seen.after.get(id) ?? [] }];
+      const signers = watched.signersOfGrants.get(id) ?? [];
+      const after = seen.after.get(id) ?? [];
+      return grant === undefined ? [] : [{ ...toEvent(grant), signers, before, after }];
     }),
     account,
+    adjustments: watched.adjustments,
+    adjustments_total: watched.adjustmentsTotal,
     executions,
     executions_total: total,
   };
+}
+
+/** What is known only at the end may show that the evidence is broken. */
+function worstOf(verdict: EventVerdict, findings: readonly Finding[]): EventVerdict {
+  return findings.some(({ class: of }) => of === 'invalid') ? 'invalid' : verdict;
 }
 
 /** Verifies the ledger to its end, and looks at the accounts just before and just after the event. */
@@ -119,10 +173,34 @@ async function watch(
   of: StoryOf,
   trust: TrustPolicy | undefined,
   signal: AbortSignal | undefined,
-): Promise<{ seen: Seen; findings: readonly Finding[]; account: readonly Balance[] | undefined }> {
+): Promise<Watched> {
   const state = startVerification(trust, nodeVerifier);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
+  const adjustments: StoryAdjustment[] = [];
+  let adjustmentsTotal = 0;
+  const keyOf = (keyid: string): StoryKey => {
+    const name = nameOfKey(state, keyid);
+    return { keyid, ...(name === undefined ? {} : { name }) };
+  };
+  const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: StoryPlace): void => {
+    const { event, eventId, seq = state.records - 1 } = examined ?? {};
+    if (event?.['event_type'] !== 'adjustment' || eventId === undefined) return;
+    if (idOf(event['grant_event_id']) !== of.eventId) return;
+    adjustmentsTotal += 1;
+    if (adjustments.length >= MAX_ADJUSTMENTS) return;
+    const signers = new Set(
+      signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid),
+    );
+    adjustments.push({
+      ...at,
+      seq,
+      event_id: `sha-256:${eventId}`,
+      event,
+      verdict,
+      signers: [...signers].map(keyOf),
+    });
+  };
   const take = (list: readonly Finding[]): void => {
     for (const finding of list) {
       if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
@@ -140,7 +218,9 @@ async function watch(
     const peek =
       seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
     if (peek?.eventId === undefined || `sha-256:${peek.eventId}` !== of.eventId) {
-      take(verifyLine(state, line, segment).findings);
+      const result = verifyLine(state, line, segment);
+      take(result.findings);
+      takeAdjustment(result, { file, line: number });
       return;
     }
     // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
@@ -149,9 +229,21 @@ async function watch(
     if (named !== undefined) state.links.pending.delete(named.slice('sha-256:'.length));
     const ids = grantIdsOf(state, peek);
     const before = balancesOf(state, ids);
-    const { findings: found, verdict } = verifyLine(state, line, segment);
+    const { findings: found, verdict, signatures } = verifyLine(state, line, segment);
     const related = [named, ...ids].filter((id) => id !== undefined);
-    seen = { file, line: number, ids: new Set(related), verdict, before, after: balancesOf(state, ids) };
+    seen = {
+      file,
+      line: number,
+      ids: new Set(related),
+      verdict,
+      signatures: signatures.map(({ copyOf, keyid, ...outcome }) => ({
+        ...keyOf(keyid),
+        ...outcome,
+        ...(copyOf === undefined ? {} : { copy_of: copyOf }),
+      })),
+      before,
+      after: balancesOf(state, ids),
+    };
     take(found);
   };
   for await (const segment of source.segments) {
@@ -163,7 +255,15 @@ async function watch(
   }
   take(endVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
-  return { seen, findings, account: findGrant(state, of.eventId)?.balances };
+  const signersOf = (id: string): StoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
+  return {
+    seen,
+    findings,
+    account: findGrant(state, of.eventId)?.balances,
+    signersOfGrants: new Map([...seen.before.keys()].map((id) => [id, signersOf(id)])),
+    adjustments,
+    adjustmentsTotal,
+  };
 }
 
 function notFound(eventId: string): NorthrootError {

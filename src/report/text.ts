@@ -16,6 +16,12 @@ export const plainPaint: Paint = (_style, text) => text;
 const MAX_GRANTS = 10;
 const MAX_OPEN = 5;
 
+/** The path of what was read from a stream. */
+const STREAM = '-';
+
+/** Characters of an id that name a record well enough. */
+const SHORT_ID = 'sha-256:'.length + 12;
+
 const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
@@ -31,6 +37,13 @@ const ANCHOR_WORDS = {
   truncated: 'the ledger is shorter',
   forked: 'the ledger has another history',
   'other-origin': 'it is of another log',
+} as const;
+
+const PREDECESSOR_WORDS = {
+  continues: 'the predecessor is it',
+  'other-ledger': 'the predecessor is another ledger',
+  truncated: 'the predecessor is shorter',
+  forked: 'the predecessor has another history',
 } as const;
 
 const BASIS_WORDS = {
@@ -50,13 +63,14 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
     row('verdicts', nonZero(counts.by_verdict) || 'none'),
     row('events', nonZero(counts.by_type) || 'none'),
     ...(ledger.origin === null ? [] : [row('origin', printable(ledger.origin))]),
+    ...renderContinuation(ledger),
     row('tree', `${count(ledger.tree_size, 'record')}, root ${ledger.root}`),
     row('size', count(ledger.bytes, 'byte')),
     ...renderCheckpoints(report),
     ...trust.signers.map((signer) =>
       row(
         'signer',
-        `${signer.keyid} signed ${count(signer.records, 'record')} for ${printable(signer.principals.join(', '))}`,
+        `${signer.keyid}${signer.name === undefined ? '' : ` (${printable(signer.name)})`} signed ${count(signer.records, 'record')} for ${printable(signer.principals.join(', '))}`,
       ),
     ),
     ...(trust.revoked ?? []).map(renderRevoked),
@@ -68,10 +82,18 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** One finding: where, its code, what was expected and found; then what to do. */
-export function renderFinding(finding: FindingJson, paint: Paint = plainPaint): string[] {
+/**
+ * One finding: where, its code, what was expected and found; whose record it is, and how to see it; then what to do.
+ *
+ * @param ledger - The path by which the record can be shown; without it only what it is is said.
+ */
+export function renderFinding(finding: FindingJson, paint: Paint = plainPaint, ledger?: string): string[] {
   const hint = hintOf(finding);
-  return [renderFindingLine(finding, paint), ...(hint === undefined ? [] : [renderHint(hint, paint)])];
+  return [
+    renderFindingLine(finding, paint),
+    ...renderRecordLine(finding, paint, ledger),
+    ...(hint === undefined ? [] : [renderHint(hint, paint)]),
+  ];
 }
 
 /** What the verdict rests on, in a few words. */
@@ -95,6 +117,13 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+function renderContinuation({ continues }: Report['ledger']): string[] {
+  if (continues === undefined) return [];
+  const { ledger_id: id, tree_size: size, relation } = continues;
+  const words = relation === undefined ? 'which was not given' : PREDECESSOR_WORDS[relation];
+  return [row('continues', `${id}, of ${count(size, 'record')}: ${words}`)];
 }
 
 /** How far the ledger is sealed, by whom, and how it stands to the checkpoints that the user holds. */
@@ -130,8 +159,9 @@ function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }:
 /** What the grants allowed and what is left; what is still open. */
 function renderBudgets(report: Report, paint: Paint): string[] {
   const { grants, open_authorizations: open, counts } = report;
-  const lines =
-    grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...renderAccounts(grants, paint, MAX_GRANTS)];
+  const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
+  const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid));
+  const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
   const { denied } = counts.by_verdict;
   if (denied > 0) lines.push('', `${count(denied, 'event')} denied (northroot log --verdict denied)`);
   if (open.length > 0) {
@@ -155,8 +185,10 @@ function renderFindings(report: Report, paint: Paint): string[] {
   const { findings, findings_total: total } = report;
   const lines = [paint('bold', `findings (${grouped(total)}, worst first)`)];
   const given = new Set<string>();
+  const { paths } = report.ledger;
+  const path = paths.length === 1 && paths[0] !== STREAM ? paths[0] : undefined;
   for (const [index, finding] of findings.entries()) {
-    lines.push(renderFindingLine(finding, paint));
+    lines.push(renderFindingLine(finding, paint), ...renderRecordLine(finding, paint, path));
     const hint = hintOf(finding);
     const next = findings[index + 1];
     if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next) === hint)) continue;
@@ -173,6 +205,24 @@ function renderFindingLine(finding: FindingJson, paint: Paint): string {
   const place = `${printable(at.file)}:${at.line} (byte ${at.byte_offset})`;
   const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
   return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
+}
+
+/** Of which record a finding is, by whom, with which tool; and the command that shows it. */
+function renderRecordLine(finding: FindingJson, paint: Paint, ledger: string | undefined): string[] {
+  const { seq, event_id: id, principal_id: principal, tool_name: tool } = finding;
+  const reference = seq === null ? id?.slice(0, SHORT_ID) : String(seq);
+  if (reference === undefined) return [];
+  const parts = [seq === null ? reference : `seq ${seq}`, principal, tool].filter(
+    (part) => part !== undefined,
+  );
+  const isPrintable = ledger !== undefined && printable(ledger, Infinity) === ledger;
+  const show = isPrintable ? `: northroot show ${shellWord(ledger)} ${reference}` : '';
+  return [`  ${paint('dim', `${parts.map((part) => printable(part)).join(', ')}${show}`)}`];
+}
+
+/** As a shell takes it for one word. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function renderHint(hint: string, paint: Paint): string {

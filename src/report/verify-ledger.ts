@@ -8,6 +8,9 @@ import { buildReport, type Report } from './report.js';
 /** What can be verified: a path to a file, a folder of segments or a tile tree, bytes, a stream of bytes, or a source of one's own. */
 export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | LedgerSource;
 
+/** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
+export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & { readonly predecessor?: Verifiable };
+
 /**
  * Verifies a ledger offline (SPEC §8). What is wrong with the ledger is in the report, never thrown.
  *
@@ -19,8 +22,16 @@ export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | Ledge
  * @throws NorthrootError when it cannot be read: `FILE_NOT_FOUND`, `ACCESS_DENIED`, `NOT_A_LEDGER`, `FILE_CHANGED`, …
  * @throws RangeError for a bad option.
  */
-export async function verifyLedger(ledger: Verifiable, options: VerifyOptions = {}): Promise<Report> {
-  return buildReport(await runVerification(await toSource(ledger), options));
+export async function verifyLedger(
+  ledger: Verifiable,
+  { predecessor, ...options }: VerifyLedgerOptions = {},
+): Promise<Report> {
+  const source = await toSource(ledger);
+  const result = await runVerification(source, {
+    ...options,
+    ...(predecessor === undefined ? {} : { predecessor: await toSource(predecessor) }),
+  });
+  return buildReport(result);
 }
 
 /** The source of whatever can be verified. */

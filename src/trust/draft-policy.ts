@@ -8,6 +8,7 @@ import { formatPublicKeyAs, type PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
 import { readWireKey } from '../key/wire-key.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../schema/generated/types.js';
+import type { SavedKey } from './keyring.js';
 
 /** A key in the forms in which people compare keys. */
 export interface Fingerprints {
@@ -19,17 +20,35 @@ export interface Fingerprints {
   readonly vkey: string | undefined;
 }
 
+/** What {@link draftTrustPolicy} goes by beside genesis. */
+export interface DraftOptions {
+  /** What became of the ledger's keys, as `listKeys` says; without it no key is known to have been revoked. */
+  readonly keys?: readonly SavedKey[];
+  /** Keyids of revoked keys to be pinned all the same: what they signed before then counts as before. */
+  readonly includeRevoked?: readonly string[];
+}
+
 /**
- * A policy that pins the origin and the keys of genesis, and asks of signatures what genesis promises. Keys that the ledger's admins
- * added later follow from these; so do revocations. A key is not pinned as a witness when it could not cosign.
+ * A policy that pins the origin and the keys of genesis with their roles, and asks of signatures what genesis promises. Keys that the
+ * ledger's admins added later follow from these; so do revocations. A key that was revoked is not pinned without being asked for, and
+ * a key is not pinned as a witness when it could not cosign.
  */
-export function draftTrustPolicy(genesis: GenesisEvent): TrustPolicy {
+export function draftTrustPolicy(
+  genesis: GenesisEvent,
+  { keys = [], includeRevoked = [] }: DraftOptions = {},
+): TrustPolicy {
+  const revoked = new Set(
+    keys.filter(({ revokedBy }) => revokedBy !== undefined).map(({ key }) => key.keyid),
+  );
+  const isPinned = ({ keyid }: Key): boolean => !revoked.has(keyid) || includeRevoked.includes(keyid);
   return {
     trust_version: '1',
     origins: [genesis.origin],
-    keys: genesis.keys.map((key) =>
-      canCosign(key) ? key : { ...key, roles: key.roles.filter((role) => role !== 'witness') },
-    ),
+    keys: genesis.keys
+      .filter(isPinned)
+      .map((key) =>
+        canCosign(key) ? key : { ...key, roles: key.roles.filter((role) => role !== 'witness') },
+      ),
     require: { event_signatures: genesis.signing.events, checkpoints: genesis.signing.checkpoints },
   };
 }

@@ -22,8 +22,18 @@ export interface RingKey {
   readonly verification: VerificationKey;
   /** Keyids of those who added it to the ledger; undefined for a key of genesis or of a policy, which is given. */
   readonly addedBy: readonly string[] | undefined;
+  /** The record that added it. */
+  readonly addedAt: RelatedRecord | undefined;
   /** The record that revoked it. */
-  readonly revokedBy: RelatedRecord | undefined;
+  readonly revokedBy: KeyRevocation | undefined;
+}
+
+/** The record that revoked a key, and what it says. */
+export interface KeyRevocation extends RelatedRecord {
+  /** Keyids of those who signed for it. */
+  readonly signers?: readonly string[];
+  /** At most 512 characters of what the record gives as the reason. */
+  readonly reason?: string;
 }
 
 /** A key of the ring as one that signs notes: checkpoints under the log's name, or cosignatures under its own. */
@@ -48,11 +58,13 @@ export interface EntitlementProblem {
   readonly related?: readonly RelatedRecord[];
 }
 
-/** A key entry, who added it, and the record that revoked it. */
+/** A key entry, the record that added it and who signed that, and the record that revoked it. */
 export interface SavedKey {
   readonly key: Key;
+  /** Undefined for a key of genesis or of a policy. */
   readonly addedBy: readonly string[] | undefined;
-  readonly revokedBy: RelatedRecord | undefined;
+  readonly addedAt: RelatedRecord | undefined;
+  readonly revokedBy: KeyRevocation | undefined;
 }
 
 /** The keys known at one position of a ledger, by keyid. */
@@ -74,8 +86,9 @@ export class Keyring {
    * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring.
    *
    * @param addedBy - Keyids of those who signed for it; none for a key that is given.
+   * @param addedAt - The record that adds it.
    */
-  add(key: Key, addedBy?: readonly string[]): KeyProblem | undefined {
+  add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): KeyProblem | undefined {
     const read = readWireKey(key);
     if ('pointer' in read) return read;
     const known = this.#keys.get(key.keyid);
@@ -84,7 +97,7 @@ export class Keyring {
       return { pointer: '/keyid', expected: 'each key once', actual };
     }
     const verification = this.#verifier.importKey(read.publicKey);
-    const ringKey = { key, publicKey: read.publicKey, verification, addedBy, revokedBy: undefined };
+    const ringKey = { key, publicKey: read.publicKey, verification, addedBy, addedAt, revokedBy: undefined };
     this.#keys.set(key.keyid, ringKey);
     if (key.roles.includes('authority')) this.#hasAuthority = true;
     if (this.#noteKeys !== undefined) enterNoteKeys(this.#noteKeys.byLine, this.#noteKeys.origin, ringKey);
@@ -97,7 +110,7 @@ export class Keyring {
   }
 
   /** From here on the key signs nothing more; false when it is not known. One revoked before stays so from there on. */
-  revoke(keyid: string, by: RelatedRecord): boolean {
+  revoke(keyid: string, by: KeyRevocation): boolean {
     const known = this.#keys.get(keyid);
     if (known === undefined) return false;
     if (known.revokedBy === undefined) this.#keys.set(keyid, { ...known, revokedBy: by });
@@ -106,13 +119,18 @@ export class Keyring {
 
   /** The entries as plain data, in the order in which they were added. */
   save(): SavedKey[] {
-    return [...this.#keys.values()].map(({ key, addedBy, revokedBy }) => ({ key, addedBy, revokedBy }));
+    return [...this.#keys.values()].map(({ key, addedBy, addedAt, revokedBy }) => ({
+      key,
+      addedBy,
+      addedAt,
+      revokedBy,
+    }));
   }
 
   /** Adds what {@link Keyring.save} gave. */
   restore(saved: readonly SavedKey[]): void {
-    for (const { key, addedBy, revokedBy } of saved) {
-      this.add(key, addedBy);
+    for (const { key, addedBy, addedAt, revokedBy } of saved) {
+      this.add(key, addedBy, addedAt);
       if (revokedBy !== undefined) this.revoke(key.keyid, revokedBy);
     }
   }
@@ -200,17 +218,28 @@ export function findEntitlementProblem(
   const { key } = ringKey;
   const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
   if (problem !== undefined) return problem;
-  const covers = (principal: string): boolean =>
-    key.principals.some((pattern) => matchesPrincipalPattern(pattern, principal));
   const open = anyOf.filter(({ role }) => key.roles.includes(role));
-  if (!open.some(({ principals }) => principals.every(covers))) {
+  if (!open.some(({ principals }) => principals.every((principal) => covers(key, principal)))) {
     return {
       code: 'KEY_NOT_FOR_PRINCIPAL',
       expected: key.principals.join(' or '),
-      actual: open[0]?.principals.find((principal) => !covers(principal)) ?? '',
+      actual: open[0]?.principals.find((principal) => !covers(key, principal)) ?? '',
     };
   }
   return findValidityProblem(ringKey, instant);
+}
+
+/** The roles by which a key that is entitled to sign an event signs it. */
+export function listRolesUsed({ key }: RingKey, { anyOf }: SigningRule): Role[] {
+  const used = anyOf.filter(
+    ({ role, principals }) =>
+      key.roles.includes(role) && principals.every((principal) => covers(key, principal)),
+  );
+  return [...new Set(used.map(({ role }) => role))];
+}
+
+function covers(key: Key, principal: string): boolean {
+  return key.principals.some((pattern) => matchesPrincipalPattern(pattern, principal));
 }
 
 /** Why a key may not sign a checkpoint's note at a position, or `undefined` when it may. */

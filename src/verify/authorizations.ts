@@ -498,10 +498,15 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   findings.invalid = true;
   const pointer = `${findings.eventRoot}/auth_event_id`;
   const detail = { pointer, expected: 'the id of an earlier authorization', actual: `sha-256:${id}` };
-  findings.waiting = findings.make('AUTH_NOT_FOUND', detail);
+  const finding = findings.make('AUTH_NOT_FOUND', detail);
+  findings.waiting = finding;
   const pending = state.links.pending.get(id);
-  if (pending === undefined) state.links.pending.set(id, { finding: findings.waiting, others: 0 });
-  else pending.others += 1;
+  if (pending === undefined) {
+    state.links.pending.set(id, { finding, others: 0 });
+    return;
+  }
+  pending.others += 1;
+  findings.folded.push({ finding, root: pending.finding, waits: true });
 }
 
 function warnOfDoubles(

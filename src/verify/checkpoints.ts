@@ -63,6 +63,7 @@ function judgeCheckpoint(
   const isRight = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
   const checkpoint: KnownCheckpoint = {
     place,
+    verdict: 'ok',
     occurredAt: event.occurred_at,
     isDated: findings.signers.some((keyid) => isCheckpointKey(state, keyid)),
     textHash: note && hashText(note),

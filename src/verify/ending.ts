@@ -14,8 +14,14 @@ import { parseTimestamp } from '../value/timestamp.js';
 import type { AnchorOutcome, AnchorWatch } from './anchors.js';
 import { settlePending } from './authorizations.js';
 import { makeFinding, type FindingPlace } from './line-findings.js';
-import type { KnownCheckpoint, UnsealedRecords } from './seals.js';
-import { demandsCheckpoints, type EventVerdict, type VerifyState } from './state.js';
+import {
+  findPredecessorProblem,
+  relationTo,
+  type PredecessorRelation,
+  type PredecessorView,
+} from './predecessor.js';
+import type { KnownCheckpoint, RecordPlace, UnsealedRecords } from './seals.js';
+import { demandsCheckpoints, type EventVerdict, type KnownGenesis, type VerifyState } from './state.js';
 
 /** What the end of a verification rests on. */
 export interface EndOptions {
@@ -23,6 +29,8 @@ export interface EndOptions {
   readonly anchors?: AnchorWatch;
   /** What is wrong with the files that the ledger was read from. */
   readonly sourceFaults?: readonly SourceFault[];
+  /** The ledger that the user gives as the one that this one goes on from. */
+  readonly predecessor?: PredecessorView;
   /** The time of verification, for policies that bound the age of checkpoints: a timestamp of SPEC §2. */
   readonly now?: string;
 }
@@ -35,7 +43,12 @@ export interface Ending {
   readonly lastTreeSize: number | null;
   /** How many records stand after it. */
   readonly unsealed: number;
-  /** Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them. */
+  /** How the predecessor that was given stands to what genesis says; undefined where either is wanting. */
+  readonly predecessor: PredecessorRelation | undefined;
+  /**
+   * Records whose verdict is now invalid, by what it was: a key was revoked and no checkpoint covers them; or one of the findings is
+   * at them.
+   */
   readonly uncovered: Readonly<Record<EventVerdict, number>>;
 }
 
@@ -72,13 +85,17 @@ export function endVerification(state: VerifyState, options: EndOptions = {}): E
     ...findTail(state, signed, sealing),
     ...anchors.flatMap((anchor) => findAnchorProblems(state, anchor)),
     ...(options.sourceFaults ?? []).map(describeFault),
+    ...findPredecessor(state, options.predecessor),
   ];
+  const { predecessor } = options;
+  const continues = state.genesis?.continues;
   return {
     findings,
     anchors,
     lastTreeSize: signed?.treeSize ?? null,
     unsealed: state.records - (signed?.reach ?? 0),
-    uncovered: sumUp(uncovered),
+    predecessor: continues && predecessor && relationTo(continues, predecessor),
+    uncovered: sumUp(uncovered, listFallen(state, seals, uncovered, findings)),
   };
 }
 
@@ -265,8 +282,45 @@ function describeFault({ code, file, expected, actual }: SourceFault): Finding {
   return makeFinding(code, { expected, actual }, { file, line: 1, byteOffset: 0, byteLength: 0 });
 }
 
-function sumUp(groups: readonly UnsealedRecords[]): Record<EventVerdict, number> {
+function findPredecessor(state: VerifyState, view: PredecessorView | undefined): Finding[] {
+  const problem = view && findPredecessorProblem(state.genesis?.continues, view);
+  if (problem === undefined) return [];
+  const { code, pointer, ...detail } = problem;
+  const { genesis } = state;
+  return genesis === undefined
+    ? [atEnd(state, code, detail)]
+    : [makeFinding(code, { ...detail, pointer: `/event${pointer}` }, genesis.place)];
+}
+
+/** The records that were well when they were read, and of which a finding of the end says that they are not. */
+function listFallen(
+  state: VerifyState,
+  seals: readonly Seal[],
+  uncovered: readonly UnsealedRecords[],
+  findings: readonly Finding[],
+): (KnownCheckpoint | KnownGenesis)[] {
+  const invalid = findings.filter((finding) => finding.class === 'invalid');
+  const records = new Set([...seals.map(({ checkpoint }) => checkpoint), state.genesis]);
+  return [...records]
+    .filter((record) => record !== undefined)
+    .filter(
+      ({ place }) =>
+        invalid.some(({ at, eventId }) => isSamePlace(place, { ...at, eventId })) &&
+        // These are counted with their group.
+        !uncovered.some(({ first }) => isSamePlace(place, first)),
+    );
+}
+
+function isSamePlace(a: RecordPlace, b: FindingPlace): boolean {
+  return a.file === b.file && a.line === b.line && a.eventId === b.eventId;
+}
+
+function sumUp(
+  groups: readonly UnsealedRecords[],
+  fallen: readonly { readonly verdict: EventVerdict }[],
+): Record<EventVerdict, number> {
   const sum = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+  for (const { verdict } of fallen) if (verdict !== 'invalid') sum[verdict] += 1;
   for (const { counts } of groups) {
     for (const verdict of COVERABLE) sum[verdict] += counts[verdict];
   }

@@ -20,8 +20,17 @@ export interface FoundCheckpoint {
   readonly eventId: string;
   /** The number of the checkpoint's own record. */
   readonly seq: number;
+  /** How many records are attestations of it. */
+  readonly attestations: number;
   /** How many records the whole ledger has: its lines, without blank and torn ones. */
   readonly records: number;
+}
+
+interface Found {
+  readonly signed: SignedCheckpoint;
+  readonly eventId: string;
+  readonly seq: number;
+  readonly attestations: number;
 }
 
 /** How canonical text begins the type of the two events that matter; inside a string its quotes would be escaped. */
@@ -38,7 +47,7 @@ export async function findCheckpoint(
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<FoundCheckpoint | undefined> {
   let records = 0;
-  let last: { signed: SignedCheckpoint; eventId: string; seq: number } | undefined;
+  let last: Found | undefined;
 
   const take = ({ bytes, length }: RawLine): void => {
     const position = records;
@@ -50,9 +59,10 @@ export async function findCheckpoint(
     if (event === undefined || eventId === undefined || issues.length > 0) return;
     const signed = checkpointOf(event);
     if (signed === undefined) return;
-    if (event['event_type'] === 'checkpoint') last = { signed, eventId, seq };
+    if (event['event_type'] === 'checkpoint') last = { signed, eventId, seq, attestations: 0 };
     else if (last !== undefined && attests(event, last.eventId) && signed.text === last.signed.text) {
-      last = { ...last, signed: { ...last.signed, signatures: mergeSignatures(last.signed, signed) } };
+      const signatures = mergeSignatures(last.signed, signed);
+      last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
     }
   };
   for await (const segment of source.segments) {
@@ -63,12 +73,13 @@ export async function findCheckpoint(
     }
   }
   if (last === undefined) return undefined;
-  const { signed, eventId, seq } = last;
+  const { signed, eventId, seq, attestations } = last;
   return {
     note: formatNote(signed),
     checkpoint: signed.checkpoint,
     eventId: `sha-256:${eventId}`,
     seq,
+    attestations,
     records,
   };
 }

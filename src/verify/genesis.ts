@@ -1,8 +1,11 @@
 /** Takes up what the genesis record declares (SPEC §3.3, §7): origin, what must be signed, and the ledger's own keys. */
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
-import type { GenesisEvent } from '../schema/generated/types.js';
+import { readWireKey } from '../key/wire-key.js';
+import type { GenesisEvent, Key } from '../schema/generated/types.js';
+import type { KeyProblem } from '../trust/keyring.js';
 import type { LineFindings } from './line-findings.js';
+import type { RecordPlace } from './seals.js';
 import { demandsCheckpoints, type VerifyState } from './state.js';
 
 /**
@@ -16,10 +19,16 @@ export function checkBareOrigin({ policy }: VerifyState, findings: LineFindings)
 }
 
 /** Call for the first record only, before its signatures are judged: genesis may be signed by a key that it declares. */
-export function adoptGenesis(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
+export function adoptGenesis(
+  state: VerifyState,
+  line: ExaminedLine,
+  place: RecordPlace,
+  findings: LineFindings,
+): void {
   if (!line.wellFormed || line.event?.['event_type'] !== 'genesis') return;
   const genesis = line.event as unknown as GenesisEvent;
   state.origin = genesis.origin;
+  state.genesis = { place, continues: genesis.continues, verdict: 'ok' };
   state.clock = genesis.occurred_at;
   state.bindingRequired = genesis.signing.binding === 'required';
   const { policy } = state;
@@ -33,12 +42,25 @@ export function adoptGenesis(state: VerifyState, line: ExaminedLine, findings: L
       actual: genesis.origin,
     });
   }
+  const seen = new Set<string>();
   for (const [index, key] of genesis.keys.entries()) {
-    const problem = policy === undefined ? state.keyring.add(key) : undefined;
+    const problem = findKeyProblem(key, seen);
     if (problem !== undefined) {
       const { pointer, expected, actual } = problem;
       findings.add('SCHEMA', { pointer: `/event/keys/${index}${pointer}`, expected, actual });
+      continue;
     }
+    seen.add(key.keyid);
+    if (policy === undefined) state.keyring.add(key);
   }
   if (policy === undefined && state.keyring.size > 0) state.mode = 'self-declared';
+}
+
+/** Whether an entry can be used is a question of its form: the answer is the same under every policy. */
+function findKeyProblem(key: Key, seen: ReadonlySet<string>): KeyProblem | undefined {
+  const read = readWireKey(key);
+  if ('pointer' in read) return read;
+  return seen.has(key.keyid)
+    ? { pointer: '/keyid', expected: 'each key once', actual: `${key.keyid} again` }
+    : undefined;
 }

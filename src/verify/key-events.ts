@@ -10,6 +10,9 @@ import type { LineFindings } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
 import type { VerifyState } from './state.js';
 
+/** So many characters are remembered of why a key was revoked. */
+const MAX_REASON_LENGTH = 512;
+
 /** Call after the signatures of the record were judged. One that nobody entitled signed has its finding, and changes nothing. */
 export function applyKeyEvent(
   state: VerifyState,
@@ -19,18 +22,24 @@ export function applyKeyEvent(
 ): void {
   if (!line.wellFormed || line.layout !== 'records' || line.event?.['event_type'] !== 'key') return;
   if (findings.signers.length === 0 || findings.isUnbound) return;
-  const { action, key } = line.event as unknown as KeyEvent;
+  const { action, key, reason } = line.event as unknown as KeyEvent;
+  const at = relatedTo(place);
   if (action === 'add') {
     // What the user pinned is not changed by what the ledger says of the same key.
     if (state.policy?.keys.some(({ keyid }) => keyid === key.keyid) === true) return;
-    const problem = state.keyring.add(key, findings.signers);
+    const problem = state.keyring.add(key, findings.signers, at);
     if (problem !== undefined) {
       const { pointer, expected, actual } = problem;
       findings.addToEvent({ code: 'SCHEMA', pointer: `/key${pointer}`, expected, actual });
     }
     return;
   }
-  if (state.keyring.revoke(key.keyid, relatedTo(place))) return;
+  const revocation = {
+    ...at,
+    signers: findings.signers,
+    ...(reason === undefined ? {} : { reason: reason.slice(0, MAX_REASON_LENGTH) }),
+  };
+  if (state.keyring.revoke(key.keyid, revocation)) return;
   findings.addToEvent({
     code: 'KEY_UNKNOWN',
     pointer: '/key/keyid',

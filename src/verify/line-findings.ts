@@ -3,8 +3,10 @@
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
 import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
+import type { JsonObject, JsonValue } from '../json/value.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
+import type { Role } from '../trust/authority.js';
 import type { VerifyState } from './state.js';
 
 /** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
@@ -14,9 +16,35 @@ const MAX_CAUSE_LENGTH = 256;
 /** The most characters of `expected` and of `actual`: a hostile line must not be repeated whole in each of its findings. */
 const MAX_DETAIL_LENGTH = 1_024;
 
+/** What became of one signature of a record. */
+export interface SignatureOutcome {
+  readonly keyid: string;
+  /**
+   * Right, and by a key that was entitled; wrong, or by a key that was not; by a key that is not known; or the same signature
+   * again, which counts once.
+   */
+  readonly outcome: 'valid' | 'invalid' | 'unverified' | 'copy';
+  /** Why it is invalid or unverified: the code of its finding. */
+  readonly code?: FindingCode;
+  /** Of a valid one, the roles by which its key signs the event; absent where the event is not well-formed. */
+  readonly roles?: readonly Role[];
+  /** Of a copy, the place of the signature that it repeats, counted from 0. */
+  readonly copyOf?: number;
+}
+
+/** A finding that is not listed, and the one under which it folded. */
+export interface FoldedFinding {
+  readonly finding: Finding;
+  readonly root: Finding;
+  /** Whether neither is known for certain yet: the root is given later, as another finding with the same `context`. */
+  readonly waits?: boolean;
+}
+
 export class LineFindings {
   /** The findings to list, in the order of the rules. */
   readonly listed: Finding[] = [];
+  /** Those that only add to the count of an earlier one. */
+  readonly folded: FoldedFinding[] = [];
   invalid = false;
   violation = false;
   /** Whether the event is an attempt that a deny blocked. */
@@ -27,6 +55,8 @@ export class LineFindings {
   isUnbound = false;
   /** Keyids that signed the record, were right, and entitled to. */
   signers: readonly string[] = [];
+  /** What became of each signature of the record, in its order; empty where none could be looked at. */
+  signatures: readonly SignatureOutcome[] = [];
   /** Shared by the findings of the line; rules add to it what they learn. */
   readonly context: FindingContext = {};
   readonly #state: VerifyState;
@@ -44,8 +74,10 @@ export class LineFindings {
   setRecord(examined: ExaminedLine): void {
     this.#examined = examined;
     const { principal_id: principalId, occurred_at: occurredAt } = examined.event ?? {};
+    const toolName = toolOf(examined.event);
     if (typeof principalId === 'string') this.context.principalId = principalId;
     if (typeof occurredAt === 'string') this.context.occurredAt = occurredAt;
+    if (typeof toolName === 'string') this.context.toolName = toolName;
   }
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
@@ -69,6 +101,7 @@ export class LineFindings {
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
     if (root !== undefined) {
       root.folded = (root.folded ?? 0) + 1;
+      this.folded.push({ finding, root });
       return;
     }
     if (cause !== undefined && this.#state.foldRoots.size < MAX_FOLD_ROOTS)
@@ -130,6 +163,16 @@ export function makeFinding(
     ...(detail.related === undefined ? {} : { related: detail.related }),
     context,
   };
+}
+
+/** The tool of an execution, or of an action. */
+function toolOf(event: JsonObject | undefined): JsonValue | undefined {
+  const { tool_name: own, authorization } = event ?? {};
+  return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
 /** The beginning of a long text; not cut between the halves of a surrogate pair. */

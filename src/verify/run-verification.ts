@@ -3,7 +3,7 @@
  * asynchronous about verification is here.
  */
 
-import type { Finding } from '../finding/finding.js';
+import type { Finding, FindingContext } from '../finding/finding.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
@@ -15,6 +15,8 @@ import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
 import { endVerification, type Ending } from './ending.js';
+import type { FoldedFinding } from './line-findings.js';
+import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
 import { verifyLine } from './verify-line.js';
@@ -30,13 +32,19 @@ export interface VerifyOptions {
   readonly witnessPolicy?: WitnessPolicy;
   /** Checkpoints that the user holds: the ledger must extend each. */
   readonly checkpoints?: readonly Anchor[];
+  /** The ledger that this one is to go on from: its genesis says where that one ended. */
+  readonly predecessor?: LedgerSource;
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string;
   /** The signature backend; node:crypto unless given. */
   readonly verifier?: Verifier;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number;
-  /** Which findings are listed and given to `onFinding`; all are counted. Default: all. */
+  /**
+   * Which findings are listed and given to `onFinding`; all are counted. Default: all. Of findings that fold under one that is not
+   * shown, the first that is shown is listed in its place, and those after it fold under that; not so of what folded before `from`
+   * was saved.
+   */
   readonly show?: (finding: Finding) => boolean;
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
   readonly onFinding?: (finding: Finding) => void;
@@ -108,6 +116,30 @@ export async function runVerification(
     shown.add(chosen);
     for (const finding of chosen) onFinding(asTold(finding));
   };
+  // By the finding that they folded under: at most as many as causes are remembered.
+  const standIns = new Map<Finding, Finding>();
+  // By the context of the finding that is waited for: at most one for each.
+  const waiting = new Map<FindingContext, Finding>();
+  const standIn = ({ finding, root, waits = false }: FoldedFinding): void => {
+    if (options.show === undefined || show(root) || !show(finding)) return;
+    const first = waits ? waiting.get(root.context) : standIns.get(root);
+    if (first !== undefined) {
+      first.folded = (first.folded ?? 0) + 1;
+    } else if (waits) {
+      waiting.set(root.context, finding);
+    } else {
+      standIns.set(root, finding);
+      add([finding]);
+    }
+  };
+  const settle = (findings: readonly Finding[]): void => {
+    for (const { context, code, related } of waiting.size === 0 ? [] : findings) {
+      const finding = waiting.get(context);
+      if (finding === undefined) continue;
+      waiting.delete(context);
+      add([{ ...finding, code, ...(related === undefined ? {} : { related }) }]);
+    }
+  };
   const growing = new Set(state.foldRoots.values());
   kept.add(from?.findings ?? []);
   // In one pass they would be told of before anything folds under them.
@@ -128,12 +160,15 @@ export async function runVerification(
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return;
     }
-    const { findings } = verifyLine(state, line, segment);
+    const { findings, folded } = verifyLine(state, line, segment);
     // What an anchor may cover is kept apart from what comes after it.
     if (anchors.observe(state.tree)) state.seals.stretch = state.records;
-    if (findings.length === 0) return;
-    kept.add(findings);
-    add(findings);
+    if (findings.length > 0) {
+      kept.add(findings);
+      add(findings);
+      settle(findings);
+    }
+    for (const each of folded) standIn(each);
   };
   for await (const segment of source.segments) {
     const splitter = new LineSplitter();
@@ -147,8 +182,17 @@ export async function runVerification(
   }
   if (toSkip > 0) throw mismatch();
   const { faults: sourceFaults, total: faults } = (await source.findFaults?.()) ?? { faults: [], total: 0 };
-  const ending = endVerification(state, { anchors, now, sourceFaults });
+  const predecessor =
+    options.predecessor &&
+    (await viewPredecessor(options.predecessor, state.genesis?.continues?.tree_size, options.signal));
+  const ending = endVerification(state, {
+    anchors,
+    now,
+    sourceFaults,
+    ...(predecessor === undefined ? {} : { predecessor }),
+  });
   add(ending.findings);
+  settle(ending.findings);
   return {
     state,
     ending,

@@ -16,6 +16,8 @@ export interface RecordPlace extends RelatedRecord {
 /** A checkpoint record. */
 export interface KnownCheckpoint {
   readonly place: RecordPlace;
+  /** Of its record, once that has taken its place. */
+  verdict: EventVerdict;
   readonly occurredAt: string;
   /** Whether a known key with the role `checkpoint` signed its record, and so its time. */
   readonly isDated: boolean;

@@ -6,10 +6,10 @@ import type { ExaminedLine, SignatureEntry } from '../ledger/examine-line.js';
 import { isKnownEventType } from '../schema/check.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor, type SigningRule } from '../trust/authority.js';
-import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
+import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { LineFindings } from './line-findings.js';
+import type { LineFindings, SignatureOutcome } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
 /**
@@ -54,12 +54,18 @@ export function checkSignatures(
   const doubts: RuleFinding[] = [];
   const signers = new Set<string>();
   const isAssumed = state.assumesSignatures && decidesNothing(line.event['event_type']);
-  const seen = new Set<string>();
+  const outcomes: SignatureOutcome[] = [];
+  const seen = new Map<string, number>();
   for (const [index, entry] of line.signatures.entries()) {
     // Copies of one signature are one signature.
     const copy = `${entry.keyid} ${entry.sig}`;
-    if (seen.has(copy)) continue;
-    seen.add(copy);
+    const { keyid } = entry;
+    const first = seen.get(copy);
+    if (first !== undefined) {
+      outcomes.push({ keyid, outcome: 'copy', copyOf: first });
+      continue;
+    }
+    seen.set(copy, index);
     const pointer = `/signatures/${index}`;
     const known = state.keyring.find(entry.keyid);
     if (known === undefined) {
@@ -71,6 +77,7 @@ export function checkSignatures(
         actual: entry.keyid,
         cause: entry.keyid,
       });
+      outcomes.push({ keyid, outcome: 'unverified', code: 'KEY_UNKNOWN' });
       continue;
     }
     if (!isAssumed && !isRightSignature(known, message, entry)) {
@@ -80,19 +87,27 @@ export function checkSignatures(
         expected: `a signature by ${entry.keyid}`,
         actual: entry.sig,
       });
+      outcomes.push({ keyid, outcome: 'invalid', code: 'SIGNATURE_INVALID' });
       continue;
     }
     const problem = rule && findEntitlementProblem(known, rule, instantOf(state, line));
     if (problem !== undefined) {
       state.signatures.invalid += 1;
       doubts.push({ ...problem, pointer });
+      outcomes.push({ keyid, outcome: 'invalid', code: problem.code });
       continue;
     }
     state.signatures.valid += 1;
-    signers.add(entry.keyid);
+    outcomes.push({
+      keyid,
+      outcome: 'valid',
+      ...(rule === undefined ? {} : { roles: listRolesUsed(known, rule) }),
+    });
+    signers.add(keyid);
   }
   for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
   findings.signers = [...signers];
+  findings.signatures = outcomes;
   const hasRole = doubts.some(({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL');
   for (const { code, ...detail } of doubts) {
     const harmless =

@@ -5,7 +5,7 @@
 
 import type { Finding } from '../finding/finding.js';
 import type { Layout } from '../ledger/examine-line.js';
-import type { TrustPolicy } from '../schema/generated/types.js';
+import type { Predecessor, TrustPolicy } from '../schema/generated/types.js';
 import type { Verifier } from '../signature/verifier.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
@@ -13,7 +13,7 @@ import { Keyring } from '../trust/keyring.js';
 import { namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
 import { EventIndex } from './event-index.js';
 import { emptyLinks, type Links } from './links.js';
-import { emptySeals, type Seals } from './seals.js';
+import { emptySeals, type RecordPlace, type Seals } from './seals.js';
 
 /** How far the keys are to be believed (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
@@ -40,6 +40,13 @@ export interface ChainState {
   otherSeq: number;
 }
 
+/** The genesis record, as far as the end asks for it. */
+export interface KnownGenesis {
+  readonly place: RecordPlace;
+  readonly continues: Predecessor | undefined;
+  verdict: EventVerdict;
+}
+
 /** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/story.ts` changes one of its own. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
@@ -55,6 +62,8 @@ export interface VerifyState {
   lines: number;
   bytes: number;
   origin: string | undefined;
+  /** Undefined where the first record is no well-formed genesis. */
+  genesis: KnownGenesis | undefined;
   /** Whether every record must be signed; settled by genesis or by the policy. */
   signaturesRequired: boolean;
   /** Whether there must be checkpoints; settled by genesis or by the policies. */
@@ -118,6 +127,7 @@ export function startVerification(
     lines: 0,
     bytes: 0,
     origin: undefined,
+    genesis: undefined,
     signaturesRequired: policy?.require?.event_signatures === 'required',
     checkpointsRequired: demandsCheckpoints(policy, witnessPolicy),
     ledgerId: undefined,

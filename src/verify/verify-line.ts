@@ -15,7 +15,7 @@ import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './ch
 import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { applyKeyEvent } from './key-events.js';
-import { LineFindings } from './line-findings.js';
+import { LineFindings, type FoldedFinding, type SignatureOutcome } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
 import { checkSignatures } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
@@ -35,6 +35,10 @@ export interface LineResult {
   /** What the line says; undefined for one that takes no place in the ledger or is too long to be read. */
   readonly examined: ExaminedLine | undefined;
   readonly verdict: EventVerdict;
+  /** What became of each signature of the record, in its order. */
+  readonly signatures: readonly SignatureOutcome[];
+  /** Findings of the line that are not listed, since they say of it what an earlier one says of another. */
+  readonly folded: readonly FoldedFinding[];
 }
 
 /** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
@@ -77,8 +81,8 @@ export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentNa
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  const { listed, waiting } = findings;
-  return { findings: listed, waiting, examined, verdict: verdictOf(examined, findings) };
+  const { listed, waiting, signatures, folded } = findings;
+  return { findings: listed, waiting, examined, verdict: verdictOf(examined, findings), signatures, folded };
 }
 
 function verifyRecord(
@@ -98,7 +102,7 @@ function verifyRecord(
     if (examined.layout === 'records') {
       checkGenesisPlace(state, examined, findings);
       checkChain(state, examined, findings, line.number === 1 ? segment.firstSeq : undefined);
-      if (state.records === 0) adoptGenesis(state, examined, findings);
+      if (state.records === 0) adoptGenesis(state, examined, place, findings);
     } else if (state.records === 0) {
       checkBareOrigin(state, findings);
     }
@@ -159,11 +163,24 @@ function takePlace(
 ): void {
   checkCheckpointDue(state, examined, findings);
   const verdict = verdictOf(examined, findings);
+  noteVerdict(state, examined?.eventId, place, verdict);
   noteSigners(state, examined?.event, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
   state.records += 1;
   state.countsByVerdict[verdict] += 1;
+}
+
+/** Of the records that the end may still find fault with. */
+function noteVerdict(
+  { genesis, seals }: VerifyState,
+  eventId: string | undefined,
+  place: RecordPlace,
+  verdict: EventVerdict,
+): void {
+  if (genesis?.place === place) genesis.verdict = verdict;
+  const checkpoint = eventId === undefined ? undefined : seals.known.get(eventId);
+  if (checkpoint?.place === place) checkpoint.verdict = verdict;
 }
 
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { buildGenesis } from '../event/build.js';
 import { formatPublicKey, type PublicKey } from '../key/public-key.js';
-import type { GenesisEvent, Key } from '../schema/generated/types.js';
+import type { GenesisEvent, Key, Predecessor } from '../schema/generated/types.js';
 
 /** What a new ledger declares. Everything has a default. */
 export interface GenesisOptions {
@@ -17,6 +17,8 @@ export interface GenesisOptions {
   readonly binding?: 'required' | 'optional';
   /** The keys declared. Default: the signer's, with every role but witness, for every principal. */
   readonly keys?: readonly Key[];
+  /** The ledger that this one goes on from, as `describePredecessor` says it. */
+  readonly continues?: Predecessor;
   /** Who makes the ledger. Default `service:ledger`. */
   readonly principalId?: string;
 }
@@ -56,6 +58,7 @@ export function makeGenesis(
       binding: options.binding ?? 'required',
     },
     keys: keys as GenesisEvent['keys'],
+    ...(options.continues === undefined ? {} : { continues: options.continues }),
     principal_id: options.principalId ?? 'service:ledger',
     occurred_at: occurredAt,
   });

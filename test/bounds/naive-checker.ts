@@ -273,7 +273,7 @@ export function judgeNaively(entries: readonly Entry[]): NaiveReport {
     const ours: Intents = event.intents;
     const theirs: Intents = above.intents;
     if (isSame(ours.intent_digest, theirs.intent_digest)) return;
-    if (ours.user_intent_digest === undefined) find('INTENT_UNLINKED', { about: grant });
+    if (ours.user_intent_digest === undefined) find('INTENT_UNLINKED', { about: grant, cause: `${grant}` });
     else if (!isSame(ours.user_intent_digest, theirs.user_intent_digest ?? theirs.intent_digest)) {
       find('INTENT_MISMATCH', { about: grant });
     }

@@ -67,19 +67,21 @@ describe('append', () => {
   });
 
   it('takes whole events, and the same again as a no-op', () => {
-    const defaults = { principalId: 'human:h', occurredAt: '2026-01-01T00:00:00Z' };
+    const ledgerId = records()[0].event.event_id.b64;
+    const defaults = { principalId: 'human:h', occurredAt: '2026-01-01T00:00:00Z', ledgerId };
     const event = buildEvent({ event_type: 'x.whole' }, defaults);
     const [first] = parseLines(expectOk(append(ndjson([event]))));
     expect(first).toEqual({
       seq: records().length - 1,
       event_id: `sha-256:${event.event_id.b64}`,
       status: 'appended',
+      findings: [expect.objectContaining({ code: 'TIME_REGRESSION', severity: 'info' })],
     });
     unchanged(() => {
       const again = parseLines(expectOk(append(ndjson([event, event]))));
       expect(again).toEqual([
-        { ...first, status: 'exists' },
-        { ...first, status: 'exists' },
+        { seq: first.seq, event_id: first.event_id, status: 'exists' },
+        { seq: first.seq, event_id: first.event_id, status: 'exists' },
       ]);
     });
   });
@@ -89,7 +91,8 @@ describe('append', () => {
     const [result] = parseLines(expectOk(append(ndjson([{ event, meta: { trace: 't1' } }]))));
     const record = records()[result.seq];
     expect(record.meta).toEqual({ trace: 't1' });
-    expect(result.event_id).toBe(`sha-256:${buildEvent(event).event_id.b64}`);
+    const ledgerId = records()[0].event.event_id.b64;
+    expect(result.event_id).toBe(`sha-256:${buildEvent(event, { ledgerId }).event_id.b64}`);
   });
 
   it('says who acted for drafts that do not', () => {
@@ -228,7 +231,7 @@ describe('append --quantities', () => {
     expect(amountOf(seq)).toEqual(expected);
   });
 
-  it.each(['0.1234567890123456789', `1${'0'.repeat(39)}`, '1e-19'])('refuses %s', (text) => {
+  it.each([`0.${'1'.repeat(40)}`, `1${'0'.repeat(39)}`, '1e-39'])('refuses %s', (text) => {
     unchanged(() => expectError(append(withUsd(text), ['--quantities']), 1, 'NUMBER_INEXACT', 'stdin:1'));
   });
 
@@ -367,5 +370,19 @@ describe('append to a ledger that a crash has torn', () => {
     expect(run.stderr).toContain(saved);
     expect(shop.bytes('torn.jsonl').subarray(0, whole.length)).toEqual(whole);
     expectOk(shop.run(['verify', 'torn.jsonl']));
+  });
+});
+
+describe('what verification finds', () => {
+  const lost = execution(`sha-256:${'A'.repeat(43)}`);
+
+  it('is told in the result line, and --strict refuses what would make the ledger invalid', () => {
+    unchanged(() => expectError(append(ndjson([lost]), ['--strict']), 1, 'AUTH_NOT_FOUND', 'stdin:1'));
+    const [granted] = parseLines(expectOk(append(ndjson([grant()]), ['--strict'])));
+    expect(granted).not.toHaveProperty('findings');
+    const [result] = parseLines(expectOk(append(ndjson([lost]))));
+    expect(result.findings).toContainEqual(
+      expect.objectContaining({ code: 'AUTH_NOT_FOUND', severity: 'error', class: 'invalid' }),
+    );
   });
 });

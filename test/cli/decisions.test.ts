@@ -139,13 +139,16 @@ describe('budget', () => {
   it('shows what every grant caps, and what is left', () => {
     const { status, stdout, stderr } = budget('good.jsonl');
     expect([status, stderr]).toEqual([0, '']);
+    const by = `    signed by ${signer.publicKey.keyid}`;
     expect(stdout).toBe(
       [
         `  seq 1  agent:a1  ${idOf(root).slice(0, 20)}  2 executions, expires ${at(50)}`,
+        by,
         '    unit   cap   used  reserved   left',
         '    calls   10      0         0     10',
         '    usd      5  0.375       0.5  4.125',
         `  seq 2  agent:a2  ${idOf(child).slice(0, 20)}  1 execution, expires ${at(40)}, delegated from ${idOf(root).slice(0, 20)}`,
+        by,
         '    unit   cap   used  reserved   left',
         '    calls    4      0         0      4',
         '    usd      1  0.125         0  0.875',
@@ -160,6 +163,7 @@ describe('budget', () => {
     expect(grants[1]).toEqual({
       event_id: idOf(child),
       seq: 2,
+      signers: [signer.publicKey.keyid],
       principal_id: 'agent:a2',
       expires_at: at(40),
       parent_event_id: idOf(root),
@@ -262,7 +266,7 @@ describe('budget', () => {
         ],
       }),
     ]);
-    const [, ...rows] = expectOk(budget('amounts.jsonl')).split('\n');
+    const [, , ...rows] = expectOk(budget('amounts.jsonl')).split('\n');
     expect(new Set(rows.slice(0, 4).map((row) => row.length)).size).toBe(1);
     expect(rows[3]).toMatch(/^ {4}c +1\/3 +0 +0 +1\/3$/);
   });
@@ -276,7 +280,7 @@ interface StoryJson {
   readonly seq: number;
   readonly verdict: string;
   readonly findings: readonly FindingJson[];
-  readonly keyids: readonly string[];
+  readonly signatures: readonly { readonly keyid: string; readonly outcome: string }[];
   readonly authorization?: { readonly seq: number };
   readonly grants: readonly {
     readonly seq: number;
@@ -305,7 +309,7 @@ describe('why', () => {
     expect(story).toMatchObject({
       seq: 9,
       verdict: 'ok',
-      keyids: [signer.publicKey.keyid],
+      signatures: [{ keyid: signer.publicKey.keyid, outcome: 'valid', roles: ['event'] }],
       executions_total: 0,
     });
     expect(story.grants.map(({ seq }) => seq)).toEqual([2, 1]);

@@ -8,7 +8,7 @@ import {
   createSigner,
   draftGrant,
   formatRecord,
-  listKeys,
+  readKeyList,
   openLedgerSource,
   parsePrivateKey,
   sha256Digest,
@@ -261,7 +261,7 @@ describe('the keys of a ledger', () => {
   });
 
   it('are listed with their roles, since when, and where and why they were revoked', async () => {
-    const { keys, hasInvalid } = await listKeys(await openLedgerSource(shop.path('k.jsonl')));
+    const { keys, hasInvalid } = await readKeyList(await openLedgerSource(shop.path('k.jsonl')));
     expect(hasInvalid).toBe(false);
     const [first, recovery, next, ...others] = keys;
     expect(others).toEqual([]);
@@ -292,7 +292,7 @@ describe('the keys of a ledger', () => {
     }));
     const line = JSON.stringify({ ...added, signatures });
     shop.write('forged.jsonl', `${records[0]}\n${line}\n`);
-    const { keys, hasInvalid } = await listKeys(await openLedgerSource(shop.path('forged.jsonl')));
+    const { keys, hasInvalid } = await readKeyList(await openLedgerSource(shop.path('forged.jsonl')));
     expect(keys).toHaveLength(2);
     expect(hasInvalid).toBe(true);
   });

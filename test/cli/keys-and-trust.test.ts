@@ -148,7 +148,7 @@ describe('key add', () => {
   it('needs a ledger, and a key', () => {
     expectError(shop.run(['key', 'add', 'missing.jsonl', 'new.pem']), 2, 'FILE_NOT_FOUND');
     expect(shop.has('missing.jsonl')).toBe(false);
-    expectOk(append('unsigned.jsonl', 1, '--unsigned'));
+    expectOk(append('unsigned.jsonl', 1, '--unsigned', '--create'));
     const before = shop.read('unsigned.jsonl');
     const run = shop.run(['key', 'add', 'unsigned.jsonl', 'new.pem']);
     expect(run.stdout).toBe('');
@@ -368,7 +368,7 @@ describe('trust init', () => {
   ])('is not made of %s', (_what, status, code, path) => {
     shop.write('t-broken.jsonl', shop.read('t.jsonl').replace('"n":1', '"n":2'));
     shop.write('t-empty.jsonl', '');
-    if (!shop.has('t-unsigned.jsonl')) expectOk(append('t-unsigned.jsonl', 1, '--unsigned'));
+    if (!shop.has('t-unsigned.jsonl')) expectOk(append('t-unsigned.jsonl', 1, '--unsigned', '--create'));
     const run = shop.run(['trust', 'init', path, '--out', 'never.json', '--yes']);
     expectError(run, status, code);
     expect(shop.has('never.json')).toBe(false);

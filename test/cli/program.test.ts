@@ -97,6 +97,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   folder: 'some-folder',
   id: 'agent:a1',
   key: vkey,
+  keyid: 'A'.repeat(43),
   name: 'some-name',
   n: '1',
   note: 'some.note',
@@ -205,7 +206,7 @@ describe('completion', () => {
     [['-q', 'key', 're'], ['revoke']],
     [
       ['trust', 'init', '--'],
-      ['--out', '--yes', '--help'],
+      ['--out', '--include-revoked', '--anchor-out', '--yes', '--help'],
     ],
     [
       ['trust', 'show', '--format', ''],

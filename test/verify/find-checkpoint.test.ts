@@ -66,6 +66,7 @@ describe('findCheckpoint', () => {
       checkpoint: { origin: ORIGIN, size: 2, root: ROOT, extensions: [] },
       eventId: `sha-256:${last.event_id.b64}`,
       seq: 2,
+      attestations: 0,
       records: 4,
     };
     expect(await find(bytes)).toEqual(expected);

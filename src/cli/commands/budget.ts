@@ -3,8 +3,9 @@
 import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
-import { findGrant, listGrants, type GrantAccount } from '../../report/accounts.js';
+import { findGrant, listGrants, nameOfKey, type GrantAccount } from '../../report/accounts.js';
 import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
+import type { Paint } from '../../report/text.js';
 import { isTimestamp } from '../../value/timestamp.js';
 import { findRecord } from '../../verify/find-record.js';
 import { replayTo, type Point } from '../../verify/replay.js';
@@ -54,11 +55,15 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   const rows = (only === undefined ? listGrants(state) : [findOnly(state, only, ledger)]).map(toRow);
   if (options.format === 'json') await terminal.write(`${jsonText({ grants: rows }, 2)}\n`);
   else if (rows.length === 0) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
-  else await terminal.write(`${renderAccounts(rows, terminal.paint).join('\n')}\n`);
+  else await terminal.write(`${renderRows(rows, state, terminal.paint)}\n`);
   if (state.hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
   else if (state.hasViolation)
     terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
   return state.hasInvalid ? 1 : state.hasViolation ? 3 : 0;
+}
+
+function renderRows(rows: readonly AccountRow[], state: VerifyState, paint: Paint): string {
+  return renderAccounts(rows, paint, Infinity, (keyid) => nameOfKey(state, keyid)).join('\n');
 }
 
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
@@ -95,6 +100,7 @@ function toRow(grant: GrantAccount): AccountRow {
     principal_id: grant.principalId,
     ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
     ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
+    signers: grant.signers,
     executions: grant.executions,
     meters: grant.balances,
   };

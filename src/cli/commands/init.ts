@@ -9,6 +9,8 @@ import type { PublicKey } from '../../key/public-key.js';
 import type { Key } from '../../schema/generated/types.js';
 import { makeKeyEntry } from '../../trust/key-entry.js';
 import { ownKeyEntry } from '../../writer/genesis.js';
+import { openLedger } from '../../tile/open-ledger.js';
+import { describePredecessor } from '../../verify/predecessor.js';
 import { Ledger } from '../../writer/ledger.js';
 import { isUnbegun } from '../../writer/unbegun.js';
 import type { Signer } from '../../signature/signer.js';
@@ -25,6 +27,7 @@ interface InitOptions {
   readonly recoveryKey?: readonly string[];
   readonly unsigned?: boolean;
   readonly requireCheckpoints?: boolean;
+  readonly continues?: string;
   readonly principal: string;
 }
 
@@ -54,6 +57,7 @@ export function addInit(
       '--require-checkpoints',
       'promise checkpoints: once there are records, a ledger without any is invalid',
     )
+    .option('--continues <path>', 'the ledger that this one goes on from, as it stands')
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
@@ -65,6 +69,8 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
   }
   const recovery = await readRecoveryKeys(options);
   if (!(await isUnbegun(path))) throw ledgerExists(path);
+  const { continues: old } = options;
+  const continues = old === undefined ? undefined : await describePredecessor(() => openLedger(old), signal);
   let isMade = false;
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
@@ -75,6 +81,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
           ...(signer === undefined || recovery.length === 0
             ? {}
             : { keys: [ownKeyEntry(signer.publicKey), ...besides(signer, recovery)] }),
+          ...(continues === undefined ? {} : { continues }),
           principalId: principal,
         },
         onNotice: (notice) => {

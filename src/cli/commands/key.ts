@@ -20,7 +20,7 @@ import type { Key } from '../../schema/generated/types.js';
 import type { Role } from '../../trust/authority.js';
 import { isPrincipalPattern } from '../../value/principal.js';
 import { makeKeyEntry } from '../../trust/key-entry.js';
-import { listKeys, renderKeyList, type ListedKey } from '../../report/key-list.js';
+import { readKeyList, renderKeyList, type ListedKey } from '../../report/key-list.js';
 import { Ledger } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
@@ -202,7 +202,7 @@ function addList(key: Command, run: Run): void {
     .action((ledger: string, { format, trust }: { format: 'text' | 'json'; trust?: string }) =>
       run(async (context) => {
         const policy = await readTrustPolicy(trust);
-        const list = await listKeys(await openLedgerInput(ledger, context), {
+        const list = await readKeyList(await openLedgerInput(ledger, context), {
           signal: context.signal,
           ...(policy === undefined ? {} : { trust: policy }),
         });

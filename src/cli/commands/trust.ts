@@ -6,12 +6,17 @@ import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { writeNewFile } from '../../fs/file-system.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../../schema/generated/types.js';
+import { listKeys } from '../../report/accounts.js';
 import { draftTrustPolicy, fingerprintsOf } from '../../trust/draft-policy.js';
+import type { SavedKey } from '../../trust/keyring.js';
+import { findCheckpoint } from '../../verify/find-checkpoint.js';
 import { readRecords } from '../../verify/read-records.js';
 import { runVerification } from '../../verify/run-verification.js';
+import type { VerifyState } from '../../verify/state.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { collect } from '../options.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -24,14 +29,22 @@ export function addTrust(program: Command, run: Run): void {
     .command('init')
     .summary('make a trust policy of what a ledger declares')
     .description(
-      "Shows the ledger's origin and the fingerprints of the keys that its genesis declares, asks whether they are those that you were told elsewhere, and writes a policy that pins them. Keys that its admins add or revoke later follow from these. The ledger must verify.",
+      "Shows the ledger's origin and the fingerprints of the keys that its genesis declares, and what key events made of them; asks whether they are those that you were told elsewhere, and writes a policy that pins them. Keys that its admins add or revoke later follow from these. A key that was revoked is not pinned unless told to. The ledger must verify.",
     )
     .argument('<ledger>', 'the file or folder')
     .option('--out <file>', 'where to write the policy (default: standard output)')
+    .option(
+      '--include-revoked <keyid>',
+      'pin this key although it was revoked: what it signed before counts; may be given again',
+      collect,
+      [],
+    )
+    .option(
+      '--anchor-out <file>',
+      "where to write the note of the ledger's last checkpoint, to hold it to later",
+    )
     .option('--yes', 'the fingerprints were compared: do not ask')
-    .action((path: string, options: { out?: string; yes?: boolean }) =>
-      run((context) => init(context, path, options)),
-    );
+    .action((path: string, options: InitOptions) => run((context) => init(context, path, options)));
   trust
     .command('show')
     .summary('show what a trust policy pins')
@@ -47,34 +60,104 @@ export function addTrust(program: Command, run: Run): void {
     );
 }
 
+interface InitOptions {
+  readonly out?: string;
+  readonly yes?: boolean;
+  readonly includeRevoked: readonly string[];
+  readonly anchorOut?: string;
+}
+
 async function init(
   context: Context,
   path: string,
-  { out, yes = false }: { out?: string; yes?: boolean },
+  { out, yes = false, includeRevoked, anchorOut }: InitOptions,
 ): Promise<ExitStatus> {
   const { terminal } = context;
   if (path === STDIN)
     throw new NorthrootError('USAGE', 'trust init reads the ledger twice: name a file or folder');
-  const genesis = await readGenesisOf(path, context);
+  const { genesis, state } = await readSound(path, context);
   if (genesis.keys.length === 0) {
     throw new NorthrootError('KEY_UNKNOWN', 'the ledger declares no keys, so there is nothing to pin', {
       hint: 'write a policy with the keys that you know: northroot schema trust-policy shows the form',
     });
   }
-  const policy = draftTrustPolicy(genesis);
+  const keys = listKeys(state);
+  const policy = draftTrustPolicy(genesis, { keys, includeRevoked });
+  const anchor = await findAnchor(path, state, context);
+  assertRevoked(keys, genesis, includeRevoked);
   process.stderr.write(render(policy));
+  process.stderr.write(renderHistory(keys, policy, state));
+  if (policy.keys.length === 0) {
+    throw new NorthrootError(
+      'KEY_UNKNOWN',
+      'every key that genesis declares was revoked, so there is nothing to pin',
+      {
+        hint: 'pin those that you trust for what they signed before with --include-revoked',
+      },
+    );
+  }
+  if (anchorOut !== undefined && anchor === undefined) {
+    throw new NorthrootError(
+      'CHECKPOINT_MISSING',
+      `no checkpoint seals ${printable(path)}, so there is none to keep`,
+      {
+        exitStatus: 2,
+        hint: 'northroot checkpoint makes one',
+      },
+    );
+  }
   if (!yes) await confirm(context);
   const text = `${jsonText(policy, 2)}\n`;
+  if (anchorOut !== undefined && anchor !== undefined) {
+    await writeNewFile(anchorOut, Buffer.from(anchor.note), 0o644);
+    terminal.say(`wrote ${printable(anchorOut)}, a checkpoint over ${anchor.size} records`);
+  }
   if (out === undefined) await terminal.write(text);
   else {
     await writeNewFile(out, Buffer.from(text), 0o644);
-    terminal.say(`wrote ${printable(out)}: northroot verify --trust ${printable(out)} ${printable(path)}`);
+    const held = anchorOut === undefined ? '' : ` --checkpoint ${printable(anchorOut)}`;
+    terminal.say(
+      `wrote ${printable(out)}: northroot verify --trust ${printable(out)}${held} ${printable(path)}`,
+    );
+  }
+  if (anchor !== undefined && anchorOut === undefined) {
+    terminal.say(
+      `its last checkpoint covers ${anchor.size} records: --anchor-out FILE keeps it, and verify --checkpoint FILE then finds what is cut off or changed`,
+    );
   }
   return 0;
 }
 
+/** Pinning a key that is no revoked key of genesis is a slip, and better told of. */
+function assertRevoked(keys: readonly SavedKey[], genesis: GenesisEvent, named: readonly string[]): void {
+  const declared = new Set(genesis.keys.map(({ keyid }) => keyid));
+  const isOne = (keyid: string): boolean =>
+    declared.has(keyid) && keys.some(({ key, revokedBy }) => key.keyid === keyid && revokedBy !== undefined);
+  const wrong = named.find((keyid) => !isOne(keyid));
+  if (wrong === undefined) return;
+  throw new NorthrootError('USAGE', `${printable(wrong)} is not a key of genesis that was revoked`, {
+    hint: 'keys that are not revoked are pinned, and those that key events added follow from who added them',
+  });
+}
+
+/** The note of the last checkpoint that seals the ledger, with the cosignatures that were added to it. */
+async function findAnchor(
+  path: string,
+  { seals, records }: VerifyState,
+  context: Context,
+): Promise<{ readonly note: string | Uint8Array; readonly size: number } | undefined> {
+  const source = await openLedgerInput(path, context);
+  if (source.published !== undefined) return { note: source.published.note, size: records };
+  const found = await findCheckpoint(source, { signal: context.signal });
+  if (found === undefined || found.checkpoint.size !== seals.signed?.treeSize) return undefined;
+  return { note: found.note, size: found.checkpoint.size };
+}
+
 /** The genesis of a ledger that verifies by its own keys: what is broken is no ground for trust. */
-async function readGenesisOf(path: string, context: Context): Promise<GenesisEvent> {
+async function readSound(
+  path: string,
+  context: Context,
+): Promise<{ readonly genesis: GenesisEvent; readonly state: VerifyState }> {
   const { signal } = context;
   const { hasInvalid, state } = await runVerification(await openLedgerInput(path, context), {
     signal,
@@ -87,7 +170,7 @@ async function readGenesisOf(path: string, context: Context): Promise<GenesisEve
     });
   }
   for await (const { event } of readRecords(await openLedgerInput(path, context)))
-    return event as unknown as GenesisEvent;
+    return { genesis: event as unknown as GenesisEvent, state };
   throw new NorthrootError('FILE_CHANGED', `${printable(path)} was changed while it was read`);
 }
 
@@ -146,6 +229,36 @@ function render({ origins, keys, require = {} }: TrustPolicy): string {
   const demands = Object.entries(require).map(([name, value]) => `  ${REQUIREMENTS[name] ?? name}: ${value}`);
   if (demands.length > 0) lines.push('', 'demands', ...demands);
   return lines.map((line) => `${line}\n`).join('');
+}
+
+/** What key events made of the keys: which were revoked, where and why, and which were added, by whom. */
+function renderHistory(keys: readonly SavedKey[], policy: TrustPolicy, state: VerifyState): string {
+  const pinned = new Set(policy.keys.map(({ keyid }) => keyid));
+  const lines: string[] = [];
+  for (const { key, addedAt, addedBy, revokedBy } of keys) {
+    if (addedAt === undefined && revokedBy === undefined) continue;
+    const isPinned = pinned.has(key.keyid);
+    const records = state.signers.get(key.keyid)?.records ?? 0;
+    lines.push('', ...(isPinned ? [`key ${key.keyid}, pinned`] : renderKey(key, policy.origins?.[0])));
+    if (addedAt !== undefined)
+      lines.push(
+        `  added       at seq ${addedAt.seq} by ${signersText(addedBy)}: follows from that, not pinned`,
+      );
+    if (revokedBy === undefined) continue;
+    const reason = revokedBy.reason === undefined ? 'no reason given' : printable(revokedBy.reason);
+    lines.push(`  revoked     at seq ${revokedBy.seq} by ${signersText(revokedBy.signers)}: ${reason}`);
+    if (addedAt === undefined && !isPinned) {
+      lines.push(
+        `  not pinned  so that the ${records} records that it signed are not believed (--include-revoked ${key.keyid} pins it)`,
+      );
+    }
+  }
+  if (lines.length > 0) lines.unshift('', 'by key events');
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function signersText(keyids: readonly string[] = []): string {
+  return keyids.join(' and ');
 }
 
 function renderKey(key: Key, origin: string | undefined): string[] {

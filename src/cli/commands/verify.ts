@@ -5,6 +5,7 @@ import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { nodeFileSystem, readFileChunks, replaceFile } from '../../fs/file-system.js';
+import type { LedgerSource } from '../../fs/source.js';
 import type { JsonValue } from '../../json/value.js';
 import { matchesFilter, type FindingFilter } from '../../report/finding-filter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
@@ -26,6 +27,7 @@ interface VerifyCommandOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;
   readonly checkpoint: readonly string[];
+  readonly predecessor?: string;
   readonly now?: string;
   readonly format: 'text' | 'json' | 'ndjson';
   readonly maxFindings: number;
@@ -59,6 +61,7 @@ export function addVerify(
       collect,
       [],
     )
+    .option('--predecessor <path>', 'the ledger that this one goes on from, as its genesis says')
     .option(
       '--now <time>',
       'the time by which the age of checkpoints is judged (default: the present)',
@@ -101,9 +104,10 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const from = await readSavedVerification(
     options.state,
     { trust, witnessPolicy, checkpoints },
-    isFiltered ? Infinity : maxFindings,
+    isFiltered ? 'filtered' : maxFindings,
   );
   const source = await openLedgerInput(path, context);
+  const predecessor = await openPredecessor(context, path, options.predecessor);
   let streamed = 0;
   let batch = '';
   const result = await runVerification(source, {
@@ -114,6 +118,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
     ...(options.now === undefined ? {} : { now: options.now }),
     checkpoints,
+    ...(predecessor === undefined ? {} : { predecessor }),
     ...(from === undefined ? {} : { from }),
     onProgress: (done, size) => terminal.progress(done, size),
     onFinding: (finding) => {
@@ -139,6 +144,16 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     await replaceFile(options.state, saved);
   }
   return exitStatusOf(report, result.warnings > 0, options.failOn);
+}
+
+async function openPredecessor(
+  context: Context,
+  ledger: string,
+  path: string | undefined,
+): Promise<LedgerSource | undefined> {
+  if (path === STDIN && ledger === STDIN)
+    throw new NorthrootError('USAGE', 'standard input cannot be both the ledger and its predecessor');
+  return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
 /** What cannot be written is told of before a long verification, not after it. */
@@ -217,7 +232,7 @@ interface Policies {
 async function readSavedVerification(
   path: string | undefined,
   policies: Policies,
-  shown: number,
+  shown: number | 'filtered',
 ): Promise<SavedVerification | undefined> {
   if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
   const chunks: Uint8Array[] = [];
@@ -227,7 +242,13 @@ async function readSavedVerification(
   const { policy, witnessPolicy } = saved.state;
   const isSame =
     JSON.stringify([policy, witnessPolicy]) === JSON.stringify([policies.trust, policies.witnessPolicy]);
-  const isWhole = saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
+  const isWhole =
+    shown === 'filtered'
+      ? // What folded is not there to be shown in place of what is not.
+        saved.findings.every(({ folded }) => folded === undefined) &&
+        [...saved.state.links.pending.values()].every(({ others }) => others === 0) &&
+        saved.findings.length === saved.state.findings
+      : saved.findings.length === saved.state.findings || shown <= DEFAULT_MAX_FINDINGS;
   return isSame && isWhole && canGoOn(saved, policies.checkpoints) ? saved : undefined;
 }
 

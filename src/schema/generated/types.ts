@@ -344,6 +344,8 @@ export interface FindingJson {
   };
   seq: SeqOrNull;
   event_id: DigestTextOrNull;
+  principal_id?: PrincipalId;
+  tool_name?: ToolName;
   expected?: string;
   actual?: string;
   related?: RelatedPlace[];
@@ -483,6 +485,7 @@ export interface ReportJson {
     tree_size: SafeInteger;
     root: DigestTextOrNull;
     tip_event_id: DigestTextOrNull;
+    continues?: ContinuationJson;
   };
   verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
   exit_status: 0 | 1 | 2 | 3;
@@ -522,10 +525,26 @@ export interface ReportJson {
   findings_total: SafeInteger;
 }
 /**
+ * The ledger that this one says it goes on from, and what that was found to be, where it was given.
+ */
+export interface ContinuationJson {
+  ledger_id: DigestText;
+  tree_size: SafeInteger;
+  root: DigestText;
+  /**
+   * Absent where the predecessor was not given.
+   */
+  relation?: 'continues' | 'other-ledger' | 'truncated' | 'forked';
+}
+/**
  * A key whose signatures were valid, and how many records carry one.
  */
 export interface Signer {
   keyid: KeyId;
+  /**
+   * As the key's entry calls it.
+   */
+  name?: string;
   principals: PrincipalPattern[];
   records: SafeInteger;
 }

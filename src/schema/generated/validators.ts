@@ -7286,35 +7286,35 @@ return errors === 0;
 }
 
 export const validateFinding: Validator = validate77;
-const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
+const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
 const schema176 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
 const schema177 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 const pattern144 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
-const schema178 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
+const schema180 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
 
 function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "seq");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "event_id");
 errors++;
 }
 if(data.file === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "file");
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "file");
 errors++;
 }
 if(data.line === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "line");
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "line");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "seq") || (key0 === "event_id")) || (key0 === "file")) || (key0 === "line"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema178, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema180, data, key0);
 errors++;
 }
 }
@@ -7351,30 +7351,30 @@ errors++;
 if(data.file !== undefined){
 let data2 = data.file;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/file", "type", schema178.properties.file, data2);
+vErrors = addError(vErrors, instancePath+"/file", "type", schema180.properties.file, data2);
 errors++;
 }
 }
 if(data.line !== undefined){
 let data3 = data.line;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/line", "type", schema178.properties.line, data3);
+vErrors = addError(vErrors, instancePath+"/line", "type", schema180.properties.line, data3);
 errors++;
 }
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/line", "maximum", schema178.properties.line, data3);
+vErrors = addError(vErrors, instancePath+"/line", "maximum", schema180.properties.line, data3);
 errors++;
 }
 if(data3 < 1 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/line", "minimum", schema178.properties.line, data3);
+vErrors = addError(vErrors, instancePath+"/line", "minimum", schema180.properties.line, data3);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema178, data);
+vErrors = addError(vErrors, instancePath, "type", schema180, data);
 errors++;
 }
 validate78.errors = vErrors;
@@ -7582,57 +7582,83 @@ errors++;
 }
 }
 }
+if(data.principal_id !== undefined){
+let data11 = data.principal_id;
+if(typeof data11 === "string"){
+if(!pattern6.test(data11)){
+vErrors = addError(vErrors, instancePath+"/principal_id", "pattern", schema36, data11);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principal_id", "type", schema36, data11);
+errors++;
+}
+}
+if(data.tool_name !== undefined){
+let data12 = data.tool_name;
+if(typeof data12 === "string"){
+if(!pattern80.test(data12)){
+vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data12);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data12);
+errors++;
+}
+}
 if(data.expected !== undefined){
-let data11 = data.expected;
-if(typeof data11 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expected", "type", schema172.properties.expected, data11);
+let data13 = data.expected;
+if(typeof data13 !== "string"){
+vErrors = addError(vErrors, instancePath+"/expected", "type", schema172.properties.expected, data13);
 errors++;
 }
 }
 if(data.actual !== undefined){
-let data12 = data.actual;
-if(typeof data12 !== "string"){
-vErrors = addError(vErrors, instancePath+"/actual", "type", schema172.properties.actual, data12);
+let data14 = data.actual;
+if(typeof data14 !== "string"){
+vErrors = addError(vErrors, instancePath+"/actual", "type", schema172.properties.actual, data14);
 errors++;
 }
 }
 if(data.related !== undefined){
-let data13 = data.related;
-if(Array.isArray(data13)){
-const len0 = data13.length;
+let data15 = data.related;
+if(Array.isArray(data15)){
+const len0 = data15.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate78(data13[i0], {instancePath:instancePath+"/related/" + i0,parentData:data13,parentDataProperty:i0,rootData}))){
+if(!(validate78(data15[i0], {instancePath:instancePath+"/related/" + i0,parentData:data15,parentDataProperty:i0,rootData}))){
 vErrors = joinErrors(vErrors, validate78.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/related", "type", schema172.properties.related, data13);
+vErrors = addError(vErrors, instancePath+"/related", "type", schema172.properties.related, data15);
 errors++;
 }
 }
 if(data.folded !== undefined){
-let data15 = data.folded;
-if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data15);
+let data17 = data.folded;
+if(!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))){
+vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data17);
 errors++;
 }
-if((typeof data15 == "number") && (isFinite(data15))){
-if(data15 > 9007199254740991 || isNaN(data15)){
-vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data15);
+if((typeof data17 == "number") && (isFinite(data17))){
+if(data17 > 9007199254740991 || isNaN(data17)){
+vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data17);
 errors++;
 }
-if(data15 < 1 || isNaN(data15)){
-vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data15);
+if(data17 < 1 || isNaN(data17)){
+vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data17);
 errors++;
 }
 }
 }
 if(data.message !== undefined){
-let data16 = data.message;
-if(typeof data16 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data16);
+let data18 = data.message;
+if(typeof data18 !== "string"){
+vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data18);
 errors++;
 }
 }
@@ -7646,16 +7672,16 @@ return errors === 0;
 }
 
 export const validateGenesis: Validator = validate80;
-const schema181 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
-const schema190 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
-const pattern155 = new RegExp("://|[\n\r\u2028\u2029]", "u");
-const pattern156 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
-const schema191 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
-const schema192 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema193 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
-const pattern157 = new RegExp("^ml-dsa-44:", "u");
-const pattern159 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
-const pattern160 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
+const schema183 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
+const schema192 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
+const pattern157 = new RegExp("://|[\n\r\u2028\u2029]", "u");
+const pattern158 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
+const schema193 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
+const schema194 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema195 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
+const pattern159 = new RegExp("^ml-dsa-44:", "u");
+const pattern161 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
+const pattern162 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
 
 function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key.json" */;
@@ -7682,7 +7708,7 @@ let data0 = data.public_key;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data0 === "string"){
-if(!pattern157.test(data0)){
+if(!pattern159.test(data0)){
 const err1 = {};
 if(vErrors === null){
 vErrors = [err1];
@@ -7727,17 +7753,17 @@ const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 let data2 = data1[i0];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema191.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema193.then.properties.roles.items, data2);
 errors++;
 }
 if(!((data2 === "checkpoint") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema191.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema193.then.properties.roles.items, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema191.then.properties.roles, data1);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema193.then.properties.roles, data1);
 errors++;
 }
 }
@@ -7746,29 +7772,29 @@ var _valid0 = _errs5 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema191, data);
+vErrors = addError(vErrors, instancePath, "if", schema193, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema191, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "keyid");
 errors++;
 }
 if(data.public_key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema191, data, "public_key");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "public_key");
 errors++;
 }
 if(data.roles === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema191, data, "roles");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "roles");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema191, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "principals");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "keyid") || (key0 === "public_key")) || (key0 === "roles")) || (key0 === "principals")) || (key0 === "name")) || (key0 === "valid_from")) || (key0 === "valid_until"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema191, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema193, data, key0);
 errors++;
 }
 }
@@ -7776,25 +7802,25 @@ if(data.keyid !== undefined){
 let data3 = data.keyid;
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema192, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema192, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data3);
 errors++;
 }
 }
 if(data.public_key !== undefined){
 let data4 = data.public_key;
 if(typeof data4 === "string"){
-if(!pattern159.test(data4)){
-vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema191.properties.public_key, data4);
+if(!pattern161.test(data4)){
+vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema193.properties.public_key, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/public_key", "type", schema191.properties.public_key, data4);
+vErrors = addError(vErrors, instancePath+"/public_key", "type", schema193.properties.public_key, data4);
 errors++;
 }
 }
@@ -7805,17 +7831,17 @@ const len1 = data5.length;
 for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema191.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema193.properties.roles.items, data6);
 errors++;
 }
 if(!(((((data6 === "event") || (data6 === "authority")) || (data6 === "checkpoint")) || (data6 === "witness")) || (data6 === "admin"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema191.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema193.properties.roles.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema191.properties.roles, data5);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema193.properties.roles, data5);
 errors++;
 }
 }
@@ -7826,26 +7852,26 @@ const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 let data8 = data7[i2];
 if(typeof data8 === "string"){
-if(!pattern160.test(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema193, data8);
+if(!pattern162.test(data8)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema195, data8);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema193, data8);
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema195, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema191.properties.principals, data7);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema193.properties.principals, data7);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data9 = data.name;
 if(typeof data9 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema191.properties.name, data9);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema193.properties.name, data9);
 errors++;
 }
 }
@@ -7877,34 +7903,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema191, data);
+vErrors = addError(vErrors, instancePath, "type", schema193, data);
 errors++;
 }
 validate81.errors = vErrors;
 return errors === 0;
 }
 
-const schema196 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+const schema198 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
 function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema198, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "note"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema196, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema198, data, key0);
 errors++;
 }
 }
@@ -8022,13 +8048,13 @@ errors++;
 if(data.note !== undefined){
 let data7 = data.note;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema196.properties.note, data7);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema198.properties.note, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema196, data);
+vErrors = addError(vErrors, instancePath, "type", schema198, data);
 errors++;
 }
 validate83.errors = vErrors;
@@ -8042,63 +8068,63 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "payload_digest");
 errors++;
 }
 if(data.origin === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "origin");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "origin");
 errors++;
 }
 if(data.ledger_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "ledger_version");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "ledger_version");
 errors++;
 }
 if(data.signing === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "signing");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "signing");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema181, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "keys");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema181.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema181, data, key0);
+if(!(func1.call(schema183.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema183, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema181.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema183.properties.event_type, data0);
 errors++;
 }
 if("genesis" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema181.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema183.properties.event_type, data0);
 errors++;
 }
 }
@@ -8432,7 +8458,7 @@ let data20 = data.origin;
 const _errs60 = errors;
 const _errs61 = errors;
 if(typeof data20 === "string"){
-if(!pattern155.test(data20)){
+if(!pattern157.test(data20)){
 const err61 = {};
 if(vErrors === null){
 vErrors = [err61];
@@ -8445,7 +8471,7 @@ errors++;
 }
 var valid18 = _errs61 === errors;
 if(valid18){
-vErrors = addError(vErrors, instancePath+"/origin", "not", schema190, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "not", schema192, data20);
 errors++;
 }
 else {
@@ -8460,24 +8486,24 @@ vErrors = null;
 }
 }
 if(typeof data20 === "string"){
-if(!pattern156.test(data20)){
-vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema190, data20);
+if(!pattern158.test(data20)){
+vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema192, data20);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origin", "type", schema190, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "type", schema192, data20);
 errors++;
 }
 }
 if(data.ledger_version !== undefined){
 let data21 = data.ledger_version;
 if(typeof data21 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema181.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema183.properties.ledger_version, data21);
 errors++;
 }
 if("1" !== data21){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema181.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema183.properties.ledger_version, data21);
 errors++;
 }
 }
@@ -8485,55 +8511,55 @@ if(data.signing !== undefined){
 let data22 = data.signing;
 if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 if(data22.events === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema181.properties.signing, data22, "events");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema183.properties.signing, data22, "events");
 errors++;
 }
 if(data22.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema181.properties.signing, data22, "checkpoints");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema183.properties.signing, data22, "checkpoints");
 errors++;
 }
 for(const key5 in data22){
 if(!(((key5 === "events") || (key5 === "checkpoints")) || (key5 === "binding"))){
-vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema181.properties.signing, data22, key5);
+vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema183.properties.signing, data22, key5);
 errors++;
 }
 }
 if(data22.events !== undefined){
 let data23 = data22.events;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema181.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema183.properties.signing.properties.events, data23);
 errors++;
 }
 if(!((data23 === "required") || (data23 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema181.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema183.properties.signing.properties.events, data23);
 errors++;
 }
 }
 if(data22.checkpoints !== undefined){
 let data24 = data22.checkpoints;
 if(typeof data24 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema181.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema183.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 if(!((data24 === "required") || (data24 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema181.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema183.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 }
 if(data22.binding !== undefined){
 let data25 = data22.binding;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema181.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema183.properties.signing.properties.binding, data25);
 errors++;
 }
 if(!((data25 === "required") || (data25 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema181.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema183.properties.signing.properties.binding, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signing", "type", schema181.properties.signing, data22);
+vErrors = addError(vErrors, instancePath+"/signing", "type", schema183.properties.signing, data22);
 errors++;
 }
 }
@@ -8549,7 +8575,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema181.properties.keys, data26);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema183.properties.keys, data26);
 errors++;
 }
 }
@@ -8561,7 +8587,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema181, data);
+vErrors = addError(vErrors, instancePath, "type", schema183, data);
 errors++;
 }
 validate80.errors = vErrors;
@@ -8571,7 +8597,7 @@ return errors === 0;
 export const validateKey: Validator = validate81;
 
 export const validateKeyEvent: Validator = validate85;
-const schema200 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
+const schema202 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
 
 function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key-event.json" */;
@@ -8579,55 +8605,55 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "payload_digest");
 errors++;
 }
 if(data.action === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "action");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "action");
 errors++;
 }
 if(data.key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema200, data, "key");
+vErrors = addError(vErrors, instancePath, "required", schema202, data, "key");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema200.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema200, data, key0);
+if(!(func1.call(schema202.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema202, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema200.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema202.properties.event_type, data0);
 errors++;
 }
 if("key" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema200.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema202.properties.event_type, data0);
 errors++;
 }
 }
@@ -9006,11 +9032,11 @@ errors++;
 if(data.action !== undefined){
 let data23 = data.action;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/action", "type", schema200.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "type", schema202.properties.action, data23);
 errors++;
 }
 if(!((data23 === "add") || (data23 === "revoke"))){
-vErrors = addError(vErrors, instancePath+"/action", "enum", schema200.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "enum", schema202.properties.action, data23);
 errors++;
 }
 }
@@ -9023,13 +9049,13 @@ errors = vErrors.length;
 if(data.reason !== undefined){
 let data25 = data.reason;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/reason", "type", schema200.properties.reason, data25);
+vErrors = addError(vErrors, instancePath+"/reason", "type", schema202.properties.reason, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema200, data);
+vErrors = addError(vErrors, instancePath, "type", schema202, data);
 errors++;
 }
 validate85.errors = vErrors;
@@ -9037,25 +9063,25 @@ return errors === 0;
 }
 
 export const validateRecord: Validator = validate87;
-const schema210 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
-const schema213 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
-const pattern177 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+const schema212 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
+const schema215 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
+const pattern179 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
 
 function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema215, data, "keyid");
 errors++;
 }
 if(data.sig === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "sig");
+vErrors = addError(vErrors, instancePath, "required", schema215, data, "sig");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "keyid") || (key0 === "sig"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema213, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema215, data, key0);
 errors++;
 }
 }
@@ -9063,31 +9089,31 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
 errors++;
 }
 }
 if(data.sig !== undefined){
 let data1 = data.sig;
 if(typeof data1 === "string"){
-if(!pattern177.test(data1)){
-vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema213.properties.sig, data1);
+if(!pattern179.test(data1)){
+vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema215.properties.sig, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sig", "type", schema213.properties.sig, data1);
+vErrors = addError(vErrors, instancePath+"/sig", "type", schema215.properties.sig, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema213, data);
+vErrors = addError(vErrors, instancePath, "type", schema215, data);
 errors++;
 }
 validate88.errors = vErrors;
@@ -9101,31 +9127,31 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "event");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "event");
 errors++;
 }
 if(data.prev === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "prev");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "prev");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "seq");
 errors++;
 }
 if(data.signatures === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "signatures");
+vErrors = addError(vErrors, instancePath, "required", schema212, data, "signatures");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event") || (key0 === "meta")) || (key0 === "prev")) || (key0 === "seq")) || (key0 === "signatures"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema210, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema212, data, key0);
 errors++;
 }
 }
 if(data.event !== undefined){
 let data0 = data.event;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-vErrors = addError(vErrors, instancePath+"/event", "type", schema210.properties.event, data0);
+vErrors = addError(vErrors, instancePath+"/event", "type", schema212.properties.event, data0);
 errors++;
 }
 }
@@ -9135,13 +9161,13 @@ if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 for(const key1 in data1){
 let data2 = data1[key1];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema210.properties.meta.additionalProperties, data2);
+vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema212.properties.meta.additionalProperties, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meta", "type", schema210.properties.meta, data1);
+vErrors = addError(vErrors, instancePath+"/meta", "type", schema212.properties.meta, data1);
 errors++;
 }
 }
@@ -9213,7 +9239,7 @@ if(data.signatures !== undefined){
 let data7 = data.signatures;
 if(Array.isArray(data7)){
 if(data7.length > 16){
-vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema210.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema212.properties.signatures, data7);
 errors++;
 }
 const len0 = data7.length;
@@ -9225,13 +9251,13 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signatures", "type", schema210.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "type", schema212.properties.signatures, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema210, data);
+vErrors = addError(vErrors, instancePath, "type", schema212, data);
 errors++;
 }
 validate87.errors = vErrors;
@@ -9239,114 +9265,116 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate90;
-const schema215 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
-const schema225 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}}}};
+const schema223 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
+const schema224 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 
 function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema225, data, "keyid");
+if(data.ledger_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema223, data, "ledger_id");
 errors++;
 }
-if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema225, data, "principals");
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema223, data, "tree_size");
 errors++;
 }
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema225, data, "records");
+if(data.root === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema223, data, "root");
 errors++;
 }
 for(const key0 in data){
-if(!(((key0 === "keyid") || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema225, data, key0);
+if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema223, data, key0);
 errors++;
 }
 }
-if(data.keyid !== undefined){
-let data0 = data.keyid;
+if(data.ledger_id !== undefined){
+let data0 = data.ledger_id;
 if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema192, data0);
+if(!pattern144.test(data0)){
+vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema224, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema224, data0);
 errors++;
 }
 }
-if(data.principals !== undefined){
-let data1 = data.principals;
-if(Array.isArray(data1)){
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
+if(data.tree_size !== undefined){
+let data1 = data.tree_size;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.root !== undefined){
+let data2 = data.root;
 if(typeof data2 === "string"){
-if(!pattern160.test(data2)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema193, data2);
+if(!pattern144.test(data2)){
+vErrors = addError(vErrors, instancePath+"/root", "pattern", schema224, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema193, data2);
+vErrors = addError(vErrors, instancePath+"/root", "type", schema224, data2);
+errors++;
+}
+}
+if(data.relation !== undefined){
+let data3 = data.relation;
+if(typeof data3 !== "string"){
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema223.properties.relation, data3);
+errors++;
+}
+if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema223.properties.relation, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema225.properties.principals, data1);
-errors++;
-}
-}
-if(data.records !== undefined){
-let data3 = data.records;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data3);
-errors++;
-}
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data3);
-errors++;
-}
-if(data3 < 0 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data3);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema225, data);
+vErrors = addError(vErrors, instancePath, "type", schema223, data);
 errors++;
 }
 validate91.errors = vErrors;
 return errors === 0;
 }
 
-const schema229 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+const schema231 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema229, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema231, data, "keyid");
 errors++;
 }
-if(data.revoked_at_seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema229, data, "revoked_at_seq");
+if(data.principals === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema231, data, "principals");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema229, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema231, data, "records");
 errors++;
 }
 for(const key0 in data){
-if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema229, data, key0);
+if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema231, data, key0);
 errors++;
 }
 }
@@ -9354,12 +9382,105 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
+errors++;
+}
+}
+if(data.name !== undefined){
+let data1 = data.name;
+if(typeof data1 !== "string"){
+vErrors = addError(vErrors, instancePath+"/name", "type", schema231.properties.name, data1);
+errors++;
+}
+}
+if(data.principals !== undefined){
+let data2 = data.principals;
+if(Array.isArray(data2)){
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+if(typeof data3 === "string"){
+if(!pattern162.test(data3)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema195, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema195, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema231.properties.principals, data2);
+errors++;
+}
+}
+if(data.records !== undefined){
+let data4 = data.records;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data4);
+errors++;
+}
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data4);
+errors++;
+}
+if(data4 < 0 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data4);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema231, data);
+errors++;
+}
+validate93.errors = vErrors;
+return errors === 0;
+}
+
+const schema235 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+
+function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.keyid === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema235, data, "keyid");
+errors++;
+}
+if(data.revoked_at_seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema235, data, "revoked_at_seq");
+errors++;
+}
+if(data.records === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema235, data, "records");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema235, data, key0);
+errors++;
+}
+}
+if(data.keyid !== undefined){
+let data0 = data.keyid;
+if(typeof data0 === "string"){
+if(!pattern4.test(data0)){
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
 errors++;
 }
 }
@@ -9400,48 +9521,48 @@ errors++;
 if(data.rests_on !== undefined){
 let data3 = data.rests_on;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema229.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema235.properties.rests_on, data3);
 errors++;
 }
 if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
-vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema229.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema235.properties.rests_on, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema229, data);
+vErrors = addError(vErrors, instancePath, "type", schema235, data);
 errors++;
 }
-validate93.errors = vErrors;
+validate95.errors = vErrors;
 return errors === 0;
 }
 
-const schema236 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema242 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "keyid");
 errors++;
 }
 if(data.name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "name");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "name");
 errors++;
 }
 if(data.role === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "role");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "role");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "tree_size");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema242, data, key0);
 errors++;
 }
 }
@@ -9449,37 +9570,37 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema192, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema236.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema242.properties.name, data1);
 errors++;
 }
 }
 if(data.role !== undefined){
 let data2 = data.role;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/role", "type", schema236.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "type", schema242.properties.role, data2);
 errors++;
 }
 if(!((data2 === "log") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/role", "enum", schema236.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema242.properties.role, data2);
 errors++;
 }
 }
 if(data.declared !== undefined){
 let data3 = data.declared;
 if(typeof data3 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/declared", "type", schema236.properties.declared, data3);
+vErrors = addError(vErrors, instancePath+"/declared", "type", schema242.properties.declared, data3);
 errors++;
 }
 }
@@ -9502,45 +9623,45 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema236, data);
+vErrors = addError(vErrors, instancePath, "type", schema242, data);
 errors++;
 }
-validate95.errors = vErrors;
+validate97.errors = vErrors;
 return errors === 0;
 }
 
-const schema239 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+const schema245 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
 
-function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.path === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema239, data, "path");
+vErrors = addError(vErrors, instancePath, "required", schema245, data, "path");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema239, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema245, data, "tree_size");
 errors++;
 }
 if(data.relation === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema239, data, "relation");
+vErrors = addError(vErrors, instancePath, "required", schema245, data, "relation");
 errors++;
 }
 if(data.signed_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema239, data, "signed_by");
+vErrors = addError(vErrors, instancePath, "required", schema245, data, "signed_by");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema239, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema245, data, key0);
 errors++;
 }
 }
 if(data.path !== undefined){
 let data0 = data.path;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/path", "type", schema239.properties.path, data0);
+vErrors = addError(vErrors, instancePath+"/path", "type", schema245.properties.path, data0);
 errors++;
 }
 }
@@ -9564,11 +9685,11 @@ errors++;
 if(data.relation !== undefined){
 let data2 = data.relation;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema239.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema245.properties.relation, data2);
 errors++;
 }
 if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema239.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema245.properties.relation, data2);
 errors++;
 }
 }
@@ -9580,47 +9701,47 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 if(typeof data4 === "string"){
 if(!pattern4.test(data4)){
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema192, data4);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema194, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema192, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema239.properties.signed_by, data3);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema194, data4);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema239, data);
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema245.properties.signed_by, data3);
 errors++;
 }
-validate97.errors = vErrors;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema245, data);
+errors++;
+}
+validate99.errors = vErrors;
 return errors === 0;
 }
 
-const schema242 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
+const schema248 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
 
-function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema248, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema248, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema242, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema248, data, key0);
 errors++;
 }
 }
@@ -9640,28 +9761,27 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema242.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema248.properties.message, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema242, data);
+vErrors = addError(vErrors, instancePath, "type", schema248, data);
 errors++;
 }
-validate99.errors = vErrors;
+validate101.errors = vErrors;
 return errors === 0;
 }
 
-const schema249 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
-const schema250 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema256 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema258 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema259 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern191 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern194 = new RegExp("^[1-9][0-9]*$", "u");
+const schema255 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
+const schema262 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema264 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema265 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern195 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern198 = new RegExp("^[1-9][0-9]*$", "u");
 
-function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -9670,36 +9790,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema258.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema264.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema258.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema264.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern191.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema259, data1);
+if(!pattern195.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema265, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema259, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema265, data1);
 errors++;
 }
 }
@@ -9708,40 +9828,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema258.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema264.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema258.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema264.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern191.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema259, data3);
+if(!pattern195.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema265, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema259, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema265, data3);
 errors++;
 }
 }
@@ -9767,104 +9887,104 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema258.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema264.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema258.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema264.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern191.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema259, data6);
+if(!pattern195.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema265, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema259, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema265, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern194.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema258.oneOf[2].properties.d, data7);
+if(!pattern198.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema264.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema258.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema264.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema258, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema264, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema258, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema264, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema258, data);
+vErrors = addError(vErrors, instancePath, "type", schema264, data);
 errors++;
 }
-validate103.errors = vErrors;
+validate105.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema262, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema262, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema262, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema262, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema262, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema256, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema262, data, key0);
 errors++;
 }
 }
@@ -9882,76 +10002,76 @@ errors++;
 }
 }
 if(data.cap !== undefined){
-if(!(validate103(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
-vErrors = joinErrors(vErrors, validate103.errors);
+if(!(validate105(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 if(data.used !== undefined){
-if(!(validate103(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
-vErrors = joinErrors(vErrors, validate103.errors);
+if(!(validate105(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 if(data.estimated !== undefined){
-if(!(validate103(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
-vErrors = joinErrors(vErrors, validate103.errors);
+if(!(validate105(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 if(data.reserved !== undefined){
-if(!(validate103(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
-vErrors = joinErrors(vErrors, validate103.errors);
+if(!(validate105(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 if(data.left !== undefined){
-if(!(validate103(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
-vErrors = joinErrors(vErrors, validate103.errors);
+if(!(validate105(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema256, data);
+vErrors = addError(vErrors, instancePath, "type", schema262, data);
 errors++;
 }
-validate102.errors = vErrors;
+validate104.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "principal_id");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "signers");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "meters");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "signers")) || (key0 === "executions")) || (key0 === "meters"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema249, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema255, data, key0);
 errors++;
 }
 }
@@ -9959,12 +10079,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema250, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema224, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema250, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema224, data0);
 errors++;
 }
 }
@@ -10019,18 +10139,18 @@ for(let i0=0; i0<len0; i0++){
 let data5 = data4[i0];
 if(typeof data5 === "string"){
 if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema192, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema194, data5);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema192, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema194, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema249.properties.signers, data4);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema255.properties.signers, data4);
 errors++;
 }
 }
@@ -10056,47 +10176,47 @@ let data7 = data.meters;
 if(Array.isArray(data7)){
 const len1 = data7.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate102(data7[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data7,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate102.errors);
+if(!(validate104(data7[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data7,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate104.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema249.properties.meters, data7);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema255.properties.meters, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema249, data);
+vErrors = addError(vErrors, instancePath, "type", schema255, data);
 errors++;
 }
-validate101.errors = vErrors;
+validate103.errors = vErrors;
 return errors === 0;
 }
 
-const schema263 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema269 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
-function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema263, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema269, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema263, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema269, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema263, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema269, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema263, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema269, data, key0);
 errors++;
 }
 }
@@ -10104,12 +10224,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema250, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema224, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema250, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema224, data0);
 errors++;
 }
 }
@@ -10145,10 +10265,10 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema263, data);
+vErrors = addError(vErrors, instancePath, "type", schema269, data);
 errors++;
 }
-validate111.errors = vErrors;
+validate113.errors = vErrors;
 return errors === 0;
 }
 
@@ -10159,67 +10279,67 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.report_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "report_version");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "report_version");
 errors++;
 }
 if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "tool");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "tool");
 errors++;
 }
 if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "ledger");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "ledger");
 errors++;
 }
 if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "verdict");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "verdict");
 errors++;
 }
 if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "exit_status");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "exit_status");
 errors++;
 }
 if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "trust");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "trust");
 errors++;
 }
 if(data.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "checkpoints");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "checkpoints");
 errors++;
 }
 if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "not_checked");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "not_checked");
 errors++;
 }
 if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "counts");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "counts");
 errors++;
 }
 if(data.grants === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "grants");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "grants");
 errors++;
 }
 if(data.open_authorizations === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "open_authorizations");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "open_authorizations");
 errors++;
 }
 if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "findings_total");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "findings_total");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema215.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema215, data, key0);
+if(!(func1.call(schema217.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
 errors++;
 }
 }
 if(data.report_version !== undefined){
 let data0 = data.report_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/report_version", "type", schema215.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "type", schema217.properties.report_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/report_version", "const", schema215.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "const", schema217.properties.report_version, data0);
 errors++;
 }
 }
@@ -10227,36 +10347,36 @@ if(data.tool !== undefined){
 let data1 = data.tool;
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema215.properties.tool, data1, "name");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema217.properties.tool, data1, "name");
 errors++;
 }
 if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema215.properties.tool, data1, "version");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema217.properties.tool, data1, "version");
 errors++;
 }
 for(const key1 in data1){
 if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema215.properties.tool, data1, key1);
+vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema217.properties.tool, data1, key1);
 errors++;
 }
 }
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema215.properties.tool.properties.name, data2);
+vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema217.properties.tool.properties.name, data2);
 errors++;
 }
 }
 if(data1.version !== undefined){
 let data3 = data1.version;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema215.properties.tool.properties.version, data3);
+vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema217.properties.tool.properties.version, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema215.properties.tool, data1);
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema217.properties.tool, data1);
 errors++;
 }
 }
@@ -10264,36 +10384,36 @@ if(data.ledger !== undefined){
 let data4 = data.ledger;
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.paths === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "paths");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "paths");
 errors++;
 }
 if(data4.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "origin");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "origin");
 errors++;
 }
 if(data4.records === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "records");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "records");
 errors++;
 }
 if(data4.bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "bytes");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "bytes");
 errors++;
 }
 if(data4.tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "tree_size");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "tree_size");
 errors++;
 }
 if(data4.root === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "root");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "root");
 errors++;
 }
 if(data4.tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema215.properties.ledger, data4, "tip_event_id");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "tip_event_id");
 errors++;
 }
 for(const key2 in data4){
-if(!(((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema215.properties.ledger, data4, key2);
+if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
+vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema217.properties.ledger, data4, key2);
 errors++;
 }
 }
@@ -10304,20 +10424,20 @@ const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema215.properties.ledger.properties.paths.items, data6);
+vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema217.properties.ledger.properties.paths.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema215.properties.ledger.properties.paths, data5);
+vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema217.properties.ledger.properties.paths, data5);
 errors++;
 }
 }
 if(data4.origin !== undefined){
 let data7 = data4.origin;
 if((typeof data7 !== "string") && (data7 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema215.properties.ledger.properties.origin, data7);
+vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema217.properties.ledger.properties.origin, data7);
 errors++;
 }
 }
@@ -10398,581 +10518,587 @@ errors++;
 }
 }
 }
-}
-else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema215.properties.ledger, data4);
-errors++;
-}
-}
-if(data.verdict !== undefined){
-let data13 = data.verdict;
-if(typeof data13 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema215.properties.verdict, data13);
-errors++;
-}
-if(!((((data13 === "ok") || (data13 === "violation")) || (data13 === "invalid")) || (data13 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema215.properties.verdict, data13);
-errors++;
-}
-}
-if(data.exit_status !== undefined){
-let data14 = data.exit_status;
-if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema215.properties.exit_status, data14);
-errors++;
-}
-if(!((((data14 === 0) || (data14 === 1)) || (data14 === 2)) || (data14 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema215.properties.exit_status, data14);
-errors++;
-}
-}
-if(data.trust !== undefined){
-let data15 = data.trust;
-if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
-if(data15.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema215.properties.trust, data15, "mode");
-errors++;
-}
-if(data15.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema215.properties.trust, data15, "signatures");
-errors++;
-}
-if(data15.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema215.properties.trust, data15, "signers");
-errors++;
-}
-for(const key3 in data15){
-if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema215.properties.trust, data15, key3);
-errors++;
-}
-}
-if(data15.mode !== undefined){
-let data16 = data15.mode;
-if(typeof data16 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema215.properties.trust.properties.mode, data16);
-errors++;
-}
-if(!(((data16 === "policy") || (data16 === "self-declared")) || (data16 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema215.properties.trust.properties.mode, data16);
-errors++;
-}
-}
-if(data15.signatures !== undefined){
-let data17 = data15.signatures;
-if(data17 && typeof data17 == "object" && !Array.isArray(data17)){
-if(data17.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema215.properties.trust.properties.signatures, data17, "valid");
-errors++;
-}
-if(data17.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema215.properties.trust.properties.signatures, data17, "invalid");
-errors++;
-}
-if(data17.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema215.properties.trust.properties.signatures, data17, "unverified");
-errors++;
-}
-if(data17.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema215.properties.trust.properties.signatures, data17, "missing");
-errors++;
-}
-for(const key4 in data17){
-if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema215.properties.trust.properties.signatures, data17, key4);
-errors++;
-}
-}
-if(data17.valid !== undefined){
-let data18 = data17.valid;
-if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "type", schema57, data18);
-errors++;
-}
-if((typeof data18 == "number") && (isFinite(data18))){
-if(data18 > 9007199254740991 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "maximum", schema57, data18);
-errors++;
-}
-if(data18 < 0 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "minimum", schema57, data18);
-errors++;
-}
-}
-}
-if(data17.invalid !== undefined){
-let data19 = data17.invalid;
-if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "type", schema57, data19);
-errors++;
-}
-if((typeof data19 == "number") && (isFinite(data19))){
-if(data19 > 9007199254740991 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "maximum", schema57, data19);
-errors++;
-}
-if(data19 < 0 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "minimum", schema57, data19);
-errors++;
-}
-}
-}
-if(data17.unverified !== undefined){
-let data20 = data17.unverified;
-if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "type", schema57, data20);
-errors++;
-}
-if((typeof data20 == "number") && (isFinite(data20))){
-if(data20 > 9007199254740991 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "maximum", schema57, data20);
-errors++;
-}
-if(data20 < 0 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "minimum", schema57, data20);
-errors++;
-}
-}
-}
-if(data17.missing !== undefined){
-let data21 = data17.missing;
-if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "type", schema57, data21);
-errors++;
-}
-if((typeof data21 == "number") && (isFinite(data21))){
-if(data21 > 9007199254740991 || isNaN(data21)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "maximum", schema57, data21);
-errors++;
-}
-if(data21 < 0 || isNaN(data21)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "minimum", schema57, data21);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema215.properties.trust.properties.signatures, data17);
-errors++;
-}
-}
-if(data15.signers !== undefined){
-let data22 = data15.signers;
-if(Array.isArray(data22)){
-const len1 = data22.length;
-for(let i1=0; i1<len1; i1++){
-if(!(validate91(data22[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data22,parentDataProperty:i1,rootData}))){
+if(data4.continues !== undefined){
+if(!(validate91(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
 vErrors = joinErrors(vErrors, validate91.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema215.properties.trust.properties.signers, data22);
+vErrors = addError(vErrors, instancePath+"/ledger", "type", schema217.properties.ledger, data4);
 errors++;
 }
 }
-if(data15.revoked !== undefined){
-let data24 = data15.revoked;
-if(Array.isArray(data24)){
-const len2 = data24.length;
-for(let i2=0; i2<len2; i2++){
-if(!(validate93(data24[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data24,parentDataProperty:i2,rootData}))){
+if(data.verdict !== undefined){
+let data14 = data.verdict;
+if(typeof data14 !== "string"){
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema217.properties.verdict, data14);
+errors++;
+}
+if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema217.properties.verdict, data14);
+errors++;
+}
+}
+if(data.exit_status !== undefined){
+let data15 = data.exit_status;
+if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
+vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema217.properties.exit_status, data15);
+errors++;
+}
+if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
+vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema217.properties.exit_status, data15);
+errors++;
+}
+}
+if(data.trust !== undefined){
+let data16 = data.trust;
+if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
+if(data16.mode === undefined){
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema217.properties.trust, data16, "mode");
+errors++;
+}
+if(data16.signatures === undefined){
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema217.properties.trust, data16, "signatures");
+errors++;
+}
+if(data16.signers === undefined){
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema217.properties.trust, data16, "signers");
+errors++;
+}
+for(const key3 in data16){
+if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
+vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema217.properties.trust, data16, key3);
+errors++;
+}
+}
+if(data16.mode !== undefined){
+let data17 = data16.mode;
+if(typeof data17 !== "string"){
+vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema217.properties.trust.properties.mode, data17);
+errors++;
+}
+if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
+vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema217.properties.trust.properties.mode, data17);
+errors++;
+}
+}
+if(data16.signatures !== undefined){
+let data18 = data16.signatures;
+if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
+if(data18.valid === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "valid");
+errors++;
+}
+if(data18.invalid === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "invalid");
+errors++;
+}
+if(data18.unverified === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "unverified");
+errors++;
+}
+if(data18.missing === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "missing");
+errors++;
+}
+for(const key4 in data18){
+if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema217.properties.trust.properties.signatures, data18, key4);
+errors++;
+}
+}
+if(data18.valid !== undefined){
+let data19 = data18.valid;
+if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "type", schema57, data19);
+errors++;
+}
+if((typeof data19 == "number") && (isFinite(data19))){
+if(data19 > 9007199254740991 || isNaN(data19)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "maximum", schema57, data19);
+errors++;
+}
+if(data19 < 0 || isNaN(data19)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "minimum", schema57, data19);
+errors++;
+}
+}
+}
+if(data18.invalid !== undefined){
+let data20 = data18.invalid;
+if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "type", schema57, data20);
+errors++;
+}
+if((typeof data20 == "number") && (isFinite(data20))){
+if(data20 > 9007199254740991 || isNaN(data20)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "maximum", schema57, data20);
+errors++;
+}
+if(data20 < 0 || isNaN(data20)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "minimum", schema57, data20);
+errors++;
+}
+}
+}
+if(data18.unverified !== undefined){
+let data21 = data18.unverified;
+if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "type", schema57, data21);
+errors++;
+}
+if((typeof data21 == "number") && (isFinite(data21))){
+if(data21 > 9007199254740991 || isNaN(data21)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "maximum", schema57, data21);
+errors++;
+}
+if(data21 < 0 || isNaN(data21)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "minimum", schema57, data21);
+errors++;
+}
+}
+}
+if(data18.missing !== undefined){
+let data22 = data18.missing;
+if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "type", schema57, data22);
+errors++;
+}
+if((typeof data22 == "number") && (isFinite(data22))){
+if(data22 > 9007199254740991 || isNaN(data22)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "maximum", schema57, data22);
+errors++;
+}
+if(data22 < 0 || isNaN(data22)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "minimum", schema57, data22);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema217.properties.trust.properties.signatures, data18);
+errors++;
+}
+}
+if(data16.signers !== undefined){
+let data23 = data16.signers;
+if(Array.isArray(data23)){
+const len1 = data23.length;
+for(let i1=0; i1<len1; i1++){
+if(!(validate93(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
 vErrors = joinErrors(vErrors, validate93.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema215.properties.trust.properties.revoked, data24);
+vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema217.properties.trust.properties.signers, data23);
 errors++;
 }
 }
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema215.properties.trust, data15);
-errors++;
-}
-}
-if(data.checkpoints !== undefined){
-let data26 = data.checkpoints;
-if(data26 && typeof data26 == "object" && !Array.isArray(data26)){
-if(data26.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema215.properties.checkpoints, data26, "count");
-errors++;
-}
-if(data26.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema215.properties.checkpoints, data26, "last_tree_size");
-errors++;
-}
-if(data26.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema215.properties.checkpoints, data26, "unsealed");
-errors++;
-}
-for(const key5 in data26){
-if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema215.properties.checkpoints, data26, key5);
-errors++;
-}
-}
-if(data26.count !== undefined){
-let data27 = data26.count;
-if(!(((typeof data27 == "number") && (!(data27 % 1) && !isNaN(data27))) && (isFinite(data27)))){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "type", schema57, data27);
-errors++;
-}
-if((typeof data27 == "number") && (isFinite(data27))){
-if(data27 > 9007199254740991 || isNaN(data27)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "maximum", schema57, data27);
-errors++;
-}
-if(data27 < 0 || isNaN(data27)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "minimum", schema57, data27);
-errors++;
-}
-}
-}
-if(data26.last_tree_size !== undefined){
-let data28 = data26.last_tree_size;
-if((!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))) && (data28 !== null)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema176, data28);
-errors++;
-}
-if((typeof data28 == "number") && (isFinite(data28))){
-if(data28 > 9007199254740991 || isNaN(data28)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema176, data28);
-errors++;
-}
-if(data28 < 0 || isNaN(data28)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema176, data28);
-errors++;
-}
-}
-}
-if(data26.unsealed !== undefined){
-let data29 = data26.unsealed;
-if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "type", schema57, data29);
-errors++;
-}
-if((typeof data29 == "number") && (isFinite(data29))){
-if(data29 > 9007199254740991 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "maximum", schema57, data29);
-errors++;
-}
-if(data29 < 0 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "minimum", schema57, data29);
-errors++;
-}
-}
-}
-if(data26.signers !== undefined){
-let data30 = data26.signers;
-if(Array.isArray(data30)){
-const len3 = data30.length;
-for(let i3=0; i3<len3; i3++){
-if(!(validate95(data30[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data30,parentDataProperty:i3,rootData}))){
+if(data16.revoked !== undefined){
+let data25 = data16.revoked;
+if(Array.isArray(data25)){
+const len2 = data25.length;
+for(let i2=0; i2<len2; i2++){
+if(!(validate95(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
 vErrors = joinErrors(vErrors, validate95.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema215.properties.checkpoints.properties.signers, data30);
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema217.properties.trust.properties.revoked, data25);
 errors++;
 }
 }
-if(data26.anchors !== undefined){
-let data32 = data26.anchors;
-if(Array.isArray(data32)){
-const len4 = data32.length;
-for(let i4=0; i4<len4; i4++){
-if(!(validate97(data32[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data32,parentDataProperty:i4,rootData}))){
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust", "type", schema217.properties.trust, data16);
+errors++;
+}
+}
+if(data.checkpoints !== undefined){
+let data27 = data.checkpoints;
+if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
+if(data27.count === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema217.properties.checkpoints, data27, "count");
+errors++;
+}
+if(data27.last_tree_size === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema217.properties.checkpoints, data27, "last_tree_size");
+errors++;
+}
+if(data27.unsealed === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema217.properties.checkpoints, data27, "unsealed");
+errors++;
+}
+for(const key5 in data27){
+if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema217.properties.checkpoints, data27, key5);
+errors++;
+}
+}
+if(data27.count !== undefined){
+let data28 = data27.count;
+if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "type", schema57, data28);
+errors++;
+}
+if((typeof data28 == "number") && (isFinite(data28))){
+if(data28 > 9007199254740991 || isNaN(data28)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "maximum", schema57, data28);
+errors++;
+}
+if(data28 < 0 || isNaN(data28)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "minimum", schema57, data28);
+errors++;
+}
+}
+}
+if(data27.last_tree_size !== undefined){
+let data29 = data27.last_tree_size;
+if((!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))) && (data29 !== null)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema176, data29);
+errors++;
+}
+if((typeof data29 == "number") && (isFinite(data29))){
+if(data29 > 9007199254740991 || isNaN(data29)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema176, data29);
+errors++;
+}
+if(data29 < 0 || isNaN(data29)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema176, data29);
+errors++;
+}
+}
+}
+if(data27.unsealed !== undefined){
+let data30 = data27.unsealed;
+if(!(((typeof data30 == "number") && (!(data30 % 1) && !isNaN(data30))) && (isFinite(data30)))){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "type", schema57, data30);
+errors++;
+}
+if((typeof data30 == "number") && (isFinite(data30))){
+if(data30 > 9007199254740991 || isNaN(data30)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "maximum", schema57, data30);
+errors++;
+}
+if(data30 < 0 || isNaN(data30)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "minimum", schema57, data30);
+errors++;
+}
+}
+}
+if(data27.signers !== undefined){
+let data31 = data27.signers;
+if(Array.isArray(data31)){
+const len3 = data31.length;
+for(let i3=0; i3<len3; i3++){
+if(!(validate97(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
 vErrors = joinErrors(vErrors, validate97.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema215.properties.checkpoints.properties.anchors, data32);
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema217.properties.checkpoints.properties.signers, data31);
 errors++;
 }
 }
-}
-else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema215.properties.checkpoints, data26);
-errors++;
-}
-}
-if(data.not_checked !== undefined){
-let data34 = data.not_checked;
-if(Array.isArray(data34)){
-const len5 = data34.length;
-for(let i5=0; i5<len5; i5++){
-if(!(validate99(data34[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data34,parentDataProperty:i5,rootData}))){
+if(data27.anchors !== undefined){
+let data33 = data27.anchors;
+if(Array.isArray(data33)){
+const len4 = data33.length;
+for(let i4=0; i4<len4; i4++){
+if(!(validate99(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
 vErrors = joinErrors(vErrors, validate99.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema215.properties.not_checked, data34);
-errors++;
-}
-}
-if(data.counts !== undefined){
-let data36 = data.counts;
-if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
-if(data36.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema215.properties.counts, data36, "by_type");
-errors++;
-}
-if(data36.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema215.properties.counts, data36, "by_verdict");
-errors++;
-}
-for(const key6 in data36){
-if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema215.properties.counts, data36, key6);
-errors++;
-}
-}
-if(data36.by_type !== undefined){
-let data37 = data36.by_type;
-if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
-for(const key7 in data37){
-let data38 = data37[key7];
-if(!(((typeof data38 == "number") && (!(data38 % 1) && !isNaN(data38))) && (isFinite(data38)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data38);
-errors++;
-}
-if((typeof data38 == "number") && (isFinite(data38))){
-if(data38 > 9007199254740991 || isNaN(data38)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data38);
-errors++;
-}
-if(data38 < 0 || isNaN(data38)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data38);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema215.properties.counts.properties.by_type, data37);
-errors++;
-}
-}
-if(data36.by_verdict !== undefined){
-let data39 = data36.by_verdict;
-if(data39 && typeof data39 == "object" && !Array.isArray(data39)){
-if(data39.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema215.properties.counts.properties.by_verdict, data39, "ok");
-errors++;
-}
-if(data39.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema215.properties.counts.properties.by_verdict, data39, "denied");
-errors++;
-}
-if(data39.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema215.properties.counts.properties.by_verdict, data39, "violation");
-errors++;
-}
-if(data39.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema215.properties.counts.properties.by_verdict, data39, "invalid");
-errors++;
-}
-for(const key8 in data39){
-if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema215.properties.counts.properties.by_verdict, data39, key8);
-errors++;
-}
-}
-if(data39.ok !== undefined){
-let data40 = data39.ok;
-if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data40);
-errors++;
-}
-if((typeof data40 == "number") && (isFinite(data40))){
-if(data40 > 9007199254740991 || isNaN(data40)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data40);
-errors++;
-}
-if(data40 < 0 || isNaN(data40)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data40);
-errors++;
-}
-}
-}
-if(data39.denied !== undefined){
-let data41 = data39.denied;
-if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data41);
-errors++;
-}
-if((typeof data41 == "number") && (isFinite(data41))){
-if(data41 > 9007199254740991 || isNaN(data41)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data41);
-errors++;
-}
-if(data41 < 0 || isNaN(data41)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data41);
-errors++;
-}
-}
-}
-if(data39.violation !== undefined){
-let data42 = data39.violation;
-if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data42);
-errors++;
-}
-if((typeof data42 == "number") && (isFinite(data42))){
-if(data42 > 9007199254740991 || isNaN(data42)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data42);
-errors++;
-}
-if(data42 < 0 || isNaN(data42)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data42);
-errors++;
-}
-}
-}
-if(data39.invalid !== undefined){
-let data43 = data39.invalid;
-if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data43);
-errors++;
-}
-if((typeof data43 == "number") && (isFinite(data43))){
-if(data43 > 9007199254740991 || isNaN(data43)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data43);
-errors++;
-}
-if(data43 < 0 || isNaN(data43)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data43);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema215.properties.counts.properties.by_verdict, data39);
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema217.properties.checkpoints.properties.anchors, data33);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema215.properties.counts, data36);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema217.properties.checkpoints, data27);
 errors++;
 }
 }
-if(data.grants !== undefined){
-let data44 = data.grants;
-if(Array.isArray(data44)){
-const len6 = data44.length;
-for(let i6=0; i6<len6; i6++){
-if(!(validate101(data44[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data44,parentDataProperty:i6,rootData}))){
+if(data.not_checked !== undefined){
+let data35 = data.not_checked;
+if(Array.isArray(data35)){
+const len5 = data35.length;
+for(let i5=0; i5<len5; i5++){
+if(!(validate101(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
 vErrors = joinErrors(vErrors, validate101.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema215.properties.grants, data44);
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema217.properties.not_checked, data35);
 errors++;
 }
 }
-if(data.open_authorizations !== undefined){
-let data46 = data.open_authorizations;
-if(Array.isArray(data46)){
-const len7 = data46.length;
-for(let i7=0; i7<len7; i7++){
-if(!(validate111(data46[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data46,parentDataProperty:i7,rootData}))){
-vErrors = joinErrors(vErrors, validate111.errors);
+if(data.counts !== undefined){
+let data37 = data.counts;
+if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
+if(data37.by_type === undefined){
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema217.properties.counts, data37, "by_type");
+errors++;
+}
+if(data37.by_verdict === undefined){
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema217.properties.counts, data37, "by_verdict");
+errors++;
+}
+for(const key6 in data37){
+if(!((key6 === "by_type") || (key6 === "by_verdict"))){
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema217.properties.counts, data37, key6);
+errors++;
+}
+}
+if(data37.by_type !== undefined){
+let data38 = data37.by_type;
+if(data38 && typeof data38 == "object" && !Array.isArray(data38)){
+for(const key7 in data38){
+let data39 = data38[key7];
+if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data39);
+errors++;
+}
+if((typeof data39 == "number") && (isFinite(data39))){
+if(data39 > 9007199254740991 || isNaN(data39)){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data39);
+errors++;
+}
+if(data39 < 0 || isNaN(data39)){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data39);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema217.properties.counts.properties.by_type, data38);
+errors++;
+}
+}
+if(data37.by_verdict !== undefined){
+let data40 = data37.by_verdict;
+if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
+if(data40.ok === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "ok");
+errors++;
+}
+if(data40.denied === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "denied");
+errors++;
+}
+if(data40.violation === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "violation");
+errors++;
+}
+if(data40.invalid === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "invalid");
+errors++;
+}
+for(const key8 in data40){
+if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema217.properties.counts.properties.by_verdict, data40, key8);
+errors++;
+}
+}
+if(data40.ok !== undefined){
+let data41 = data40.ok;
+if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data41);
+errors++;
+}
+if((typeof data41 == "number") && (isFinite(data41))){
+if(data41 > 9007199254740991 || isNaN(data41)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data41);
+errors++;
+}
+if(data41 < 0 || isNaN(data41)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data41);
+errors++;
+}
+}
+}
+if(data40.denied !== undefined){
+let data42 = data40.denied;
+if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data42);
+errors++;
+}
+if((typeof data42 == "number") && (isFinite(data42))){
+if(data42 > 9007199254740991 || isNaN(data42)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data42);
+errors++;
+}
+if(data42 < 0 || isNaN(data42)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data42);
+errors++;
+}
+}
+}
+if(data40.violation !== undefined){
+let data43 = data40.violation;
+if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data43);
+errors++;
+}
+if((typeof data43 == "number") && (isFinite(data43))){
+if(data43 > 9007199254740991 || isNaN(data43)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data43);
+errors++;
+}
+if(data43 < 0 || isNaN(data43)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data43);
+errors++;
+}
+}
+}
+if(data40.invalid !== undefined){
+let data44 = data40.invalid;
+if(!(((typeof data44 == "number") && (!(data44 % 1) && !isNaN(data44))) && (isFinite(data44)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data44);
+errors++;
+}
+if((typeof data44 == "number") && (isFinite(data44))){
+if(data44 > 9007199254740991 || isNaN(data44)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data44);
+errors++;
+}
+if(data44 < 0 || isNaN(data44)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data44);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema217.properties.counts.properties.by_verdict, data40);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema217.properties.counts, data37);
+errors++;
+}
+}
+if(data.grants !== undefined){
+let data45 = data.grants;
+if(Array.isArray(data45)){
+const len6 = data45.length;
+for(let i6=0; i6<len6; i6++){
+if(!(validate103(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
+vErrors = joinErrors(vErrors, validate103.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema215.properties.open_authorizations, data46);
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema217.properties.grants, data45);
+errors++;
+}
+}
+if(data.open_authorizations !== undefined){
+let data47 = data.open_authorizations;
+if(Array.isArray(data47)){
+const len7 = data47.length;
+for(let i7=0; i7<len7; i7++){
+if(!(validate113(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
+vErrors = joinErrors(vErrors, validate113.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema217.properties.open_authorizations, data47);
 errors++;
 }
 }
 if(data.findings !== undefined){
-let data48 = data.findings;
-if(Array.isArray(data48)){
-const len8 = data48.length;
+let data49 = data.findings;
+if(Array.isArray(data49)){
+const len8 = data49.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate77(data48[i8], {instancePath:instancePath+"/findings/" + i8,parentData:data48,parentDataProperty:i8,rootData}))){
+if(!(validate77(data49[i8], {instancePath:instancePath+"/findings/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
 vErrors = joinErrors(vErrors, validate77.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema215.properties.findings, data48);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema217.properties.findings, data49);
 errors++;
 }
 }
 if(data.findings_total !== undefined){
-let data50 = data.findings_total;
-if(!(((typeof data50 == "number") && (!(data50 % 1) && !isNaN(data50))) && (isFinite(data50)))){
-vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data50);
+let data51 = data.findings_total;
+if(!(((typeof data51 == "number") && (!(data51 % 1) && !isNaN(data51))) && (isFinite(data51)))){
+vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data51);
 errors++;
 }
-if((typeof data50 == "number") && (isFinite(data50))){
-if(data50 > 9007199254740991 || isNaN(data50)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data50);
+if((typeof data51 == "number") && (isFinite(data51))){
+if(data51 > 9007199254740991 || isNaN(data51)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data51);
 errors++;
 }
-if(data50 < 0 || isNaN(data50)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data50);
+if(data51 < 0 || isNaN(data51)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data51);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema215, data);
+vErrors = addError(vErrors, instancePath, "type", schema217, data);
 errors++;
 }
 validate90.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate114;
-const schema268 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate116;
+const schema274 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate114(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema268, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema268, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema274, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema268.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema274.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema268.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema274.properties.trust_version, data0);
 errors++;
 }
 }
@@ -10980,7 +11106,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema268.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema274.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -10989,7 +11115,7 @@ let data2 = data1[i0];
 const _errs9 = errors;
 const _errs10 = errors;
 if(typeof data2 === "string"){
-if(!pattern155.test(data2)){
+if(!pattern157.test(data2)){
 const err6 = {};
 if(vErrors === null){
 vErrors = [err6];
@@ -11002,7 +11128,7 @@ errors++;
 }
 var valid4 = _errs10 === errors;
 if(valid4){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema190, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema192, data2);
 errors++;
 }
 else {
@@ -11017,19 +11143,19 @@ vErrors = null;
 }
 }
 if(typeof data2 === "string"){
-if(!pattern156.test(data2)){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema190, data2);
+if(!pattern158.test(data2)){
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema192, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema190, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema192, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema268.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema274.properties.origins, data1);
 errors++;
 }
 }
@@ -11045,7 +11171,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema268.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema274.properties.keys, data3);
 errors++;
 }
 }
@@ -11054,45 +11180,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema268.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema274.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema268.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema274.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema268.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema274.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema268.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema274.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema268.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema274.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema268.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema274.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema268.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema274.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema268.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema274.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -11100,16 +11226,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema268.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema274.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema268.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema274.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema268.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema274.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -11117,16 +11243,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema268.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema274.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema268.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema274.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema268.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema274.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -11134,16 +11260,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema268.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema274.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema268.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema274.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema268.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema274.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -11167,22 +11293,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema268.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema274.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema268, data);
+vErrors = addError(vErrors, instancePath, "type", schema274, data);
 errors++;
 }
-validate114.errors = vErrors;
+validate116.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate116;
+export const validateQuantity: Validator = validate118;
 
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -11392,6 +11518,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate116.errors = vErrors;
+validate118.errors = vErrors;
 return errors === 0;
 }

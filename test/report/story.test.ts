@@ -1,0 +1,149 @@
+/** What `why` tells of one event: each signature's own outcome, who signed what lets somebody act, what was given back. */
+
+import { expect, test } from 'vitest';
+import { bytesSource } from '../../src/fs/source.js';
+import {
+  plainPaint,
+  renderStory,
+  signEvent,
+  tellStory,
+  type AnyEvent,
+  type Signer,
+  type Story,
+} from '../../src/index.js';
+import { canonicalBytes } from '../../src/json/canonicalize.js';
+import { boundTo, DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
+
+const chief = makeSigner();
+const agent = makeSigner();
+const stranger = makeSigner();
+const first = genesis([
+  keyOf(chief, { roles: ['authority', 'event', 'admin'], name: 'the chief' }),
+  keyOf(agent, { principals: ['agent:a1'] }),
+]);
+
+const decided = {
+  intents: { intent_digest: DIGEST },
+  policy_id: 'example/1',
+  policy_digest: DIGEST,
+  decision: 'allow',
+  decision_code: 'ALLOW',
+};
+const amount = (v: string): object => ({ unit: 'usd', amount: { t: 'int', v } });
+
+function grantOf(bounds: object = {}): AnyEvent {
+  return event('authorization', {
+    ...decided,
+    source: { system: 'ticketing', id: 'T-17' },
+    authorization: {
+      kind: 'grant',
+      bounds: { allowed_tools: ['fs.*'], meter_caps: [amount('10')], ...bounds },
+    },
+  });
+}
+
+async function tell(bytes: Buffer, of: AnyEvent): Promise<{ story: Story; text: string }> {
+  const open = () => Promise.resolve(bytesSource(bytes, '-'));
+  const story = await tellStory(open, { eventId: `sha-256:${of.event_id.b64}` });
+  return { story, text: renderStory(story, plainPaint) };
+}
+
+test('each signature has its own outcome', async () => {
+  const grant = grantOf();
+  const bytes = canonicalBytes(grant);
+  const wrong = { ...signEvent(canonicalBytes(note(1)), chief), keyid: chief.publicKey.keyid };
+  const right = signEvent(bytes, chief);
+  const signatures = [right, signEvent(bytes, agent), wrong, signEvent(bytes, stranger), right];
+  const { story, text } = await tell(
+    ledger({ event: first, signers: [chief] }, { event: grant, signatures }),
+    grant,
+  );
+  const name = 'the chief';
+  expect(story.signatures).toEqual([
+    { keyid: chief.publicKey.keyid, name, outcome: 'valid', roles: ['authority'] },
+    { keyid: agent.publicKey.keyid, outcome: 'invalid', code: 'KEY_NOT_FOR_ROLE' },
+    { keyid: chief.publicKey.keyid, name, outcome: 'invalid', code: 'SIGNATURE_INVALID' },
+    { keyid: stranger.publicKey.keyid, outcome: 'unverified', code: 'KEY_UNKNOWN' },
+    { keyid: chief.publicKey.keyid, name, outcome: 'copy', copy_of: 0 },
+  ]);
+  expect(text).toContain(`${chief.publicKey.keyid} (the chief): valid, as authority`);
+  expect(text).toContain('unverified');
+});
+
+test('of an event that nobody entitled signed no signature is valid', async () => {
+  const grant = grantOf();
+  const { story } = await tell(
+    ledger({ event: first, signers: [chief] }, { event: grant, signers: [agent] }),
+    grant,
+  );
+  expect(story.signatures).toEqual([
+    { keyid: agent.publicKey.keyid, outcome: 'invalid', code: 'KEY_NOT_FOR_ROLE' },
+  ]);
+  expect(story.verdict).toBe('invalid');
+});
+
+test('a grant names what bounds it, who adjusted it, and to which ledger it belongs', async () => {
+  const bounds = {
+    not_before: '2026-01-02T00:00:00Z',
+    action_caps: [amount('3')],
+    max_delegation_depth: 2,
+  };
+  const grant = boundTo(first, grantOf(bounds));
+  const adjust = (direction: string, v: string, more: object = {}): AnyEvent =>
+    event('adjustment', {
+      principal_id: 'service:billing',
+      grant_event_id: grant.event_id,
+      direction,
+      meters: [amount(v)],
+      reason: 'BILL',
+      ...more,
+    });
+  const bill = adjust('debit', '4', { meter_basis: 'billed', source: { system: 'bank', id: 'B-1' } });
+  const refund = adjust('credit', '1');
+  const bytes = ledger(
+    { event: first, signers: [chief] },
+    { event: grant, signers: [chief] },
+    { event: bill, signers: [chief] },
+    { event: refund, signers: [agent] },
+  );
+  const { story, text } = await tell(bytes, grant);
+  expect(story.adjustments.map(({ seq, verdict, signers }) => ({ seq, verdict, signers }))).toEqual([
+    { seq: 2, verdict: 'ok', signers: [{ keyid: chief.publicKey.keyid, name: 'the chief' }] },
+    { seq: 3, verdict: 'invalid', signers: [] },
+  ]);
+  expect(story.adjustments_total).toBe(2);
+  for (const part of ['2026-01-02T00:00:00Z', 'usd=3', '2 deep', 'ticketing T-17', 'bank B-1', 'billed'])
+    expect(text).toContain(part);
+  expect(text).toContain(`sha-256:${first.event_id.b64}`);
+  expect(text).toMatch(/debit seq 2 .* ok\n/);
+});
+
+test('a grant above an event names who signed it', async () => {
+  const grant = grantOf();
+  const run = event('execution', {
+    intents: decided.intents,
+    auth_event_id: grant.event_id,
+    tool_name: 'fs.read',
+    meter_used: [],
+    meter_basis: 'measured',
+    outcome: 'success',
+  });
+  const told = (...by: Signer[]) =>
+    tell(
+      ledger(
+        { event: first, signers: [chief] },
+        { event: grant, signers: by },
+        { event: run, signers: [agent] },
+      ),
+      run,
+    );
+  const known = await told(chief);
+  expect(known.story.grants[0]?.signers).toEqual([{ keyid: chief.publicKey.keyid, name: 'the chief' }]);
+  expect(known.story.signatures).toEqual([
+    { keyid: agent.publicKey.keyid, outcome: 'valid', roles: ['event'] },
+  ]);
+  expect(known.text).toContain('measured');
+  const unknown = await told(agent);
+  expect(unknown.story.grants[0]?.signers).toEqual([]);
+  expect(unknown.text).toContain('nobody who is known');
+});
