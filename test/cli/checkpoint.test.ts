@@ -208,7 +208,7 @@ describe('append --checkpoint-every', () => {
   ])('%s, with %i events in one pipe', (every, count, expected) => {
     const name = `every-${every}.jsonl`;
     const input = ndjson(Array.from({ length: count }, (_, n) => note(n)));
-    const run = shop.run(['append', name, '--checkpoint-every', every], { input });
+    const run = shop.run(['append', name, '--checkpoint-every', every, '--create'], { input });
     const results = parseLines(expectOk(run));
     expect(results).toHaveLength(count);
     const types = typesOf(name);
@@ -235,6 +235,7 @@ describe('append --checkpoint-every', () => {
         '2000',
         '--note',
         'runs.note',
+        '--create',
       ];
       expectOk(shop.run(args, { input: ndjson([note(2 * run), note(2 * run + 1)]) }));
     }
@@ -245,14 +246,16 @@ describe('append --checkpoint-every', () => {
   });
 
   it('by time ends promptly with its input', () => {
-    const run = shop.run(['append', 'time.jsonl', '--checkpoint-every', '1d'], { input: ndjson([note(1)]) });
+    const run = shop.run(['append', 'time.jsonl', '--checkpoint-every', '1d', '--create'], {
+      input: ndjson([note(1)]),
+    });
     expectOk(run);
     expect(shop.has('time.jsonl.checkpoint')).toBe(false);
     expect(typesOf('time.jsonl')).toEqual(['genesis', 'x.note']);
   });
 
   it('by time seals while it waits for input', async () => {
-    const running = shop.start(['append', 'waits.jsonl', '--checkpoint-every', '1s']);
+    const running = shop.start(['append', 'waits.jsonl', '--checkpoint-every', '1s', '--create']);
     await running.feed(ndjson([note(1)]));
     await running.until(({ stderr }) => stderr.includes('sealed '));
     running.endInput();
@@ -276,16 +279,16 @@ describe('append --checkpoint-every', () => {
     expectOk(shop.run(['keygen', '--out', 'may.pem']));
     expectOk(shop.run(['key', 'add', 'may.jsonl', 'may.pem']));
     const before = shop.read('may.jsonl');
-    const args = ['append', 'may.jsonl', '--checkpoint-every', '2', '--key', 'may.pem'];
+    const args = ['append', 'may.jsonl', '--checkpoint-every', '2', '--key', 'may.pem', '--create'];
     expectError(shop.run(args, { input: ndjson([note(9)]) }), 1, 'KEY_NOT_FOR_ROLE');
     expect(shop.read('may.jsonl')).toBe(before);
-    const unsigned = ['append', 'new.jsonl', '--checkpoint-every', '2', '--unsigned'];
+    const unsigned = ['append', 'new.jsonl', '--checkpoint-every', '2', '--unsigned', '--create'];
     expectError(shop.run(unsigned, { input: ndjson([note(9)]) }), 2, 'SIGNATURE_MISSING');
   });
 
   it('keeps what was sealed before an event that is refused', () => {
     const input = ndjson([note(1), note(2), note(3), { event_type: 'x.note' }, note(4)]);
-    const run = shop.run(['append', 'stop.jsonl', '--checkpoint-every', '2'], { input });
+    const run = shop.run(['append', 'stop.jsonl', '--checkpoint-every', '2', '--create'], { input });
     expect(run.status).toBe(1);
     expectCode(run, 'SCHEMA', 'stdin:4');
     expect(parseLines(run.stdout)).toHaveLength(3);
@@ -295,7 +298,7 @@ describe('append --checkpoint-every', () => {
   it('loses nothing and leaves a ledger that verifies when it is killed', async () => {
     const text = 'x'.repeat(700);
     for (let round = 0; round < 4; round += 1) {
-      const running = shop.start(['append', 'killed.jsonl', '--checkpoint-every', '1']);
+      const running = shop.start(['append', 'killed.jsonl', '--checkpoint-every', '1', '--create']);
       const input = ndjson(Array.from({ length: 300 }, (_, n) => note(`${round}-${n}`, { text })));
       void running.feed(input);
       await running.until(({ stdout }) => stdout.split('\n').length > 4 + 10 * round);
