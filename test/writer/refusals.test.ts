@@ -290,7 +290,7 @@ function checkpointOf(path: string, occurredAt: string): CheckpointEvent {
     origin: 'example.com/keys',
     principalId: 'service:ledger',
     occurredAt,
-    signer,
+    noteSigners: [signer],
     ledgerId: `sha-256:${eventIdOf(lines[0] as string)}`,
   });
 }
