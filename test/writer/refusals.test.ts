@@ -291,7 +291,7 @@ function checkpointOf(path: string, occurredAt: string): CheckpointEvent {
     principalId: 'service:ledger',
     occurredAt,
     noteSigners: [signer],
-    ledgerId: `sha-256:${eventIdOf(lines[0] as string)}`,
+    ledgerId: `sha-256:${eventIdOf(lines[0])}`,
   });
 }
 
