@@ -351,6 +351,8 @@ export {
 } from './note/checkpoint.js';
 export { judgeNote, type NoteJudgement, type NoteSigner } from './note/judge-note.js';
 export {
+  canBeLogKey,
+  canBeWitnessKey,
   cosignNote,
   formatNoteKey,
   makeNoteKey,
@@ -363,6 +365,7 @@ export { formatNote, parseNote, type NoteSignature, type SignedNote } from './no
 // Witnesses (C2SP tlog-policy, tlog-witness)
 export {
   describeQuorum,
+  describeSkipped,
   MAX_WITNESS_POLICY_BYTES,
   meetsQuorum,
   parseWitnessPolicy,
@@ -370,12 +373,15 @@ export {
   type PolicyGroup,
   type PolicyLog,
   type PolicyWitness,
+  type SkippedPolicyKey,
   type WitnessPolicy,
   type WitnessPolicyKeys,
 } from './trust/witness-policy.js';
 export {
   createWitness,
   isSubmissionPrefix,
+  originOf,
+  type LogKey,
   type Witness,
   type WitnessEvent,
   type WitnessOptions,

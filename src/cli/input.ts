@@ -13,7 +13,12 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { createSigner, type Signer } from '../signature/signer.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.js';
-import { MAX_WITNESS_POLICY_BYTES, parseWitnessPolicy, type WitnessPolicy } from '../trust/witness-policy.js';
+import {
+  describeSkipped,
+  MAX_WITNESS_POLICY_BYTES,
+  parseWitnessPolicy,
+  type WitnessPolicy,
+} from '../trust/witness-policy.js';
 import type { Anchor } from '../verify/anchors.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';
@@ -101,10 +106,14 @@ export async function readTrustPolicy(path: string | undefined): Promise<TrustPo
 }
 
 /** A C2SP tlog-policy file. */
-export async function readWitnessPolicy(path: string | undefined): Promise<WitnessPolicy | undefined> {
-  return path === undefined
-    ? undefined
-    : parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES));
+export async function readWitnessPolicy(
+  path: string | undefined,
+  terminal: Terminal,
+): Promise<WitnessPolicy | undefined> {
+  if (path === undefined) return undefined;
+  const policy = parseWitnessPolicy(await readSmallFile(path, MAX_WITNESS_POLICY_BYTES));
+  for (const line of describeSkipped(policy)) terminal.say(`${printable(path)}, ${line}`);
+  return policy;
 }
 
 /** The checkpoints in files, which are named by their paths. */

@@ -33,6 +33,7 @@ import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
+import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
 
 /** What a shell gives for a program that a signal ended is so much more than the signal's number. */
@@ -68,6 +69,11 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   // Node ends such a program with 1, which would call the ledger invalid.
   process.once('uncaughtException', (error) => process.exit(failOn(error, terminal)));
+  let exhausted: NorthrootError | undefined;
+  const unwatch = watchHeap((error) => {
+    exhausted = error;
+    interrupt.abort(error);
+  });
   let status = 0 as ExitStatus | 'stopped';
 
   const program = makeProgram();
@@ -87,7 +93,10 @@ export async function main(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (!interrupt.signal.aborted) return failOn(error, terminal);
+  } finally {
+    unwatch();
   }
+  if (exhausted !== undefined) return failOn(exhausted, terminal);
   if (status === 'stopped') return 0;
   if (!interrupt.signal.aborted) return status;
   terminal.say('interrupted');

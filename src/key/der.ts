@@ -1,6 +1,7 @@
 /**
- * SPKI (RFC 5280, RFC 8410) and PKCS#8 (RFC 5208, RFC 5958) in DER. OpenSSL, through node:crypto, parses; what it is
- * lax about is checked here: bytes after the structure, and what kind of key it holds. What northroot writes has one
+ * SPKI (RFC 5280, RFC 8410, RFC 9881) and PKCS#8 (RFC 5208, RFC 5958, RFC 9881) in DER. OpenSSL, through node:crypto, parses;
+ * what it is lax about is checked here: bytes after the structure, and what kind of key it holds. Keys of ML-DSA-44, which not
+ * every OpenSSL knows, have so few shapes that they are told by their first bytes. What northroot writes has one
  * fixed shape for each algorithm, so writing is a prefix and the key.
  */
 
@@ -8,11 +9,21 @@ import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } fr
 
 import { equalBytes } from '../bytes/compare.js';
 import { asBuffer } from '../bytes/encoding.js';
-import { keyError, malformed, type KeyAlgorithm, type RawPrivateKey, type RawPublicKey } from './key-form.js';
+import {
+  SECRET_LENGTH,
+  keyError,
+  malformed,
+  type CurveAlgorithm,
+  type KeyAlgorithm,
+  type RawPrivateKey,
+  type RawPublicKey,
+} from './key-form.js';
+import { ML_DSA_44_EXPANDED_LENGTH, ML_DSA_44_LENGTH, expandMlDsa44 } from './ml-dsa-44.js';
 
 const SPKI_PREFIX: Readonly<Record<KeyAlgorithm, Buffer>> = {
   ed25519: Buffer.from('302a300506032b6570032100', 'hex'),
   p256: Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex'),
+  'ml-dsa-44': Buffer.from('30820532300b06096086480165030403110382052100', 'hex'),
 };
 const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** PKCS#8 version 2 (RFC 5958) carries the public key too; OpenSSL 3.0 does not read it, other tools write it. */
@@ -25,8 +36,20 @@ const P256_PKCS8 = {
   mid: Buffer.from('a144034200', 'hex'),
 };
 
+/** RFC 9881: the seed; the seed and what follows from it, as OpenSSL writes; and the latter alone. */
+const ML_DSA_44_PKCS8 = {
+  seed: Buffer.from('3034020100300b060960864801650304031104228020', 'hex'),
+  both: Buffer.from('30820a3e020100300b060960864801650304031104820a2a30820a260420', 'hex'),
+  mid: Buffer.from('04820a00', 'hex'),
+  expanded: Buffer.from('30820a18020100300b060960864801650304031104820a0404820a00', 'hex'),
+};
+
 /** @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED` */
 export function readSpki(der: Uint8Array): RawPublicKey {
+  const mlDsa44 = SPKI_PREFIX['ml-dsa-44'];
+  if (der.length === mlDsa44.length + ML_DSA_44_LENGTH && startsWith(der, 0, mlDsa44)) {
+    return { alg: 'ml-dsa-44', bytes: der.slice(mlDsa44.length) };
+  }
   const key = parseDer('an SPKI public key', () =>
     createPublicKey({ key: asBuffer(der), format: 'der', type: 'spki' }),
   );
@@ -43,6 +66,8 @@ export function formatSpki(key: RawPublicKey): Uint8Array {
 
 /** @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED` */
 export function readPkcs8(der: Uint8Array): RawPrivateKey {
+  const mlDsa44 = readMlDsa44Pkcs8(der);
+  if (mlDsa44 !== undefined) return mlDsa44;
   const { head, mid } = ED25519_PKCS8_V2;
   if (der.length === 83 && startsWith(der, 0, head) && startsWith(der, 48, mid)) {
     return { alg: 'ed25519', secret: der.slice(16, 48), claimedPublic: der.slice(51) };
@@ -56,9 +81,43 @@ export function readPkcs8(der: Uint8Array): RawPrivateKey {
   return { alg, secret: decode(jwk.d), claimedPublic: publicBytes(alg, jwk) };
 }
 
-/** PKCS#8 as OpenSSL writes it: version 1, and for p256 with the public key inside. */
+/**
+ * A key of ML-DSA-44; `undefined` for what is none.
+ *
+ * @throws NorthrootError `KEY_MALFORMED` when seed and key do not belong together, `KEY_UNSUPPORTED` without a seed
+ */
+function readMlDsa44Pkcs8(der: Uint8Array): RawPrivateKey | undefined {
+  const { seed, both, mid, expanded } = ML_DSA_44_PKCS8;
+  if (der.length === seed.length + SECRET_LENGTH && startsWith(der, 0, seed)) {
+    return { alg: 'ml-dsa-44', secret: der.slice(seed.length) };
+  }
+  if (der.length === expanded.length + ML_DSA_44_EXPANDED_LENGTH && startsWith(der, 0, expanded)) {
+    throw keyError(
+      'KEY_UNSUPPORTED',
+      'expected an ML-DSA-44 private key with its seed, found one without',
+      'the seed cannot be found again: make another key',
+    );
+  }
+  const midAt = both.length + SECRET_LENGTH;
+  const keyAt = midAt + mid.length;
+  if (
+    der.length !== keyAt + ML_DSA_44_EXPANDED_LENGTH ||
+    !startsWith(der, 0, both) ||
+    !startsWith(der, midAt, mid)
+  ) {
+    return undefined;
+  }
+  const secret = der.slice(both.length, midAt);
+  if (!equalBytes(expandMlDsa44(secret).secretKey, der.subarray(keyAt))) {
+    throw malformed('the expanded key that belongs to the seed', 'another');
+  }
+  return { alg: 'ml-dsa-44', secret };
+}
+
+/** PKCS#8 as OpenSSL writes it, version 1, for p256 with the public key inside; for ml-dsa-44 with the seed alone. */
 export function formatPkcs8(secret: Uint8Array, publicKey: RawPublicKey): Uint8Array {
   if (publicKey.alg === 'ed25519') return concat(ED25519_PKCS8, secret);
+  if (publicKey.alg === 'ml-dsa-44') return concat(ML_DSA_44_PKCS8.seed, secret);
   return concat(P256_PKCS8.head, secret, P256_PKCS8.mid, publicKey.bytes);
 }
 
@@ -70,16 +129,16 @@ function parseDer(form: string, parse: () => KeyObject): KeyObject {
   }
 }
 
-function algorithmOf(key: KeyObject): KeyAlgorithm {
+function algorithmOf(key: KeyObject): CurveAlgorithm {
   const type = key.asymmetricKeyType;
   const curve = key.asymmetricKeyDetails?.namedCurve;
   if (type === 'ed25519') return 'ed25519';
   if (type === 'ec' && curve === 'prime256v1') return 'p256';
   const found = type === 'ec' ? `ec ${curve ?? 'with parameters of its own'}` : (type ?? 'another');
-  throw keyError('KEY_UNSUPPORTED', `expected a key of Ed25519 or P-256, found ${found}`);
+  throw keyError('KEY_UNSUPPORTED', `expected a key of Ed25519, P-256 or ML-DSA-44, found ${found}`);
 }
 
-function publicBytes(alg: KeyAlgorithm, jwk: JsonWebKey): Uint8Array {
+function publicBytes(alg: CurveAlgorithm, jwk: JsonWebKey): Uint8Array {
   return alg === 'ed25519' ? decode(jwk.x) : Uint8Array.of(0x04, ...decode(jwk.x), ...decode(jwk.y));
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { encodeBase58, tryDecodeBase58 } from './base58.js';
-import { keyError, malformed, type RawPublicKey } from './key-form.js';
+import { curveOf, keyError, malformed, type RawPublicKey } from './key-form.js';
 import { compressP256, decompressP256 } from './p256-point.js';
 
 const FORM = 'a did:key (did:key:z…)';
@@ -36,9 +36,10 @@ export function readDidKey(text: string): RawPublicKey {
   }
 }
 
-/** @throws NorthrootError `KEY_MALFORMED` when a p256 key is not on the curve */
+/** @throws NorthrootError `KEY_MALFORMED` when a p256 key is not on the curve; `KEY_UNSUPPORTED` for ml-dsa-44 */
 export function formatDidKey(key: RawPublicKey): string {
-  if (key.alg === 'ed25519') return PREFIX + encodeBase58(Uint8Array.of(0xed, 0x01, ...key.bytes));
+  if (curveOf(key.alg, 'did:key') === 'ed25519')
+    return PREFIX + encodeBase58(Uint8Array.of(0xed, 0x01, ...key.bytes));
   const compressed = compressP256(key.bytes);
   if (compressed === undefined) throw malformed('a P-256 point', 'none');
   return PREFIX + encodeBase58(Uint8Array.of(0x80, 0x24, ...compressed));

@@ -4,7 +4,15 @@
  */
 
 import { encodeBase64url, tryDecodeBase64url } from '../bytes/encoding.js';
-import { SECRET_LENGTH, keyError, malformed, type RawPrivateKey, type RawPublicKey } from './key-form.js';
+import { ingestJson } from '../json/ingest.js';
+import {
+  SECRET_LENGTH,
+  curveOf,
+  keyError,
+  malformed,
+  type RawPrivateKey,
+  type RawPublicKey,
+} from './key-form.js';
 
 const FORM = 'a JWK';
 const COORDINATE_LENGTH = 32;
@@ -39,7 +47,11 @@ export function readPrivateJwk(text: string): RawPrivateKey {
   return { alg, secret: readMember(members, 'd', SECRET_LENGTH), claimedPublic: bytes };
 }
 
-/** The members that make the key, in the order of RFC 7638 §3: this text is also what the thumbprint hashes. */
+/**
+ * The members that make the key, in the order of RFC 7638 §3: this text is also what the thumbprint hashes.
+ *
+ * @throws NorthrootError `KEY_UNSUPPORTED` for ml-dsa-44
+ */
 export function formatPublicJwk(key: RawPublicKey): string {
   return JSON.stringify(publicMembers(key));
 }
@@ -49,20 +61,19 @@ export function formatPrivateJwk(publicKey: RawPublicKey, secret: Uint8Array): s
 }
 
 function publicMembers({ alg, bytes }: RawPublicKey): Record<string, string> {
-  if (alg === 'ed25519') return { crv: 'Ed25519', kty: 'OKP', x: encodeBase64url(bytes) };
+  if (curveOf(alg, 'a JWK') === 'ed25519') return { crv: 'Ed25519', kty: 'OKP', x: encodeBase64url(bytes) };
   const x = encodeBase64url(bytes.subarray(1, 1 + COORDINATE_LENGTH));
   const y = encodeBase64url(bytes.subarray(1 + COORDINATE_LENGTH));
   return { crv: 'P-256', kty: 'EC', x, y };
 }
 
 function parseMembers(text: string): Members {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // The error's message quotes its input, which may hold a private key: it is not kept as the cause.
-    throw malformed(FORM, 'text that is not JSON');
-  }
+  // Of two members with one name every reader takes another: such a text is refused. No message quotes the text, which may
+  // hold a private key.
+  const { value, issues } = ingestJson(Buffer.from(text), { numbers: 'double' });
+  if (issues.some(({ code }) => code === 'DUPLICATE_KEYS'))
+    throw malformed('each member of a JWK once', 'one of them twice');
+  if (value === undefined) throw malformed(FORM, 'text that is not JSON');
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed(FORM, 'no JSON object');
   if (Array.isArray((value as Members)['keys'])) {
@@ -72,7 +83,7 @@ function parseMembers(text: string): Members {
       'take one member of its "keys"',
     );
   }
-  return value as Members;
+  return value;
 }
 
 function readPublicMembers(members: Members): RawPublicKey {
@@ -107,7 +118,11 @@ function readAlgorithm(members: Members): 'ed25519' | 'p256' {
 function readMember(members: Members, name: string, length: number): Uint8Array {
   const value = members[name];
   const bytes = typeof value === 'string' ? tryDecodeBase64url(value) : undefined;
-  if (bytes?.length !== length)
-    throw malformed(`${length} bytes of base64url in the JWK's member "${name}"`, 'other');
-  return bytes;
+  if (bytes?.length === length) return bytes;
+  const isPadded = typeof value === 'string' && /^[A-Za-z0-9+/_-]+={1,2}$|[+/]/.test(value);
+  throw malformed(
+    `${length} bytes of base64url in the JWK's member "${name}"`,
+    'other',
+    isPadded ? 'base64url has "-" and "_" for "+" and "/", and no "=" at its end (RFC 7515 §2)' : undefined,
+  );
 }

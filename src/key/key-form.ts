@@ -6,16 +6,19 @@
 
 import { NorthrootError } from '../error.js';
 
-/** Ed25519 (RFC 8032), or ECDSA on P-256 with SHA-256 (ES256). */
-export type KeyAlgorithm = 'ed25519' | 'p256';
+/** Ed25519 (RFC 8032); ECDSA on P-256 with SHA-256 (ES256); or ML-DSA-44 (FIPS 204), which signs notes and never records. */
+export type KeyAlgorithm = CurveAlgorithm | 'ml-dsa-44';
 
-/** The bytes of a public key: 32 (RFC 8032) for ed25519, 65 (SEC1, uncompressed) for p256. */
+/** The algorithms that every form of keys has. */
+export type CurveAlgorithm = 'ed25519' | 'p256';
+
+/** The bytes of a public key: 32 (RFC 8032) for ed25519, 65 (SEC1, uncompressed) for p256, 1312 for ml-dsa-44. */
 export interface RawPublicKey {
   readonly alg: KeyAlgorithm;
   readonly bytes: Uint8Array;
 }
 
-/** The 32 bytes of a seed (ed25519) or scalar, big-endian (p256), with the public half that came along, if one did. */
+/** The 32 bytes of a seed (ed25519, ml-dsa-44) or scalar, big-endian (p256), with the public half that came along, if one did. */
 export interface RawPrivateKey {
   readonly alg: KeyAlgorithm;
   readonly secret: Uint8Array;
@@ -25,7 +28,7 @@ export interface RawPrivateKey {
 export type KeyErrorCode =
   'KEY_MALFORMED' | 'KEY_ENCRYPTED' | 'KEY_UNSUPPORTED' | 'KEY_IS_PUBLIC' | 'KEY_IS_PRIVATE';
 
-/** Above this a file is no key: the largest key read here, in the wordiest form, has a few hundred bytes. */
+/** Above this a file is no key: the largest key read here, in the wordiest form, has less than four thousand bytes. */
 export const MAX_KEY_BYTES = 65_536;
 
 export const SECRET_LENGTH = 32;
@@ -42,8 +45,22 @@ export function keyError(
   return new NorthrootError(code, message, { ...(hint !== undefined && { hint }), cause });
 }
 
-export function malformed(form: string, found: string): NorthrootError {
-  return keyError('KEY_MALFORMED', `expected ${form}, found ${found}`);
+export function malformed(form: string, found: string, hint?: string): NorthrootError {
+  return keyError('KEY_MALFORMED', `expected ${form}, found ${found}`, hint);
+}
+
+/**
+ * The algorithm of a key in a form that knows nothing but curves.
+ *
+ * @throws NorthrootError `KEY_UNSUPPORTED`
+ */
+export function curveOf(alg: KeyAlgorithm, form: string): CurveAlgorithm {
+  if (alg !== 'ml-dsa-44') return alg;
+  throw keyError(
+    'KEY_UNSUPPORTED',
+    `expected a key of Ed25519 or P-256 for ${form}, found ml-dsa-44`,
+    'PEM, vkey and ml-dsa-44:… text hold it',
+  );
 }
 
 /**
@@ -58,6 +75,13 @@ export function readKeyText(input: string | Uint8Array): string {
   }
   if (input.length > MAX_KEY_BYTES) {
     throw malformed(`a key of at most ${MAX_KEY_BYTES} bytes`, `${input.length}`);
+  }
+  if (typeof input !== 'string' && isDer(input)) {
+    throw keyError(
+      'KEY_MALFORMED',
+      'expected a key as text, found DER',
+      'write it as PEM: openssl pkey -inform DER -in FILE -out COPY, with -pubin -pubout for a public key',
+    );
   }
   let text: string;
   try {
@@ -80,6 +104,19 @@ export function readKeyText(input: string | Uint8Array): string {
   while (end > start && isAsciiSpace(text.charCodeAt(end - 1))) end--;
   if (start === end) throw malformed('a key', 'nothing');
   return text.slice(start, end);
+}
+
+/** Whether these bytes are one DER SEQUENCE, as keys in DER are: what is text has no control characters. */
+function isDer(bytes: Uint8Array): boolean {
+  if (
+    bytes[0] !== 0x30 ||
+    bytes.every((byte) => byte >= 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)
+  )
+    return false;
+  const [, first = 0, second = 0, third = 0] = bytes;
+  if (first < 0x80) return bytes.length === 2 + first;
+  if (first === 0x81) return bytes.length === 3 + second;
+  return first === 0x82 && bytes.length === 4 + second * 256 + third;
 }
 
 function isAsciiSpace(code: number): boolean {

@@ -10,6 +10,7 @@ import {
   ED25519_LENGTH,
   P256_LENGTH,
   SECRET_LENGTH,
+  curveOf,
   keyError,
   malformed,
   type RawPrivateKey,
@@ -29,7 +30,7 @@ export function readOpenSshPublic(text: string): RawPublicKey {
   assertKnownType(type);
   const blob = tryDecodeBase64(base64);
   const key = blob && readPublicBlob(new Reader(blob));
-  if (key === undefined || TYPE[key.alg] !== type)
+  if (key === undefined || TYPE[curveOf(key.alg, 'OpenSSH')] !== type)
     throw malformed(`an OpenSSH key of type ${type}`, 'other bytes');
   return key;
 }
@@ -38,14 +39,16 @@ export function readOpenSshPublic(text: string): RawPublicKey {
  * One line without its end.
  *
  * @throws RangeError when `comment` has a control character
+ * @throws NorthrootError `KEY_UNSUPPORTED` for ml-dsa-44
  */
 export function formatOpenSshPublic(key: RawPublicKey, comment = ''): string {
   if (/\p{Cc}/u.test(comment)) throw new RangeError('expected a comment without control characters');
-  const parts: Uint8Array[] = [Buffer.from(TYPE[key.alg])];
-  if (key.alg === 'p256') parts.push(Buffer.from(CURVE));
+  const alg = curveOf(key.alg, 'OpenSSH');
+  const parts: Uint8Array[] = [Buffer.from(TYPE[alg])];
+  if (alg === 'p256') parts.push(Buffer.from(CURVE));
   parts.push(key.bytes);
   const blob = Buffer.concat(parts.flatMap((part) => [uint32(part.length), part]));
-  return `${TYPE[key.alg]} ${encodeBase64(blob)}${comment === '' ? '' : ` ${comment}`}`;
+  return `${TYPE[alg]} ${encodeBase64(blob)}${comment === '' ? '' : ` ${comment}`}`;
 }
 
 /**

@@ -4,13 +4,13 @@
  * Ed25519 secrets away and names the wrong key. Nothing here prints or quotes its input.
  */
 
-import { createECDH, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createECDH, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
 import { asBuffer } from '../bytes/encoding.js';
 import type { NorthrootError } from '../error.js';
 import { formatPkcs8, readPkcs8 } from './der.js';
-import { detectForm } from './detect-form.js';
+import { detectForm, refuseForeignForm } from './detect-form.js';
 import { formatPrivateJwk, readPrivateJwk } from './jwk.js';
 import {
   ED25519_LENGTH,
@@ -21,6 +21,7 @@ import {
   type KeyAlgorithm,
   type RawPrivateKey,
 } from './key-form.js';
+import { expandMlDsa44 } from './ml-dsa-44.js';
 import { OPENSSH_PRIVATE_LABEL, readOpenSshPrivate } from './openssh.js';
 import { formatPem, parsePem, pemLabel } from './pem.js';
 import { makePublicKey, type PublicKey } from './public-key.js';
@@ -49,13 +50,16 @@ export function generatePrivateKey(alg: KeyAlgorithm = 'ed25519'): PrivateKey {
       return readPrivateDer(
         generateKeyPairSync('ec', { namedCurve: 'prime256v1', ...options, publicKeyEncoding }).privateKey,
       );
+    case 'ml-dsa-44':
+      return makePrivateKey({ alg, secret: new Uint8Array(randomBytes(SECRET_LENGTH)) });
     default:
-      throw new TypeError('expected alg to be ed25519 or p256');
+      throw new TypeError('expected alg to be ed25519, p256 or ml-dsa-44');
   }
 }
 
 /**
- * Reads a private key: PKCS#8 PEM, OpenSSH, JWK (each Ed25519 or P-256), or a C2SP signer (`PRIVATE+KEY+…`).
+ * Reads a private key: PKCS#8 PEM, OpenSSH, JWK (each Ed25519 or P-256; PEM also ML-DSA-44), or a C2SP signer
+ * (`PRIVATE+KEY+…`, Ed25519 or ML-DSA-44).
  *
  * @throws TypeError when `input` is neither a string nor bytes
  * @throws NorthrootError `KEY_MALFORMED` (no form, or halves that do not belong together), `KEY_ENCRYPTED`,
@@ -63,15 +67,16 @@ export function generatePrivateKey(alg: KeyAlgorithm = 'ed25519'): PrivateKey {
  */
 export function parsePrivateKey(input: string | Uint8Array): PrivateKey {
   const text = readKeyText(input);
+  refuseForeignForm(text);
   switch (detectForm(text)) {
     case 'pem':
       return readPrivatePem(text);
     case 'jwk':
       return makePrivateKey(readPrivateJwk(text));
     case 'signer': {
-      const { key, name, id } = readNoteSigner(text);
+      const { key, name, id, type } = readNoteSigner(text);
       const made = makePrivateKey(key);
-      if (!equalBytes(id, vkeyId(name, made.publicKey.bytes))) {
+      if (!equalBytes(id, vkeyId(name, made.publicKey.bytes, type))) {
         throw malformed("a signer with its key's own hash", 'another');
       }
       return made;
@@ -110,7 +115,7 @@ export function readPrivateDer(der: Uint8Array): PrivateKey {
 /**
  * Writes a private key, unencrypted: PKCS#8 PEM ending in a newline, or a JWK in one line without its end.
  *
- * @throws TypeError for an unknown form
+ * @throws TypeError for an unknown form; NorthrootError `KEY_UNSUPPORTED` for ml-dsa-44 as a JWK
  */
 export function formatPrivateKey(key: PrivateKey, form: PrivateKeyForm): string {
   switch (form) {
@@ -140,15 +145,14 @@ function readPrivatePem(text: string): PrivateKey {
       return readPrivateDer(parsePem(text).bytes);
     case OPENSSH_PRIVATE_LABEL:
       return makePrivateKey(readOpenSshPrivate(parsePem(text).bytes));
-    case 'EC PRIVATE KEY':
     case 'EC PARAMETERS':
+      throw text.includes('-----BEGIN EC PRIVATE KEY-----')
+        ? oldForm('EC PARAMETERS before an EC PRIVATE KEY')
+        : malformed('a private key', 'the parameters of a curve alone', 'make a key: northroot keygen');
+    case 'EC PRIVATE KEY':
     case 'RSA PRIVATE KEY':
     case 'DSA PRIVATE KEY':
-      throw keyError(
-        'KEY_UNSUPPORTED',
-        `expected a PEM block with the label PRIVATE KEY, found ${label}`,
-        'write it as PKCS#8: openssl pkcs8 -topk8 -nocrypt -in FILE -out COPY',
-      );
+      throw oldForm(label);
     default:
       throw malformed(
         'a PEM block with the label PRIVATE KEY',
@@ -157,15 +161,29 @@ function readPrivatePem(text: string): PrivateKey {
   }
 }
 
+function oldForm(found: string): NorthrootError {
+  return keyError(
+    'KEY_UNSUPPORTED',
+    `expected a PEM block with the label PRIVATE KEY, found ${found}`,
+    'write it as PKCS#8: openssl pkcs8 -topk8 -nocrypt -in FILE -out COPY',
+  );
+}
+
 function makePrivateKey({ alg, secret, claimedPublic }: RawPrivateKey): PrivateKey {
   if (secret.length !== SECRET_LENGTH)
     throw malformed(`a secret of ${SECRET_LENGTH} bytes`, `${secret.length}`);
-  const publicKey = makePublicKey(alg, alg === 'ed25519' ? ed25519Public(secret) : p256Public(secret));
+  const publicKey = makePublicKey(alg, PUBLIC_HALF[alg](secret));
   if (claimedPublic !== undefined && !equalBytes(claimedPublic, publicKey.bytes)) {
     throw malformed('the public half that belongs to the private one', 'another');
   }
   return Object.freeze({ publicKey, pkcs8: formatPkcs8(secret, publicKey) });
 }
+
+const PUBLIC_HALF: Readonly<Record<KeyAlgorithm, (secret: Uint8Array) => Uint8Array>> = {
+  ed25519: ed25519Public,
+  p256: p256Public,
+  'ml-dsa-44': (seed) => expandMlDsa44(seed).publicKey,
+};
 
 function ed25519Public(seed: Uint8Array): Uint8Array {
   const der = formatPkcs8(seed, { alg: 'ed25519', bytes: seed });

@@ -3,18 +3,33 @@
  * `name+hex(key ID)+base64(0x01 ‖ public key)`, the signer that Go's `note` package writes is
  * `PRIVATE+KEY+name+hex(key ID)+base64(0x01 ‖ seed)`, and the key ID is
  * SHA-256(name ‖ "\n" ‖ 0x01 ‖ public key)[:4]. A type says how a signature is made too: 0x01 is Ed25519 over the text of a
- * note, 0x04 a timestamped Ed25519 cosignature (https://c2sp.org/tlog-cosignature). Other types are not known here.
+ * note, 0x04 a timestamped Ed25519 cosignature, 0x06 a timestamped ML-DSA-44 one (https://c2sp.org/tlog-cosignature), which logs
+ * sign with too. Other types are not known here.
  */
 
 import { equalBytes } from '../bytes/compare.js';
 import { encodeBase64, encodeHex, tryDecodeBase64, tryDecodeHex } from '../bytes/encoding.js';
 import { sha256 } from '../bytes/sha256.js';
-import { keyError, malformed, type RawPrivateKey, type RawPublicKey } from './key-form.js';
+import {
+  ED25519_LENGTH,
+  SECRET_LENGTH,
+  keyError,
+  malformed,
+  type KeyAlgorithm,
+  type RawPrivateKey,
+  type RawPublicKey,
+} from './key-form.js';
+import { ML_DSA_44_LENGTH } from './ml-dsa-44.js';
 
-/** How a key signs notes: its text, or a cosignature with the time. */
-export type VkeyType = 'ed25519' | 'cosignature';
+/** How a key signs notes: its text (0x01); a cosignature with the time (0x04); or one of ML-DSA-44 (0x06), of logs and witnesses. */
+export type VkeyType = 'ed25519' | 'cosignature' | 'ml-dsa-44';
 
-const TYPE_BYTES: Readonly<Record<VkeyType, number>> = { ed25519: 0x01, cosignature: 0x04 };
+const TYPE_BYTES: Readonly<Record<VkeyType, number>> = {
+  ed25519: 0x01,
+  cosignature: 0x04,
+  'ml-dsa-44': 0x06,
+};
+const VKEY_TYPES = Object.keys(TYPE_BYTES) as VkeyType[];
 export const SIGNER_PREFIX = 'PRIVATE+KEY+';
 
 /** What a vkey or signer text says. `id` is its 4-byte key ID, `key` the public key or the seed. */
@@ -32,12 +47,22 @@ export interface Vkey {
   readonly key: RawPublicKey;
 }
 
-/** @throws NorthrootError `KEY_MALFORMED` (shape, encoding, key ID), `KEY_UNSUPPORTED` (another type than 0x01 and 0x04) */
+/** @throws NorthrootError `KEY_MALFORMED` (shape, encoding, key ID), `KEY_UNSUPPORTED` (another type than 0x01, 0x04 and 0x06) */
 export function readVkey(text: string): Vkey {
-  const { name, id, type, key } = splitNamedKey(text, 'a vkey (name+hash+base64)');
+  const { name, id, type, key } = splitNamedKey(text, 'a vkey (name+hash+base64)', publicLength);
   if (!equalBytes(id, vkeyId(name, key, type)))
     throw malformed("a vkey with its key's own hash", 'another hash');
-  return { name, type, key: { alg: 'ed25519', bytes: key } };
+  return { name, type, key: { alg: algorithmOf(type), bytes: key } };
+}
+
+/**
+ * The type of a vkey that has the form of one and a type that is not known here, as in `0x02`; `undefined` for any other text. Its
+ * key ID is not looked at: how it is made is the type's own affair.
+ */
+export function tryUnknownVkeyType(text: string): string | undefined {
+  const parts = trySplit(text);
+  if (parts === undefined || typeOf(parts.typed) !== undefined) return undefined;
+  return hexType(parts.typed);
 }
 
 /**
@@ -49,28 +74,41 @@ export function readNoteSigner(text: string): {
   readonly key: RawPrivateKey;
   readonly name: string;
   readonly id: Uint8Array;
+  readonly type: VkeyType;
 } {
   const { name, id, type, key } = splitNamedKey(
     text.slice(SIGNER_PREFIX.length),
     'a signer (PRIVATE+KEY+name+hash+base64)',
+    () => SECRET_LENGTH,
   );
-  if (type !== 'ed25519') throw unsupported(TYPE_BYTES[type]);
-  return { key: { alg: 'ed25519', secret: key }, name, id };
+  if (type === 'cosignature') throw unsupported(Uint8Array.of(TYPE_BYTES[type]));
+  return { key: { alg: algorithmOf(type), secret: key }, name, id, type };
 }
 
 /**
  * @throws RangeError when `name` is not a key name
- * @throws NorthrootError `KEY_UNSUPPORTED` for a key that is not Ed25519
+ * @param type - Unless given, 0x01 for an Ed25519 key and 0x06 for one of ML-DSA-44.
+ * @throws NorthrootError `KEY_UNSUPPORTED` for a key that is not of the type's algorithm
  */
-export function formatVkey(name: string, key: RawPublicKey, type: VkeyType = 'ed25519'): string {
+export function formatVkey(
+  name: string,
+  key: RawPublicKey,
+  type: VkeyType = key.alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'ed25519',
+): string {
   if (!isKeyName(name)) throw new RangeError('expected a key name: not empty, no white space, no "+"');
-  if (key.alg !== 'ed25519')
-    throw keyError('KEY_UNSUPPORTED', `expected an ed25519 key for a vkey, found ${key.alg}`);
+  if (key.alg !== algorithmOf(type)) {
+    throw keyError('KEY_UNSUPPORTED', `expected an ${algorithmOf(type)} key for a vkey, found ${key.alg}`);
+  }
   const typed = Uint8Array.of(TYPE_BYTES[type], ...key.bytes);
   return `${name}+${encodeHex(vkeyId(name, key.bytes, type))}+${encodeBase64(typed)}`;
 }
 
-/** The 4-byte key ID of an Ed25519 key under a name. */
+/** The algorithm of the keys that sign so. */
+export function algorithmOf(type: VkeyType): KeyAlgorithm {
+  return type === 'ml-dsa-44' ? 'ml-dsa-44' : 'ed25519';
+}
+
+/** The 4-byte key ID of a key under a name. */
 export function vkeyId(name: string, publicKey: Uint8Array, type: VkeyType = 'ed25519'): Uint8Array {
   const typed = Uint8Array.of(TYPE_BYTES[type], ...publicKey);
   return sha256(Buffer.concat([Buffer.from(`${name}\n`), typed])).slice(0, 4);
@@ -81,24 +119,48 @@ export function isKeyName(name: string): boolean {
   return /^[^\s+\p{Z}\p{Cc}\p{Cs}]+$/u.test(name);
 }
 
-function splitNamedKey(text: string, form: string): NamedKey {
+function publicLength(type: VkeyType): number {
+  return type === 'ml-dsa-44' ? ML_DSA_44_LENGTH : ED25519_LENGTH;
+}
+
+function splitNamedKey(text: string, form: string, lengthOf: (type: VkeyType) => number): NamedKey {
+  const parts = trySplit(text);
+  if (parts === undefined) throw malformed(form, 'other text');
+  const { name, id, typed } = parts;
+  const type = typeOf(typed);
+  if (type === undefined) throw unsupported(typed);
+  const length = lengthOf(type);
+  if (typed.length !== 1 + length) {
+    throw malformed(`${length} bytes of key after its type`, `${typed.length - 1}`);
+  }
+  return { name, id, type, key: typed.slice(1) };
+}
+
+/** The three parts of a named key; `typed` is not empty. */
+function trySplit(
+  text: string,
+): { readonly name: string; readonly id: Uint8Array; readonly typed: Uint8Array } | undefined {
   const first = text.indexOf('+');
   const second = text.indexOf('+', first + 1);
   const name = text.slice(0, Math.max(first, 0));
   const idText = text.slice(first + 1, Math.max(second, 0));
-  if (second === -1 || !isKeyName(name)) throw malformed(form, 'other text');
+  if (second === -1 || !isKeyName(name)) return undefined;
   const id = /^[0-9a-f]{8}$/.test(idText) ? tryDecodeHex(idText) : undefined;
   const typed = tryDecodeBase64(text.slice(second + 1));
-  if (id === undefined || typed === undefined || typed.length === 0) throw malformed(form, 'other text');
-  const type = typed[0] === 0x01 ? 'ed25519' : typed[0] === 0x04 ? 'cosignature' : undefined;
-  if (type === undefined) throw unsupported(typed[0] as number);
-  if (typed.length !== 33) throw malformed('32 bytes of key after its type', `${typed.length - 1}`);
-  return { name, id, type, key: typed.slice(1) };
+  return id === undefined || typed === undefined || typed.length === 0 ? undefined : { name, id, typed };
 }
 
-function unsupported(type: number): Error {
+function typeOf(typed: Uint8Array): VkeyType | undefined {
+  return VKEY_TYPES.find((each) => TYPE_BYTES[each] === typed[0]);
+}
+
+function hexType(typed: Uint8Array): string {
+  return `0x${encodeHex(typed.subarray(0, 1))}`;
+}
+
+function unsupported(typed: Uint8Array): Error {
   return keyError(
     'KEY_UNSUPPORTED',
-    `expected a key of type 0x01 (Ed25519) or 0x04 (cosignature), found type 0x${encodeHex(Uint8Array.of(type))}`,
+    `expected a key of type 0x01 (Ed25519), 0x04 (cosignature) or 0x06 (ML-DSA-44), found type ${hexType(typed)}`,
   );
 }

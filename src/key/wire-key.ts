@@ -7,21 +7,24 @@ import { checkPublicKey, describeKeyFault, tryParseWirePublicKey, type PublicKey
 
 /** What is wrong with a Key object; `pointer` (RFC 6901) is relative to it. */
 export interface WireKeyIssue {
-  readonly pointer: '/public_key' | '/keyid';
+  readonly pointer: '/public_key' | '/keyid' | '/roles';
   readonly expected: string;
   readonly actual: string;
 }
 
-/** Reads `public_key`, checks that it is a key by which signatures can be valid (SPEC §5), and that `keyid` is its thumbprint. */
+const NOTE_ROLES: readonly string[] = ['checkpoint', 'witness'];
+
+/** Reads `public_key`, checks that it is a key by which signatures can be valid (SPEC §5), and that `keyid` is its own, and that its roles are such as its algorithm has. */
 export function readWireKey(key: {
   readonly keyid: string;
   readonly public_key: string;
+  readonly roles: readonly string[];
 }): { readonly publicKey: PublicKey } | WireKeyIssue {
   const publicKey = tryParseWirePublicKey(key.public_key);
   if (publicKey === undefined) {
     return {
       pointer: '/public_key',
-      expected: 'ed25519: and 43 or p256: and 87 characters of base64url',
+      expected: 'ed25519: and 43, p256: and 87, or ml-dsa-44: and 1750 characters of base64url',
       actual: key.public_key,
     };
   }
@@ -35,5 +38,13 @@ export function readWireKey(key: {
   }
   if (publicKey.keyid !== key.keyid)
     return { pointer: '/keyid', expected: publicKey.keyid, actual: key.keyid };
+  const unfit = key.roles.filter((role) => publicKey.alg === 'ml-dsa-44' && !NOTE_ROLES.includes(role));
+  if (unfit.length > 0) {
+    return {
+      pointer: '/roles',
+      expected: 'checkpoint and witness only: an ml-dsa-44 key signs notes, and no records',
+      actual: unfit.join(', '),
+    };
+  }
   return { publicKey };
 }

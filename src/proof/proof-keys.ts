@@ -37,7 +37,10 @@ import { compareTimestamps } from '../value/timestamp.js';
 export type ProofKey =
   /** A log's key, whatever its origin; and a key of those who sign events. */
   | { readonly kind: 'public-key'; readonly key: PublicKey }
-  /** A vkey: of type 0x01 that of the log whose origin is its name, and a key of those who sign events; of type 0x04 a witness's. */
+  /**
+   * A vkey: of type 0x01 that of the log whose origin is its name, and a key of those who sign events; of type 0x04 a witness's; of
+   * type 0x06 that of the log whose origin is its name, of another log a witness's.
+   */
   | { readonly kind: 'note-key'; readonly key: NoteKey };
 
 /** What a proof is verified with. Without any key no proof is ever more than undecided. */
@@ -157,7 +160,7 @@ export class ProofKeyring {
     event: { readonly event_type: string; readonly principal_id: string; readonly occurred_at: string },
   ): EventKey | undefined {
     const given = this.#given.find(({ key, verification }) => {
-      const isCosigner = key.kind === 'note-key' && key.key.type === 'cosignature';
+      const isCosigner = key.kind === 'note-key' && key.key.type !== 'ed25519';
       return !isCosigner && verification.publicKey.keyid === keyid;
     });
     if (given !== undefined) return { verification: given.verification, problem: undefined };
@@ -176,15 +179,16 @@ export class ProofKeyring {
         const role = checkpointRoleOf(key.key, origin);
         return role === undefined ? [] : [{ key: key.key, role, source }];
       }
-      if (key.key.alg !== 'ed25519' || !isKeyName(origin)) return [];
-      return [{ key: makeNoteKey(origin, key.key, 'ed25519', verification), role: 'log', source }];
+      const { alg } = key.key;
+      if (alg === 'p256' || !isKeyName(origin)) return [];
+      return [{ key: makeNoteKey(origin, key.key, alg, verification), role: 'log', source }];
     });
   }
 }
 
 /**
- * Why a key of the trust policy may not have signed a checkpoint. A cosignature has a time. A log's signature has none: it was
- * made after the events that it covers, and not before its key was valid.
+ * Why a key of the trust policy may not have signed a checkpoint. A cosignature has a time. A log's signature has none, or
+ * one that nobody else vouches for: it was made after the events that it covers, and not before its key was valid.
  */
 function findNoteProblem(
   { entry, role, source, timestamp }: ValidNoteSignature,

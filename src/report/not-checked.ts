@@ -2,6 +2,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
+import { describeSkipped } from '../trust/witness-policy.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
@@ -88,6 +89,12 @@ export function listNotChecked(
     state.seals.unknown > 0,
     'NOTE_SIGNATURES_UNVERIFIED',
     `signature lines of checkpoints by unknown keys, which could not be checked: ${state.seals.unknown}`,
+  );
+  const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
+  add(
+    skipped.length > 0,
+    'WITNESS_POLICY_KEYS',
+    `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
   );
   add(
     !bare && state.selfIssuable > 0,

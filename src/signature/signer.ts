@@ -1,10 +1,14 @@
-/** Making signatures (SPEC §4, §5): PureEdDSA or ES256 in IEEE P1363 form, as the key says, and of events by DSSE. */
+/**
+ * Making signatures (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, as the key says, and of events by DSSE.
+ */
 
 import { createPrivateKey, sign } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
 import { asBuffer, encodeBase64url } from '../bytes/encoding.js';
 import { keyError } from '../key/key-form.js';
+import { readPkcs8 } from '../key/der.js';
+import { expandMlDsa44, signMlDsa44 } from '../key/ml-dsa-44.js';
 import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
 import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
 import { PAYLOAD_TYPE, preAuthEncoding, type EventSignature } from './dsse.js';
@@ -12,7 +16,7 @@ import { PAYLOAD_TYPE, preAuthEncoding, type EventSignature } from './dsse.js';
 /** Something that signs with one key; where the key is kept is its own affair. */
 export interface Signer {
   readonly publicKey: PublicKey;
-  /** The 64 bytes of a signature of `message`. */
+  /** The 64 bytes of a signature of `message`; 2420 of ml-dsa-44. */
   sign(message: Uint8Array): Uint8Array;
 }
 
@@ -41,6 +45,10 @@ export function createSigner(privateKey: PrivateKey): Signer {
   const fault = checkPublicKey(publicKey);
   if (fault !== 'ok')
     throw keyError('KEY_MALFORMED', `expected a usable key, found ${describeKeyFault(fault)}`);
+  if (publicKey.alg === 'ml-dsa-44') {
+    const { secretKey } = expandMlDsa44(readPkcs8(pkcs8).secret);
+    return { publicKey, sign: (message) => signMlDsa44(message, secretKey) };
+  }
   const key = createPrivateKey({ key: asBuffer(pkcs8), format: 'der', type: 'pkcs8' });
   const [digest, options] =
     publicKey.alg === 'ed25519'
@@ -49,10 +57,25 @@ export function createSigner(privateKey: PrivateKey): Signer {
   return { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
 }
 
-/** Signs the canonical bytes of an event, ids included (SPEC §4): what a record holds among its `signatures`. */
+/**
+ * Signs the canonical bytes of an event, ids included (SPEC §4): what a record holds among its `signatures`.
+ *
+ * @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, which signs notes and no records (SPEC §7)
+ */
 export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignature {
+  assertSignsRecords(signer.publicKey);
   return {
     keyid: signer.publicKey.keyid,
     sig: encodeBase64url(signer.sign(preAuthEncoding(PAYLOAD_TYPE, eventBytes))),
   };
+}
+
+/** @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key */
+export function assertSignsRecords({ alg }: PublicKey): void {
+  if (alg !== 'ml-dsa-44') return;
+  throw keyError(
+    'KEY_UNSUPPORTED',
+    'expected an ed25519 or p256 key to sign records, found ml-dsa-44',
+    'an ml-dsa-44 key signs the notes of checkpoints, beside an ed25519 key',
+  );
 }

@@ -7,6 +7,7 @@ import { createPublicKey, verify } from 'node:crypto';
 
 import { asBuffer } from '../bytes/encoding.js';
 import { formatSpki } from '../key/der.js';
+import { verifyMlDsa44 } from '../key/ml-dsa-44.js';
 import { checkPublicKey, type PublicKey } from '../key/public-key.js';
 import { checkEd25519Signature } from './ed25519.js';
 
@@ -22,7 +23,7 @@ export interface VerificationKey {
   readonly publicKey: PublicKey;
   /** False: the key is not one that SPEC §5 accepts, every signature by it is invalid. */
   readonly usable: boolean;
-  /** Whether `signature` (64 bytes; of any other length it is invalid) is one of `message` by this key. */
+  /** Whether `signature` (64 bytes, 2420 of ml-dsa-44; of any other length it is invalid) is one of `message` by this key. */
   verify(message: Uint8Array, signature: Uint8Array): boolean;
 }
 
@@ -34,7 +35,8 @@ const P1363_LENGTH = 64;
 
 /**
  * Prepares a key. Of an Ed25519 key `importEd25519` makes the equation; P-256 is node:crypto's in every backend: there is
- * one way to verify ECDSA, so nothing for backends to differ in, and low s is not required (SPEC §5).
+ * one way to verify ECDSA, so nothing for backends to differ in, and low s is not required (SPEC §5). ML-DSA-44 is
+ * @noble/post-quantum's in every backend: node:crypto does not have it everywhere.
  */
 export function importVerificationKey(
   publicKey: PublicKey,
@@ -42,6 +44,14 @@ export function importVerificationKey(
 ): VerificationKey {
   if (checkPublicKey(publicKey) !== 'ok') return { publicKey, usable: false, verify: () => false };
   if (publicKey.alg === 'p256') return { publicKey, usable: true, verify: importP256(publicKey) };
+  if (publicKey.alg === 'ml-dsa-44') {
+    const bytes = new Uint8Array(publicKey.bytes);
+    return {
+      publicKey,
+      usable: true,
+      verify: (message, signature) => verifyMlDsa44(signature, message, bytes),
+    };
+  }
   const holds = importEd25519(new Uint8Array(publicKey.bytes));
   return {
     publicKey,

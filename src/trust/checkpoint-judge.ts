@@ -5,7 +5,14 @@
 
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
-import { formatNoteKey, isSignedBy, verifyNoteSignature, type NoteKey } from '../note/note-key.js';
+import {
+  canBeLogKey,
+  canBeWitnessKey,
+  formatNoteKey,
+  isSignedBy,
+  verifyNoteSignature,
+  type NoteKey,
+} from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
@@ -14,6 +21,7 @@ import type { EntitlementProblem, Keyring, RingKey } from './keyring.js';
 import {
   describeQuorum,
   meetsQuorum,
+  namesLogs,
   witnessPolicyKeys,
   type WitnessPolicy,
   type WitnessPolicyKeys,
@@ -48,7 +56,7 @@ export interface KnownNoteKey {
 export interface ValidNoteSignature extends KnownNoteKey {
   /** The key's entry in the keyring; undefined for one that only the user names. */
   readonly entry: RingKey | undefined;
-  /** Seconds since 1970; null of a signature that states no time. */
+  /** Seconds since 1970; null of a signature that states no time. A log may state one too, so that it does not tell the role. */
   readonly timestamp: number | null;
 }
 
@@ -157,11 +165,10 @@ export function listSigners(signers: CheckpointSigners): CheckpointSigner[] {
   return [...all.filter(({ role }) => role === 'log'), ...all.filter(({ role }) => role === 'witness')];
 }
 
-/** As what a key of this name and type signs the checkpoints of an origin; `undefined` for none. */
-export function checkpointRoleOf({ name, type }: NoteKey, origin: string): CheckpointRole | undefined {
-  if (type === 'cosignature') return 'witness';
-  if (name === origin) return 'log';
-  return type === 'ed25519' ? undefined : 'witness';
+/** As what a key of which only name and type are known signs the checkpoints of an origin; `undefined` for none. */
+export function checkpointRoleOf(key: NoteKey, origin: string): CheckpointRole | undefined {
+  if (canBeLogKey(key) && key.name === origin) return 'log';
+  return canBeWitnessKey(key) ? 'witness' : undefined;
 }
 
 /** A demand that a checkpoint does not meet. */
@@ -232,8 +239,9 @@ export class CheckpointRequirements {
   findMissingLogKeys(signers: CheckpointSigners): UnmetRequirement | undefined {
     const logs = signers.filter(({ role }) => role === 'log');
     const count = new Set(logs.filter(isOfTrustPolicy).map(({ keyid }) => keyid)).size;
-    const names = this.#witnessKeys.logs.map(({ name }) => name);
-    const hasLog = names.length === 0 || logs.some(({ source }) => source === 'witness-policy');
+    const policy = this.#witnessPolicy;
+    const hasLog =
+      policy === undefined || !namesLogs(policy) || logs.some(({ source }) => source === 'witness-policy');
     if (count >= this.#quorum && hasLog) return undefined;
     const expected: string[] = [];
     const actual: string[] = [];
@@ -242,7 +250,9 @@ export class CheckpointRequirements {
       actual.push(`${count}`);
     }
     if (!hasLog) {
-      expected.push(`a signature by a log of the witness policy, ${[...new Set(names)].join(' or ')}`);
+      const skipped = (policy.skipped ?? []).flatMap(({ role, name }) => (role === 'log' ? [name] : []));
+      const names = new Set([...this.#witnessKeys.logs.map(({ name }) => name), ...skipped]);
+      expected.push(`a signature by a log of the witness policy, ${[...names].join(' or ')}`);
       actual.push('none');
     }
     return { code: 'CHECKPOINT_MISSING', expected: expected.join('; '), actual: actual.join('; ') };
@@ -299,10 +309,8 @@ function ringKeys(
   requirements: CheckpointRequirements,
   { checkpoint: { origin }, signatures }: SignedCheckpoint,
 ): KnownNoteKey[] {
-  return keyring.findNoteKeys(origin, signatures).flatMap((key) => {
-    const role = checkpointRoleOf(key, origin);
-    return role === undefined ? [] : [{ key, role, source: requirements.sourceOf(key.keyid) }];
-  });
+  const keys = keyring.findNoteKeys(origin, signatures);
+  return keys.map((key) => ({ key, role: key.as, source: requirements.sourceOf(key.keyid) }));
 }
 
 /**

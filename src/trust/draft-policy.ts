@@ -12,10 +12,10 @@ import type { SavedKey } from './keyring.js';
 
 /** A key in the forms in which people compare keys. */
 export interface Fingerprints {
-  /** RFC 7638 thumbprint. */
+  /** SPEC §4, §7. */
   readonly keyid: string;
-  /** As `ssh-keygen -l` shows it: `SHA256:…`. */
-  readonly openssh: string;
+  /** As `ssh-keygen -l` shows it: `SHA256:…`; of ML-DSA-44 there is none. */
+  readonly openssh: string | undefined;
   /** For a key that signs checkpoints of a log under its origin; or cosigns under its own name. */
   readonly vkey: string | undefined;
 }
@@ -54,7 +54,7 @@ export function draftTrustPolicy(
 }
 
 function canCosign({ name, public_key: text }: Key): boolean {
-  return name !== undefined && isKeyName(name) && text.startsWith('ed25519:');
+  return name !== undefined && isKeyName(name) && !text.startsWith('p256:');
 }
 
 /** @param origin - The log whose checkpoints the key signs, if it is known. */
@@ -62,17 +62,21 @@ export function fingerprintsOf(key: Key, origin: string | undefined): Fingerprin
   const read = readWireKey(key);
   if ('pointer' in read) return undefined;
   const { publicKey } = read;
-  const [, blob = ''] = formatPublicKeyAs(publicKey, 'openssh').split(' ');
-  const digest = Buffer.from(sha256(Buffer.from(blob, 'base64'))).toString('base64');
   return {
     keyid: key.keyid,
-    openssh: `SHA256:${digest.replace(/=+$/, '')}`,
+    openssh: publicKey.alg === 'ml-dsa-44' ? undefined : opensshFingerprint(publicKey),
     vkey: vkeyOf(key, publicKey, origin),
   };
 }
 
+function opensshFingerprint(publicKey: PublicKey): string {
+  const [, blob = ''] = formatPublicKeyAs(publicKey, 'openssh').split(' ');
+  const digest = Buffer.from(sha256(Buffer.from(blob, 'base64'))).toString('base64');
+  return `SHA256:${digest.replace(/=+$/, '')}`;
+}
+
 function vkeyOf({ roles, name }: Key, publicKey: PublicKey, origin: string | undefined): string | undefined {
-  if (publicKey.alg !== 'ed25519') return undefined;
+  if (publicKey.alg === 'p256') return undefined;
   if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
     return formatPublicKeyAs(publicKey, 'cosigner', name);
   }

@@ -9,7 +9,7 @@ import { signingRuleFor, type Role, type SigningRule } from './authority.js';
 
 /** What a key may do beside its own parts. */
 export interface KeyEntryOptions {
-  /** Default: `event` alone. */
+  /** Default: `event` alone; `checkpoint` alone of ML-DSA-44, which signs no records. */
   readonly roles?: readonly Role[];
   /** Patterns of principals that it signs for. Default: everybody. */
   readonly principals?: readonly string[];
@@ -26,12 +26,16 @@ export function makeKeyEntry(publicKey: PublicKey, options: KeyEntryOptions = {}
   return {
     keyid: publicKey.keyid,
     public_key: formatPublicKey(publicKey),
-    roles: roles.length === 0 ? ['event'] : [...new Set(roles)],
+    roles: roles.length === 0 ? [defaultRole(publicKey)] : [...new Set(roles)],
     principals: principals.length === 0 ? ['*'] : [...new Set(principals)],
     ...(name === undefined ? {} : { name }),
     ...(validFrom === undefined ? {} : { valid_from: validFrom }),
     ...(validUntil === undefined ? {} : { valid_until: validUntil }),
   };
+}
+
+function defaultRole({ alg }: PublicKey): Role {
+  return alg === 'ml-dsa-44' ? 'checkpoint' : 'event';
 }
 
 /** What decides whose signature of an event counts, beside the event. */

@@ -39,6 +39,8 @@ export interface KeyRevocation extends RelatedRecord {
 /** A key of the ring as one that signs notes: checkpoints under the log's name, or cosignatures under its own. */
 export interface RingNoteKey extends NoteKey {
   readonly keyid: string;
+  /** As whom: the type alone does not say it of ML-DSA-44. */
+  readonly as: 'log' | 'witness';
 }
 
 /** Why a key entry was refused; `pointer` is from the entry's root. */
@@ -154,8 +156,9 @@ export class Keyring {
   }
 
   /**
-   * The Ed25519 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role `witness` and a
-   * name as cosigners under that name.
+   * The Ed25519 and ML-DSA-44 keys as signers of the checkpoints of `origin`, whatever their roles; and those with the role
+   * `witness` and a name as cosigners under that name. Of ML-DSA-44 both are one line where the name is the origin: the log's, unless
+   * the key is a witness's alone.
    */
   noteKeys(origin: string): RingNoteKey[] {
     return [...this.#noteKeysByLine(origin).values()];
@@ -179,15 +182,19 @@ export class Keyring {
 
 function enterNoteKeys(byLine: Map<string, RingNoteKey>, origin: string, ringKey: RingKey): void {
   const { key, publicKey, verification } = ringKey;
-  if (publicKey.alg !== 'ed25519') return;
+  const { alg } = publicKey;
+  if (alg === 'p256') return;
   const { keyid, name, roles } = key;
-  const enter = (noteKey: NoteKey): void => {
+  const enter = (noteKey: NoteKey, as: 'log' | 'witness'): void => {
     const line = lineName(noteKey.name, noteKey.keyId);
-    if (!byLine.has(line)) byLine.set(line, { ...noteKey, keyid });
+    if (!byLine.has(line)) byLine.set(line, { ...noteKey, keyid, as });
   };
-  if (isKeyName(origin)) enter(makeNoteKey(origin, publicKey, 'ed25519', verification));
-  if (roles.includes('witness') && name !== undefined && isKeyName(name)) {
-    enter(makeNoteKey(name, publicKey, 'cosignature', verification));
+  const isWitness = roles.includes('witness') && name !== undefined && isKeyName(name);
+  const isOnlyWitness = isWitness && name === origin && alg === 'ml-dsa-44' && !roles.includes('checkpoint');
+  if (isKeyName(origin) && !isOnlyWitness) enter(makeNoteKey(origin, publicKey, alg, verification), 'log');
+  if (isWitness) {
+    const type = alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature';
+    enter(makeNoteKey(name, publicKey, type, verification), 'witness');
   }
 }
 

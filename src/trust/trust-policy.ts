@@ -53,8 +53,8 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
         `${name}`,
       );
     }
-    if (!text.startsWith('ed25519:'))
-      throw refuse(`${pointer}/public_key`, 'an ed25519 key for a witness', text);
+    if (text.startsWith('p256:'))
+      throw refuse(`${pointer}/public_key`, 'an ed25519 or ml-dsa-44 key for a witness', text);
   }
   const { witness_threshold: threshold = 0, checkpoint_quorum: quorum = 0 } = require;
   // As they are counted: keys of one name are one witness, and a key that is pinned for the log counts for the log alone.
@@ -68,12 +68,12 @@ function assertCanBeMet({ keys, require = {} }: TrustPolicy): void {
     throw refuse('/require/witness_threshold', expected, `${threshold}`);
   }
   const signers = keys.filter(
-    ({ roles, public_key: text }) => roles.includes('checkpoint') && text.startsWith('ed25519:'),
+    ({ roles, public_key: text }) => roles.includes('checkpoint') && !text.startsWith('p256:'),
   ).length;
   if (quorum > signers) {
     throw refuse(
       '/require/checkpoint_quorum',
-      `at most ${signers}, the ed25519 keys with the role checkpoint`,
+      `at most ${signers}, the ed25519 and ml-dsa-44 keys with the role checkpoint`,
       `${quorum}`,
     );
   }

@@ -16,13 +16,13 @@ import { asBuffer } from '../bytes/encoding.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { checkPublicKey, describeKeyFault, formatPublicKey } from '../key/public-key.js';
-import { readVkey, type VkeyType } from '../key/vkey.js';
-import { parseNoteKey, type NoteKey } from '../note/note-key.js';
+import { readVkey, tryUnknownVkeyType } from '../key/vkey.js';
+import { canBeLogKey, canBeWitnessKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
 import type { Verifier } from '../signature/verifier.js';
 
 /** A log whose checkpoints are believed. The name in the vkey is the log's origin. */
 export interface PolicyLog {
-  /** Type 0x01. */
+  /** Type 0x01 or 0x06. */
   readonly vkey: string;
   readonly url?: string;
 }
@@ -31,7 +31,7 @@ export interface PolicyLog {
 export interface PolicyWitness {
   /** Its name in the policy: of no meaning outside. */
   readonly name: string;
-  /** Type 0x04. */
+  /** Type 0x04 or 0x06. */
   readonly vkey: string;
   readonly url?: string;
 }
@@ -45,10 +45,23 @@ export interface PolicyGroup {
   readonly members: readonly string[];
 }
 
+/** A log or witness whose vkey has a type that is not known here: no signature by it is ever taken for right. */
+export interface SkippedPolicyKey {
+  readonly role: 'log' | 'witness';
+  /** A witness's name in the policy, or the name in a log's vkey. */
+  readonly name: string;
+  /** The type of its vkey, as in `0x02`. */
+  readonly type: string;
+  /** The number of its line. */
+  readonly line: number;
+}
+
 /** What a policy file says. Plain data: it can be saved and cloned. */
 export interface WitnessPolicy {
   readonly logs: readonly PolicyLog[];
   readonly witnesses: readonly PolicyWitness[];
+  /** What else it names: such a log counts as one that never signs, such a witness as one that never cosigns. */
+  readonly skipped?: readonly SkippedPolicyKey[];
   readonly groups: readonly PolicyGroup[];
   /** The witness or group that must have cosigned; `undefined` for none. */
   readonly quorum: string | undefined;
@@ -73,6 +86,9 @@ const SHOWN_QUORUM = 400;
 
 /**
  * Reads a policy file, strictly.
+ *
+ * A log or witness with a vkey of an unknown type is passed over, and named in `skipped`; one of a known type that is malformed, or
+ * by which no signature is valid (SPEC §5), is refused.
  *
  * @throws NorthrootError `WITNESS_POLICY_INVALID`, with the number of the line, what was expected and what was found
  */
@@ -109,6 +125,19 @@ export function meetsQuorum(policy: WitnessPolicy, cosigned: (witnessName: strin
   return policy.quorum === undefined || witnessed.has(policy.quorum);
 }
 
+/** Whether a policy names logs, so that one of them must have signed; also where none of their keys is of a known type. */
+export function namesLogs({ logs, skipped = [] }: WitnessPolicy): boolean {
+  return logs.length > 0 || skipped.some(({ role }) => role === 'log');
+}
+
+/** The lines of a policy that are passed over, each in one printable line. */
+export function describeSkipped({ skipped = [] }: WitnessPolicy): string[] {
+  return skipped.map(({ role, name, type, line }) => {
+    const effect = role === 'log' ? 'nothing is taken for signed by it' : 'it counts as not having cosigned';
+    return `line ${line}: the ${role} ${printable(name, 100)} has a key of the unknown type ${type}: ${effect}`;
+  });
+}
+
 /** What a policy asks for in one printable line, as in `all of (2 of (X1, X2, X3), any of (Y1, Y2))`. */
 export function describeQuorum({ groups, quorum }: WitnessPolicy): string {
   if (quorum === undefined) return 'no cosignature';
@@ -128,7 +157,8 @@ class PolicyReader {
   readonly #groups: PolicyGroup[] = [];
   /** Whether each defined witness or group is a member of a group already. */
   readonly #isMember = new Map<string, boolean>();
-  readonly #keys: Readonly<Record<VkeyType, Set<string>>> = { ed25519: new Set(), cosignature: new Set() };
+  readonly #skipped: SkippedPolicyKey[] = [];
+  readonly #keys = { log: new Set<string>(), witness: new Set<string>() };
   #quorum: string | undefined;
   #line = 0;
 
@@ -142,7 +172,8 @@ class PolicyReader {
     else if (keyword === 'group') this.#takeGroup(rest);
     else if (keyword === 'quorum') this.#takeQuorum(rest);
     else this.#refuse('log, witness, group, quorum or a comment', quote(keyword));
-    if (this.#logs.length + this.#witnesses.length + this.#groups.length > MAX_WITNESS_POLICY_DEFINITIONS) {
+    const keys = this.#logs.length + this.#witnesses.length + this.#skipped.length;
+    if (keys + this.#groups.length > MAX_WITNESS_POLICY_DEFINITIONS) {
       this.#refuse(`at most ${MAX_WITNESS_POLICY_DEFINITIONS} logs, witnesses and groups`, 'one more');
     }
   }
@@ -152,6 +183,7 @@ class PolicyReader {
     return {
       logs: this.#logs,
       witnesses: this.#witnesses,
+      ...(this.#skipped.length === 0 ? {} : { skipped: this.#skipped }),
       groups: this.#groups,
       quorum: this.#quorum === NO_QUORUM ? undefined : this.#quorum,
     };
@@ -160,8 +192,9 @@ class PolicyReader {
   #takeLog(items: readonly string[]): void {
     const [vkey, url] = items;
     if (vkey === undefined || items.length > 2) this.#refuse('log VKEY [URL]', count(items));
-    this.#checkKey(vkey, 'ed25519');
-    this.#logs.push({ vkey, ...(url === undefined ? {} : { url }) });
+    this.#checkUrl(url);
+    const name = vkey.slice(0, Math.max(0, vkey.indexOf('+')));
+    if (this.#checkKey(vkey, 'log', name)) this.#logs.push({ vkey, ...(url === undefined ? {} : { url }) });
   }
 
   #takeWitness(items: readonly string[]): void {
@@ -169,9 +202,10 @@ class PolicyReader {
     if (name === undefined || vkey === undefined || items.length > 3) {
       this.#refuse('witness NAME VKEY [URL]', count(items));
     }
-    this.#checkKey(vkey, 'cosignature');
+    this.#checkUrl(url);
     this.#define(name);
-    this.#witnesses.push({ name, vkey, ...(url === undefined ? {} : { url }) });
+    if (this.#checkKey(vkey, 'witness', name))
+      this.#witnesses.push({ name, vkey, ...(url === undefined ? {} : { url }) });
   }
 
   #takeGroup(items: readonly string[]): void {
@@ -212,24 +246,38 @@ class PolicyReader {
     this.#isMember.set(name, false);
   }
 
-  #checkKey(vkey: string, type: VkeyType): void {
+  /** Whether the key counts; one of an unknown type does not, and does not spoil the rest of the file. */
+  #checkKey(vkey: string, role: 'log' | 'witness', name: string): boolean {
     const what =
-      type === 'ed25519' ? "a log's vkey (type 0x01)" : "a witness's vkey (type 0x04, cosignatures)";
+      role === 'log'
+        ? "a log's vkey (type 0x01 or 0x06)"
+        : "a witness's vkey (type 0x04 or 0x06, cosignatures)";
     let read;
     try {
+      const unknown = tryUnknownVkeyType(vkey);
+      if (unknown !== undefined) {
+        this.#skipped.push({ role, name, type: unknown, line: this.#line });
+        return false;
+      }
       read = readVkey(vkey);
     } catch (error) {
       this.#refuse(what, `${quote(vkey)} (${(error as Error).message})`);
     }
-    if (read.type !== type) {
-      this.#refuse(what, `${quote(vkey)} (type ${read.type === 'ed25519' ? '0x01' : '0x04'})`);
+    if (role === 'log' ? !canBeLogKey(read) : !canBeWitnessKey(read)) {
+      this.#refuse(what, `${quote(vkey)} (type ${role === 'log' ? '0x04' : '0x01'})`);
     }
     const fault = checkPublicKey(read.key);
     if (fault !== 'ok') this.#refuse(what, `${quote(vkey)} (${describeKeyFault(fault)})`);
     const key = formatPublicKey(read.key);
-    if (this.#keys[type].has(key))
+    if (this.#keys[role].has(key))
       this.#refuse('each key once', `${quote(vkey)}, whose key was given before`);
-    this.#keys[type].add(key);
+    this.#keys[role].add(key);
+    return true;
+  }
+
+  /** Comments have lines of their own: what stands after a vkey is a URL. */
+  #checkUrl(url: string | undefined): void {
+    if (url?.startsWith('#')) this.#refuse('a URL, or a comment on a line of its own', quote(url));
   }
 
   #refuse(expected: string, found: string): never {

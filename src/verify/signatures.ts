@@ -108,12 +108,14 @@ export function checkSignatures(
   for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
   findings.signers = [...signers];
   findings.signatures = outcomes;
-  const hasRole = doubts.some(({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL');
+  const hasRole = doubts.some(
+    ({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL' || code === 'KEY_NOT_VALID_HERE',
+  );
   for (const { code, ...detail } of doubts) {
     const harmless =
       signers.size > 0 ||
       (code === 'KEY_UNKNOWN' && !required) ||
-      // Beside a key that has the role and not the principals, one without the role says nothing more.
+      // Beside a key that has the role, one without it says nothing more.
       (code === 'KEY_NOT_FOR_ROLE' && hasRole);
     findings.add(code, harmless ? { ...detail, severity: 'warning' } : detail);
   }

@@ -10,7 +10,7 @@ import type { Verifier } from '../signature/verifier.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
-import type { WitnessPolicy } from '../trust/witness-policy.js';
+import { namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
 import { EventIndex } from './event-index.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
@@ -167,6 +167,6 @@ export function demandsCheckpoints(
     quorum !== undefined ||
     threshold !== undefined ||
     age !== undefined ||
-    (witnessPolicy !== undefined && (witnessPolicy.logs.length > 0 || witnessPolicy.quorum !== undefined))
+    (witnessPolicy !== undefined && (namesLogs(witnessPolicy) || witnessPolicy.quorum !== undefined))
   );
 }

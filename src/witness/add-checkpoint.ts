@@ -9,7 +9,7 @@
  *     …
  */
 
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { readCheckpoint, readCheckpointText, type SignedCheckpoint } from '../note/checkpoint.js';
 import { judgeNote } from '../note/judge-note.js';
 import { isSignedBy, type NoteKey } from '../note/note-key.js';
 import type { NoteFault, NoteSignature } from '../note/signed-note.js';
@@ -49,12 +49,27 @@ export type AddCheckpointDecision =
 /** The type of the body that an answer with status 409 has: a size in decimal, and a newline. */
 export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
 
+/** Why a body is no request. */
+export interface AddCheckpointFault extends NoteFault {
+  /** Where only the signature lines are malformed: the origin of the checkpoint. */
+  readonly origin?: string;
+}
+
 /** Reads the body of a request, which has the form of a consistency proof's file; what is wrong with it is returned. */
-export function readAddCheckpoint(body: Uint8Array): AddCheckpointRequest | NoteFault {
+export function readAddCheckpoint(body: Uint8Array): AddCheckpointRequest | AddCheckpointFault {
   const parts = readConsistencyProof(body);
   if ('expected' in parts) return parts;
   const note = readCheckpoint(parts.note);
-  return 'expected' in note ? note : { oldSize: parts.oldSize, proof: parts.hashes, note };
+  if ('expected' in note) return { ...note, ...originOfText(parts.note) };
+  return { oldSize: parts.oldSize, proof: parts.hashes, note };
+}
+
+/** The origin that the text of a malformed note states, where that text at least is a checkpoint. */
+function originOfText(note: Uint8Array): { readonly origin?: string } {
+  const text = Buffer.from(note).toString();
+  const split = text.lastIndexOf('\n\n');
+  const checkpoint = readCheckpointText(text.slice(0, split + 1));
+  return split === -1 || 'expected' in checkpoint ? {} : { origin: checkpoint.origin };
 }
 
 /**

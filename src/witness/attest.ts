@@ -3,7 +3,12 @@
 import { digestFromBase64url } from '../value/digest.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
-import { formatNote, MAX_NOTE_SIGNATURES, type NoteSignature } from '../note/signed-note.js';
+import {
+  formatNote,
+  formatSignatureLine,
+  MAX_NOTE_SIGNATURES,
+  type NoteSignature,
+} from '../note/signed-note.js';
 import { hashLine, readLeaves, type OpenLedger } from '../proof/leaves.js';
 import type { AttestationEvent } from '../schema/generated/types.js';
 import { consistencyRanges, RangeHasher } from '../tree/proof.js';
@@ -43,7 +48,7 @@ export interface Attested {
   readonly refused: readonly NoteSignature[];
   /** Lines left out because no known witness has the key that they name. */
   readonly unknown: readonly NoteSignature[];
-  /** Where the attestation stands; undefined when there was nothing to append. */
+  /** Where the attestation stands, the last one where it took several; undefined when there was nothing to append. */
   readonly attestation: Appended | undefined;
   /** The checkpoint's note with the cosignatures. */
   readonly note: string;
@@ -53,6 +58,8 @@ export interface Attested {
 export type WithLedger = <T>(use: (ledger: Ledger) => Promise<T>) => Promise<T>;
 
 const DEFAULT_TIMEOUT_MS = 10_000;
+/** Of a note in an attestation's record, which has 65,535 bytes: the event's other members and the signatures take up to 5,000. */
+const MAX_ATTESTED_BYTES = 60_000;
 
 /**
  * Collects cosignatures of a checkpoint that was made, and appends them. The ledger is opened when the witnesses have answered,
@@ -104,14 +111,17 @@ export async function attestCheckpoint(
     };
     if (cosignatures.length === 0) return { ...result, attestation: undefined, note: checkpoint.note };
     const { text } = own;
-    const attestation = await ledger.append({
-      event: {
-        event_type: 'attestation',
-        checkpoint_event_id: digestFromBase64url(checkpoint.eventId.slice('sha-256:'.length)),
-        note: formatNote({ text, signatures: cosignatures }),
-        principal_id: principalId ?? ledger.principalId,
-      } satisfies Partial<AttestationEvent>,
-    });
+    let attestation: Appended | undefined;
+    for (const signatures of splitForRecords(text, cosignatures)) {
+      attestation = await ledger.append({
+        event: {
+          event_type: 'attestation',
+          checkpoint_event_id: digestFromBase64url(checkpoint.eventId.slice('sha-256:'.length)),
+          note: formatNote({ text, signatures }),
+          principal_id: principalId ?? ledger.principalId,
+        } satisfies Partial<AttestationEvent>,
+      });
+    }
     const note = formatNote({ text, signatures: [...own.signatures, ...cosignatures] });
     await onAttested?.(note, ledger);
     return { ...result, attestation, note };
@@ -169,6 +179,22 @@ async function proveExtension(
     signal,
   );
   return hasher.roots();
+}
+
+/** The lines of one attestation after the other: a record has room for 18 cosignatures of ML-DSA-44, under names of usual length. */
+function splitForRecords(text: string, lines: readonly NoteSignature[]): NoteSignature[][] {
+  const notes: NoteSignature[][] = [];
+  let room = 0;
+  for (const line of lines) {
+    const size = Buffer.byteLength(JSON.stringify(formatSignatureLine(line)));
+    if (size > room || notes.length === 0) {
+      notes.push([]);
+      room = MAX_ATTESTED_BYTES - Buffer.byteLength(JSON.stringify(text));
+    }
+    notes.at(-1)?.push(line);
+    room -= size;
+  }
+  return notes;
 }
 
 function unique(lines: readonly NoteSignature[]): NoteSignature[] {

@@ -7,7 +7,7 @@
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { parseCheckpoint } from '../note/checkpoint.js';
-import { isSignedBy, verifyNoteSignature, type NoteKey } from '../note/note-key.js';
+import { canBeWitnessKey, isSignedBy, verifyNoteSignature, type NoteKey } from '../note/note-key.js';
 import { MAX_NOTE_SIGNATURES, readSignatureLine, type NoteSignature } from '../note/signed-note.js';
 import { formatConsistencyProof } from '../proof/consistency-proof.js';
 import { SIZE_CONTENT_TYPE } from './add-checkpoint.js';
@@ -90,7 +90,7 @@ export async function collectCosignatures(options: CollectOptions): Promise<Coll
  * Judges cosignatures of a checkpoint by the keys of known witnesses.
  *
  * @param text - The text of the checkpoint's note.
- * @param keys - Those of type 0x04 count.
+ * @param keys - Those of type 0x04 and 0x06 count.
  */
 export function verifyCosignatures(
   text: string,
@@ -101,7 +101,7 @@ export function verifyCosignatures(
   const wrong: NoteSignature[] = [];
   const unknown: NoteSignature[] = [];
   for (const signature of lines) {
-    const key = keys.find((each) => each.type === 'cosignature' && isSignedBy(signature, each));
+    const key = keys.find((each) => canBeWitnessKey(each) && isSignedBy(signature, each));
     const timestamp = key === undefined ? undefined : verifyNoteSignature(text, signature, key)?.timestamp;
     if (key === undefined) unknown.push(signature);
     // A time of 0 says that there is none, which a cosignature of a whole tree may not.

@@ -21,7 +21,13 @@ import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../
 import { lockFile } from '../fs/lock.js';
 import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { judgeNote } from '../note/judge-note.js';
-import { cosignNote, makeNoteKey, type NoteKey } from '../note/note-key.js';
+import {
+  canBeLogKey,
+  cosignNote,
+  makeNoteKey,
+  MAX_ML_DSA_NAME_BYTES,
+  type NoteKey,
+} from '../note/note-key.js';
 import { formatNote, formatSignatureLine } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import {
@@ -31,14 +37,20 @@ import {
   type AddCheckpointDecision,
 } from './add-checkpoint.js';
 
+/** A key of a log, of type 0x01 or 0x06. */
+export interface LogKey extends NoteKey {
+  /** The first line of the checkpoints that it signs. Default: its name, as https://c2sp.org/tlog-checkpoint recommends. */
+  readonly origin?: string;
+}
+
 /** What {@link createWitness} makes a witness of. */
 export interface WitnessOptions {
   /** The name under which it cosigns. */
   readonly name: string;
-  /** Its Ed25519 key, used for nothing else. */
+  /** Its key, Ed25519 or ML-DSA-44, used for nothing else. */
   readonly signer: Signer;
-  /** The keys of the logs that it knows, of type 0x01 and named by the log's origin; a log may have several. */
-  readonly logs: readonly NoteKey[];
+  /** The keys of the logs that it knows; a log may have several. */
+  readonly logs: readonly LogKey[];
   /** Where it keeps what it has cosigned; made when missing. */
   readonly stateFolder: string;
   /** The path before `/add-checkpoint`, such as `/w1`. Default: none. */
@@ -77,9 +89,9 @@ export interface WitnessResponse {
 
 /** A witness at work. */
 export interface Witness {
-  /** Its key, of type 0x04. */
+  /** Its key, of type 0x04 or 0x06. */
   readonly key: NoteKey;
-  readonly logs: readonly NoteKey[];
+  readonly logs: readonly LogKey[];
   readonly prefix: string;
   /** What it has cosigned last of a log. */
   lastCheckpoint(origin: string): Checkpoint | undefined;
@@ -99,8 +111,8 @@ const MAX_STATE_BYTES = 2 * MAX_REQUEST_BYTES;
 /**
  * Opens the state of a witness.
  *
- * @throws RangeError for a name, prefix or log key that cannot be one
- * @throws NorthrootError `KEY_UNSUPPORTED` (not Ed25519), `KEY_MALFORMED` (a log key by which no signature is valid),
+ * @throws RangeError for a name, prefix, log key or origin that cannot be one
+ * @throws NorthrootError `KEY_UNSUPPORTED` (P-256), `KEY_MALFORMED` (a log key by which no signature is valid),
  *   `WITNESS_STATE_LOCKED`, `WITNESS_STATE_DAMAGED`, and as the file system does
  */
 export async function createWitness(options: WitnessOptions): Promise<Witness> {
@@ -108,8 +120,10 @@ export async function createWitness(options: WitnessOptions): Promise<Witness> {
   if (!isSubmissionPrefix(prefix)) {
     throw new RangeError('expected a prefix such as /w1: a path of letters, digits and . _ ~ -');
   }
-  const key = makeNoteKey(name, signer.publicKey, 'cosignature');
+  const type = signer.publicKey.alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature';
+  const key = makeNoteKey(name, signer.publicKey, type);
   const keysOf = groupByOrigin(logs);
+  assertCanCosign(key, keysOf);
   const kind = await fileSystem.kindOf(stateFolder);
   if (kind === 'missing') await fileSystem.makeFolder(stateFolder);
   else if (kind !== 'folder') {
@@ -161,7 +175,7 @@ interface LogState {
 
 class FolderWitness implements Witness {
   readonly key: NoteKey;
-  readonly logs: readonly NoteKey[];
+  readonly logs: readonly LogKey[];
   readonly prefix: string;
   readonly #options: WitnessOptions & { readonly fileSystem: FileSystem };
   readonly #folder: OpenFile;
@@ -225,7 +239,12 @@ class FolderWitness implements Witness {
   async #addCheckpoint(body: Uint8Array): Promise<WitnessResponse> {
     if (body.length > MAX_REQUEST_BYTES) return answer(413, `expected at most ${MAX_REQUEST_BYTES} bytes`);
     const request = readAddCheckpoint(body);
-    if ('expected' in request) return answer(400, `expected ${request.expected}`);
+    if ('expected' in request) {
+      // A note whose signature lines are malformed has no signature by a key that is known.
+      const isKnown = request.origin !== undefined && this.#states.has(request.origin);
+      const status = request.origin === undefined ? 400 : isKnown ? 403 : 404;
+      return answer(status, `expected ${request.expected}`);
+    }
     const { note } = request;
     const state = this.#states.get(note.checkpoint.origin);
     const decide = async (): Promise<WitnessResponse> => {
@@ -271,16 +290,42 @@ class FolderWitness implements Witness {
   }
 }
 
-function groupByOrigin(logs: readonly NoteKey[]): Map<string, NoteKey[]> {
+/** The origin of the checkpoints that a key signs. */
+export function originOf({ name, origin = name }: LogKey): string {
+  return origin;
+}
+
+/** What ML-DSA-44 signs has room for names of 255 bytes; and who has both keys cannot be both. */
+function assertCanCosign(key: NoteKey, keysOf: ReadonlyMap<string, readonly NoteKey[]>): void {
+  for (const [origin, keys] of keysOf) {
+    if (keys.some((logKey) => logKey.name === key.name && logKey.keyId === key.keyId)) {
+      throw new RangeError('expected a key of the witness that is no key of a log, under another name');
+    }
+    if (key.type === 'ml-dsa-44' && Buffer.byteLength(origin) > MAX_ML_DSA_NAME_BYTES) {
+      throw new RangeError(
+        `expected origins of at most ${MAX_ML_DSA_NAME_BYTES} bytes to cosign with ml-dsa-44`,
+      );
+    }
+  }
+  if (key.type === 'ml-dsa-44' && Buffer.byteLength(key.name) > MAX_ML_DSA_NAME_BYTES) {
+    throw new RangeError(
+      `expected a name of at most ${MAX_ML_DSA_NAME_BYTES} bytes to cosign with ml-dsa-44`,
+    );
+  }
+}
+
+function groupByOrigin(logs: readonly LogKey[]): Map<string, NoteKey[]> {
   const keysOf = new Map<string, NoteKey[]>();
   for (const key of logs) {
-    if (key.type !== 'ed25519') throw new RangeError('expected log keys of type 0x01');
+    if (!canBeLogKey(key)) throw new RangeError('expected log keys of type 0x01 or 0x06');
     if (!key.verification.usable) {
       throw new NorthrootError('KEY_MALFORMED', `no signature by the key of ${printable(key.name)} is valid`);
     }
-    const keys = keysOf.get(key.name) ?? [];
-    if (!keys.some(({ keyId }) => keyId === key.keyId)) keys.push(key);
-    keysOf.set(key.name, keys);
+    const origin = originOf(key);
+    if (!/^[^\u0000-\u001f]+$/.test(origin)) throw new RangeError('expected an origin in one line');
+    const keys = keysOf.get(origin) ?? [];
+    if (!keys.some(({ keyId, name }) => keyId === key.keyId && name === key.name)) keys.push(key);
+    keysOf.set(origin, keys);
   }
   return keysOf;
 }

@@ -15,6 +15,8 @@ import { digestFromBase64url } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { ChainTip } from './chain-tip.js';
 
+const NANOSECONDS = 1_000_000_000n;
+
 /** When a checkpoint is made: after so many records since the last one, or so long after it when there are any. */
 export interface CheckpointSchedule {
   readonly records?: number;
@@ -26,7 +28,8 @@ export interface CheckpointOptions {
   readonly origin: string;
   readonly principalId: string;
   readonly occurredAt: string;
-  readonly signer: Signer;
+  /** At least one: each signs the note. */
+  readonly noteSigners: readonly Signer[];
   /** The event id of genesis, `sha-256:…`. */
   readonly ledgerId: string;
 }
@@ -35,11 +38,11 @@ export interface CheckpointOptions {
  * The checkpoint of all records before the tip.
  *
  * @throws TypeError when the tip keeps no tree, or there is no record
- * @throws NorthrootError `KEY_UNSUPPORTED` when the signer's key is not Ed25519; `LEDGER_TAIL_INVALID` when the records are not
+ * @throws NorthrootError `KEY_UNSUPPORTED` when a signer's key is P-256; `LEDGER_TAIL_INVALID` when the records are not
  *   numbered as they stand
  */
 export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): CheckpointEvent {
-  const { origin, principalId, occurredAt, signer, ledgerId } = options;
+  const { origin, principalId, occurredAt, noteSigners, ledgerId } = options;
   if (tip.tree === undefined || tip.eventId === undefined) throw new TypeError('the tip keeps no tree');
   if (tip.tree.size !== tip.seq) {
     throw new NorthrootError(
@@ -52,6 +55,7 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
     );
   }
   const root = rangeRoot(tip.tree);
+  const seconds = Math.max(0, Number(parseTimestamp(occurredAt) / NANOSECONDS));
   const text = formatCheckpoint({ origin, size: tip.seq, root, extensions: [] });
   const draft = {
     principal_id: principalId,
@@ -59,7 +63,10 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
     tree_size: tip.seq,
     root: { alg: 'sha-256', b64: hashToBase64url(root) },
     chain_tip_event_id: digestFromBase64url(tip.eventId),
-    note: formatNote({ text, signatures: [signNote(text, origin, signer)] }),
+    note: formatNote({
+      text,
+      signatures: noteSigners.map((signer) => signNote(text, origin, signer, seconds)),
+    }),
   } as const;
   return buildCheckpoint(draft, { ledgerId });
 }

@@ -28,7 +28,7 @@ import type {
 } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
-import { signEvent, type Signer } from '../signature/signer.js';
+import { assertSignsRecords, signEvent, type Signer } from '../signature/signer.js';
 import type { Finding } from '../finding/finding.js';
 import { readWireKey } from '../key/wire-key.js';
 import { digestFromBase64url } from '../value/digest.js';
@@ -99,6 +99,11 @@ export interface LedgerOptions {
   readonly trust?: TrustPolicy;
   /** Makes checkpoints by itself, when they are due; the signer's key must be one that may. */
   readonly checkpointEvery?: CheckpointSchedule;
+  /**
+   * The keys that sign the notes of checkpoints, Ed25519 or ML-DSA-44, each once: with one of either kind a note is hybrid. Records
+   * are signed by `signer` all the same. Default: `signer`.
+   */
+  readonly noteSigners?: readonly Signer[];
   /** Told of each checkpoint that was made, once it is on disk; {@link Ledger.publishNote} may be called from it. */
   readonly onCheckpoint?: (checkpoint: Checkpointed, ledger: Ledger) => void;
   readonly onNotice?: (notice: Notice) => void;
@@ -242,6 +247,7 @@ export class Ledger {
     const { segmentBytes = DEFAULT_SEGMENT_BYTES, lockTimeoutMs = DEFAULT_LOCK_TIMEOUT_MS } = options;
     if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
     if (!(lockTimeoutMs >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
+    if (options.signer !== undefined) assertSignsRecords(options.signer.publicKey);
     if (options.checkpointEvery !== undefined) assertSchedule(options.checkpointEvery);
     const create = options.create !== undefined;
     // Made before anything is touched: a bad option leaves no empty file behind.
@@ -265,7 +271,7 @@ export class Ledger {
       if (saved !== undefined) options.onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved });
       if (survey.lines > 0) await ledger.#continue(survey);
       else await ledger.#begin(genesis);
-      if (options.checkpointEvery !== undefined) ledger.#assertCheckpointer();
+      if (options.checkpointEvery !== undefined) ledger.#assertNoteSigners();
       ledger.#schedule();
       return ledger;
     } catch (error) {
@@ -354,8 +360,8 @@ export class Ledger {
   }
 
   /**
-   * Appends a checkpoint of all records before it, signed by the ledger's signer. The ledger was opened with `checkpoints`.
-   * Nothing is sealed that does not verify.
+   * Appends a checkpoint of all records before it, its record signed by the ledger's signer and its note by `noteSigners`. The ledger
+   * was opened with `checkpoints`. Nothing is sealed that does not verify.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
    * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer; `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when
@@ -365,7 +371,7 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
       if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
-      this.#assertCheckpointer();
+      this.#assertNoteSigners();
       this.#queue.push({ givenAt: nowOf(this.#options), principalId, resolve, reject });
       this.#commits ??= this.#commitAll();
     });
@@ -426,15 +432,16 @@ export class Ledger {
     return this.#running.state.events.find(b64) !== undefined;
   }
 
-  #assertCheckpointer(): Signer {
-    const { signer } = this.#options;
-    if (signer === undefined) {
+  #assertNoteSigners(): readonly Signer[] {
+    const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
+    if (noteSigners.length === 0) {
       throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
         hint: 'give the key with --key',
       });
     }
-    this.#guard.assertCheckpointKey(signer.publicKey, nowOf(this.#options));
-    return signer;
+    const now = nowOf(this.#options);
+    for (const { publicKey } of noteSigners) this.#guard.assertCheckpointKey(publicKey, now);
+    return [...new Map(noteSigners.map((each) => [each.publicKey.keyid, each])).values()];
   }
 
   /**
@@ -729,7 +736,7 @@ export class Ledger {
       origin: genesis.origin,
       principalId: principalId ?? genesis.principal_id,
       occurredAt,
-      signer: this.#assertCheckpointer(),
+      noteSigners: this.#assertNoteSigners(),
       ledgerId: this.genesisId,
     });
     const eventText = canonicalText(event);

@@ -11,6 +11,7 @@ import type { SignatureEntry } from '../ledger/examine-line.js';
 import type { JsonObject } from '../json/value.js';
 import { readWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
+import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
 import type { Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor } from '../trust/authority.js';
@@ -121,13 +122,21 @@ export class SignatureGuard {
    * @throws NorthrootError `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, `KEY_NOT_VALID_HERE`
    */
   assertCheckpointKey(publicKey: PublicKey, instant: string): void {
-    if (publicKey.alg !== 'ed25519') {
+    if (publicKey.alg === 'p256') {
       throw new NorthrootError(
         'KEY_UNSUPPORTED',
-        `checkpoints are signed with ed25519 keys, this is ${publicKey.alg}`,
+        `checkpoints are signed with ed25519 and ml-dsa-44 keys, this is ${publicKey.alg}`,
         {
           hint: 'make one with northroot keygen, and let the ledger know it with northroot key add',
         },
+      );
+    }
+    const { origin = '' } = this.#state;
+    if (publicKey.alg === 'ml-dsa-44' && Buffer.byteLength(origin) > MAX_ML_DSA_NAME_BYTES) {
+      throw new NorthrootError(
+        'KEY_UNSUPPORTED',
+        `an ml-dsa-44 key signs for origins of at most ${MAX_ML_DSA_NAME_BYTES} bytes`,
+        { hint: 'sign with an ed25519 key' },
       );
     }
     const known = this.#state.keyring.find(publicKey.keyid);

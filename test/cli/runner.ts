@@ -203,6 +203,7 @@ export interface RecordJson {
 
 /** What `append` answers an event with. */
 export interface ResultJson {
+  readonly findings?: readonly object[];
   readonly seq: number;
   readonly event_id: string;
   readonly status: string;

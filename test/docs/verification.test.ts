@@ -197,6 +197,9 @@ describe('the tables', () => {
       await verify(ledger({ event: genesis([keyOf(a)]), signers: [a] }, { event: note(1), signers: [a, b] })),
       await verify(sealed, { checkpoints: [anchorOf(sealed, b)] }),
       await verify(revoked),
+      await verify(sealed, {
+        witnessPolicy: parseWitnessPolicy(Buffer.from('log l+00000000+CQ==\nquorum none\n')),
+      }),
       await verifyLedger({
         ...bytesSource(unsigned(note(1)), 'growing'),
         findGrowth: () => Promise.resolve({ file: 'growing', byteOffset: 1 }),

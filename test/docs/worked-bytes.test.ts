@@ -53,7 +53,12 @@ describe('the worked bytes of docs/format.md', () => {
     );
     expect(block('keyid')).toBe(sha256(block('jwk')).toString('base64url'));
     expect(members(block('payload 0'))['keys']).toEqual([
-      { keyid: block('keyid'), principals: ['*'], public_key: block('public-key'), roles: ['event'] },
+      {
+        keyid: block('keyid'),
+        principals: ['*'],
+        public_key: block('public-key'),
+        roles: ['event', 'authority', 'checkpoint', 'admin'],
+      },
     ]);
   });
 
@@ -107,6 +112,35 @@ describe('the worked bytes of docs/format.md', () => {
     expect(report.ledger.root).toBe(`sha-256:${block('root')}`);
     expect(report.ledger.tip_event_id).toBe(`sha-256:${block('event-id 1')}`);
     expect(report.trust.signatures.valid).toBe(2);
+  });
+
+  it('is bound to its genesis', () => {
+    expect(members(block('payload 0'))['signing']).toMatchObject({ binding: 'required' });
+    expect(members(block('payload 0'))).not.toHaveProperty('ledger_id');
+    expect(members(block('payload 1'))['ledger_id']).toEqual({ alg: 'sha-256', b64: block('event-id 0') });
+  });
+
+  it('the note of a checkpoint', async () => {
+    const origin = 'example.com/demo';
+    const text = `${block('note-text')}\n`;
+    const root = Buffer.from(block('root-hex'), 'hex');
+    expect(text).toBe(`${origin}\n2\n${root.toString('base64')}\n`);
+    const keyId = sha256(origin, '\n', Uint8Array.of(1), publicKey).subarray(0, 4);
+    expect(block('note-key-id')).toBe(keyId.toString('hex'));
+    const signature = sign(null, Buffer.from(text), privateKey);
+    expect(block('note-signature-hex')).toBe(signature.toString('hex'));
+    const note = `${text}\n— ${origin} ${Buffer.concat([keyId, signature]).toString('base64')}\n`;
+    expect(`${block('note')}\n`).toBe(note);
+
+    const file = Buffer.from(`${block('line 0')}\n${block('line 1')}\n`);
+    const held = { name: 'kept', note: Buffer.from(note) };
+    const report = await verifyLedger(file, { checkpoints: [held] });
+    expect(report.findings).toEqual([]);
+    expect(report.checkpoints).toMatchObject({
+      last_tree_size: 2,
+      unsealed: 0,
+      anchors: [{ relation: 'extends', signed_by: [block('keyid')] }],
+    });
   });
 
   it('every block was recomputed', () => {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import { describe, expect, test } from 'vitest';
 
+import { generatePrivateKey } from '../../src/key/private-key.js';
 import { formatPublicKey, makePublicKey } from '../../src/key/public-key.js';
 import { readWireKey } from '../../src/key/wire-key.js';
 import { ed25519Key, p256Key } from './key-samples.js';
@@ -11,12 +12,14 @@ const LEDGER = new URL('../../../shared/vectors/ledgers/good-basic.jsonl', impor
 
 describe('readWireKey', () => {
   test.each(keys)('gives the key', (key) => {
-    expect(readWireKey({ keyid: key.keyid, public_key: formatPublicKey(key) })).toEqual({ publicKey: key });
+    expect(readWireKey({ keyid: key.keyid, public_key: formatPublicKey(key), roles: [] })).toEqual({
+      publicKey: key,
+    });
   });
 
   test.each(keys)('tells a keyid that is not its thumbprint', (key) => {
     const keyid = key.keyid.replace(/^./, (char) => (char === 'A' ? 'B' : 'A'));
-    expect(readWireKey({ keyid, public_key: formatPublicKey(key) })).toEqual({
+    expect(readWireKey({ keyid, public_key: formatPublicKey(key), roles: [] })).toEqual({
       pointer: '/keyid',
       expected: key.keyid,
       actual: keyid,
@@ -26,7 +29,7 @@ describe('readWireKey', () => {
   test('tells text that is no wire key, whatever other form it has', () => {
     const text = formatPublicKey(keys[0]);
     for (const bad of ['', 'ed25519:', text.slice(8), ` ${text}`, `${text}=`, `x25519${text.slice(7)}`]) {
-      expect(readWireKey({ keyid: keys[0].keyid, public_key: bad })).toMatchObject({
+      expect(readWireKey({ keyid: keys[0].keyid, public_key: bad, roles: [] })).toMatchObject({
         pointer: '/public_key',
         actual: bad,
       });
@@ -37,14 +40,25 @@ describe('readWireKey', () => {
     const small = makePublicKey('ed25519', new Uint8Array(32));
     const off = makePublicKey('p256', new Uint8Array(65).fill(4));
     for (const key of [small, off]) {
-      const issue = readWireKey({ keyid: key.keyid, public_key: formatPublicKey(key) });
+      const issue = readWireKey({ keyid: key.keyid, public_key: formatPublicKey(key), roles: [] });
       expect(issue).toMatchObject({ pointer: '/public_key' });
+    }
+  });
+
+  test('tells roles that an ml-dsa-44 key has not', () => {
+    const { publicKey } = generatePrivateKey('ml-dsa-44');
+    const key = { keyid: publicKey.keyid, public_key: formatPublicKey(publicKey) };
+    expect(readWireKey({ ...key, roles: ['checkpoint', 'witness'] })).toEqual({ publicKey });
+    for (const role of ['event', 'authority', 'admin']) {
+      expect(readWireKey({ ...key, roles: ['checkpoint', role] })).toMatchObject({ pointer: '/roles' });
     }
   });
 
   test.skipIf(!existsSync(LEDGER))('reads the keys of a genesis that another program wrote', () => {
     const [line] = readFileSync(LEDGER, 'utf8').split('\n');
-    const { event } = JSON.parse(line) as { event: { keys: { keyid: string; public_key: string }[] } };
+    const { event } = JSON.parse(line) as {
+      event: { keys: { keyid: string; public_key: string; roles: string[] }[] };
+    };
     expect(event.keys.map(readWireKey)).toEqual([{ publicKey: keys[0] }]);
   });
 });

@@ -6,9 +6,11 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { formatVkey } from '../../src/key/vkey.js';
 import {
   describeQuorum,
+  describeSkipped,
   MAX_WITNESS_POLICY_BYTES,
   MAX_WITNESS_POLICY_DEFINITIONS,
   meetsQuorum,
+  namesLogs,
   parseWitnessPolicy,
   witnessPolicyKeys,
   type WitnessPolicy,
@@ -127,6 +129,40 @@ describe('parseWitnessPolicy', () => {
   const W = `witness W ${witness(1)}\n`;
   const smallOrder = makePublicKey('ed25519', Uint8Array.of(1, ...new Uint8Array(31)));
   const vkeyOfType = (type: number) => Buffer.from([type, ...keys[0].bytes]).toString('base64');
+  test('passes over keys of unknown types, and says which', () => {
+    const typed = (type: number) => Buffer.from([type, ...keys[0].bytes]).toString('base64');
+    const policy = parse(
+      `log l+00000000+${typed(2)}\nwitness V v+00000000+${typed(0xff)}\nwitness W ${witness(1)}\ngroup G all V W\nquorum G\n`,
+    );
+    expect(policy.logs).toEqual([]);
+    expect(policy.witnesses.map(({ name }) => name)).toEqual(['W']);
+    expect(policy.skipped).toEqual([
+      { role: 'log', name: 'l', type: '0x02', line: 1 },
+      { role: 'witness', name: 'V', type: '0xff', line: 2 },
+    ]);
+    expect(describeSkipped(policy)).toHaveLength(2);
+    // What is not known never helps: the log must still have signed, the witness still have cosigned.
+    expect(namesLogs(policy)).toBe(true);
+    expect(meets(policy, 'W')).toBe(false);
+    expect(meets(parse(`witness V v+00000000+${typed(9)}\nquorum V\n`))).toBe(false);
+    expect(describeSkipped(parse(TWO_LEVELS))).toEqual([]);
+    expect(namesLogs(parse(`${TWO_LEVELS.slice(TWO_LEVELS.indexOf('\n') + 1)}`))).toBe(false);
+  });
+
+  test('knows ML-DSA-44 keys of logs and of witnesses', () => {
+    const { publicKey } = generatePrivateKey('ml-dsa-44');
+    const { publicKey: other } = generatePrivateKey('ml-dsa-44');
+    const policy = parse(
+      `log ${log(0, 'l')}\nlog ${formatVkey('l', publicKey)}\nwitness W ${formatVkey('w', other)}\nquorum W\n`,
+    );
+    const { logs, witnesses } = witnessPolicyKeys(policy);
+    expect(logs.map(({ type }) => type)).toEqual(['ed25519', 'ml-dsa-44']);
+    expect(witnesses.map(({ type }) => type)).toEqual(['ml-dsa-44']);
+    expect(
+      refusedIn(`log ${formatVkey('l', publicKey)}\nlog ${formatVkey('m', publicKey)}\nquorum none\n`),
+    ).toBe(2);
+  });
+
   test.each([
     ['no line at all', '', 0],
     ['no quorum', `${W}`, 1],
@@ -148,8 +184,10 @@ describe('parseWitnessPolicy', () => {
     ['a witness with too many items', `witness W ${witness(1)} u v\nquorum W\n`, 1],
     ["a log with a witness's key", `log ${witness(0)}\nquorum none\n`, 1],
     ["a witness with a log's key", `witness W ${log(1)}\nquorum W\n`, 1],
-    ['a key that is none', `witness W w1.example+00000000+AAAA\nquorum W\n`, 1],
-    ['a key of another type', `witness W w+00000000+${vkeyOfType(6)}\nquorum W\n`, 1],
+    ['a key that is none', `witness W w1.example+00000000+AQAA\nquorum W\n`, 1],
+    ['a key of a known type that is too short', `witness W w+00000000+${vkeyOfType(6)}\nquorum W\n`, 1],
+    ['a comment after a vkey', `witness W ${witness(1)} #mine\nquorum W\n`, 1],
+    ['a comment after a log', `log ${log(0)} #mine\nquorum none\n`, 1],
     ["a key with another key's hash", `log ${log(0).replace(/\+.{8}\+/, '+00000000+')}\nquorum none\n`, 1],
     ['a key that cannot sign', `log ${formatVkey('l', smallOrder, 'ed25519')}\nquorum none\n`, 1],
     ['one log twice', `log ${log(0)}\nlog ${log(0)}\nquorum none\n`, 2],

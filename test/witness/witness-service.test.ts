@@ -13,8 +13,8 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makePublicKey } from '../../src/key/public-key.js';
 import { parseCheckpoint } from '../../src/note/checkpoint.js';
 import { judgeNote } from '../../src/note/judge-note.js';
-import { makeNoteKey } from '../../src/note/note-key.js';
 import { formatNote, parseNote, readSignatureLine } from '../../src/note/signed-note.js';
+import { nodeVerifier } from '../../src/signature/node-verifier.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import {
@@ -237,10 +237,8 @@ describe('what it refuses to start with', () => {
       'KEY_UNSUPPORTED',
     );
     const smallOrder = makePublicKey('ed25519', Uint8Array.of(1, ...new Uint8Array(31)));
-    expect(await failure({ logs: [makeNoteKey('log', smallOrder, 'ed25519')] })).toHaveProperty(
-      'code',
-      'KEY_MALFORMED',
-    );
+    const unusable = { ...log.key, verification: nodeVerifier.importKey(smallOrder) };
+    expect(await failure({ logs: [unusable] })).toHaveProperty('code', 'KEY_MALFORMED');
   });
 
   test('a file for a folder', async () => {

@@ -5,7 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { sha256Digest } from '../../src/value/digest.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { meters } from '../../src/value/meter.js';
-import { Ledger, type Entry } from '../../src/writer/ledger.js';
+import type { Ledger } from '../../src/writer/ledger.js';
+import { type Entry } from '../../src/writer/ledger.js';
 import { codeOf, draft, openLedger, readRecords, temporaryFolder } from './support.js';
 
 const intents = { intent_digest: sha256Digest(Buffer.from('intent')) };
@@ -117,7 +118,7 @@ test('an event for another ledger is refused, and one that does not say for whic
   const { eventId } = await one.ledger.append(grant('1'));
   const [, record] = readRecords(one.path);
   expect(record?.event.event_id.b64).toBe(eventId.slice('sha-256:'.length));
-  const { event, signatures } = record as NonNullable<typeof record>;
+  const { event, signatures } = record;
   expect(await codeOf(other.ledger.append({ event, signatures }))).toBe('LEDGER_MISMATCH');
   const { ledger_id: bound, event_id: id, payload_digest: digest, ...unbound } = event;
   expect([bound, id, digest]).not.toContain(undefined);

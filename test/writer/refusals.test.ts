@@ -290,8 +290,8 @@ function checkpointOf(path: string, occurredAt: string): CheckpointEvent {
     origin: 'example.com/keys',
     principalId: 'service:ledger',
     occurredAt,
-    signer,
-    ledgerId: `sha-256:${eventIdOf(lines[0] as string)}`,
+    noteSigners: [signer],
+    ledgerId: `sha-256:${eventIdOf(lines[0])}`,
   });
 }
 

@@ -4,8 +4,9 @@ import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { openLedgerSource } from '../../fs/source.js';
-import { isSignedBy, parseNoteKey, type NoteKey } from '../../note/note-key.js';
+import { canBeWitnessKey, isSignedBy, parseNoteKey, type NoteKey } from '../../note/note-key.js';
 import type { NoteSignature } from '../../note/signed-note.js';
+import type { Signer } from '../../signature/signer.js';
 import {
   describeQuorum,
   meetsQuorum,
@@ -16,14 +17,14 @@ import { attestCheckpoint, type Attested } from '../../witness/attest.js';
 import { submissionUrl, type Collected } from '../../witness/witness-client.js';
 import { Ledger, type Checkpointed } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readWitnessPolicy } from '../input.js';
+import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, principalId, seconds } from '../options.js';
 import { findNamedSigner, findOwnSigner, notePathOf } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface CheckpointCommandOptions {
-  readonly key?: string;
+  readonly key: readonly string[];
   readonly note?: string;
   readonly principal?: string;
   readonly witness: readonly string[];
@@ -41,10 +42,15 @@ export function addCheckpoint(
     .command('checkpoint')
     .summary('seal a ledger with a signed checkpoint')
     .description(
-      'Verifies the ledger, appends a checkpoint that covers all its records, signed with an Ed25519 key that has the role checkpoint, and writes the signed note to LEDGER.checkpoint too: keep a copy elsewhere, and verify --checkpoint finds whatever is changed or cut off later. With --witness it asks witnesses to cosign, and appends their cosignatures as an attestation; that is the only part that uses the network. Refuses to seal broken evidence.',
+      'Verifies the ledger, appends a checkpoint that covers all its records, signed with a key that has the role checkpoint (Ed25519 or ML-DSA-44; with one of each, the note is hybrid), and writes the signed note to LEDGER.checkpoint too: keep a copy elsewhere, and verify --checkpoint finds whatever is changed or cut off later. With --witness it asks witnesses to cosign, and appends their cosignatures as an attestation; that is the only part that uses the network. Refuses to seal broken evidence.',
     )
     .argument('<ledger>', 'the file or folder')
-    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option(
+      '--key <file>',
+      'private key that signs the note; may be given again. The first that is not ML-DSA-44 signs the record too (default: NORTHROOT_KEY, then LEDGER.key)',
+      collect,
+      [],
+    )
     .option('--note <file>', 'where to write the note (default: LEDGER.checkpoint)')
     .option('--principal <id>', 'who makes the checkpoint (default: who made the ledger)', principalId)
     .option('--witness <url>', 'ask the witness with this URL to cosign; may be given again', collect, [])
@@ -65,7 +71,7 @@ async function checkpoint(
   path: string,
   options: CheckpointCommandOptions,
 ): Promise<ExitStatus> {
-  const policy = await readWitnessPolicy(options.witnessPolicy);
+  const policy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const policyKeys = policy === undefined ? [] : witnessPolicyKeys(policy).witnesses;
   const keys = [...options.witnessKey.map(readWitnessKey), ...policyKeys];
   const urls = [
@@ -76,7 +82,12 @@ async function checkpoint(
   if (urls.length === 0 && keys.length > 0) {
     throw new NorthrootError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
   }
-  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
+  const noteSigners: Signer[] = [];
+  for (const file of options.key) noteSigners.push(await readSigner(terminal, file));
+  const signer =
+    noteSigners.find(({ publicKey }) => publicKey.alg !== 'ml-dsa-44') ??
+    (await findNamedSigner(terminal, undefined)) ??
+    (await findOwnSigner(terminal, path));
   const { principal } = options;
   const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
     const ledger = await Ledger.open(path, {
@@ -85,6 +96,7 @@ async function checkpoint(
       onNotice: (notice) => terminal.say(describeNotice(notice)),
       signal,
       ...(signer === undefined ? {} : { signer }),
+      ...(noteSigners.length === 0 ? {} : { noteSigners }),
     });
     try {
       return await use(ledger);
@@ -124,9 +136,9 @@ async function checkpoint(
 
 function readWitnessKey(vkey: string): NoteKey {
   const key = parseNoteKey(vkey);
-  if (key.type === 'cosignature') return key;
+  if (canBeWitnessKey(key)) return key;
   throw new NorthrootError('USAGE', `--witness-key ${printable(vkey)} is not the key of a witness`, {
-    hint: 'witnesses have vkeys of type 0x04; northroot witness prints its own',
+    hint: 'witnesses have vkeys of type 0x04 or 0x06; northroot witness prints its own',
   });
 }
 

@@ -8,6 +8,8 @@ import { formatPublicKey } from '../../key/public-key.js';
 import { printable } from '../../bytes/printable.js';
 import type { Context, ExitStatus } from '../context.js';
 
+const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];
+
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 export function addKeygen(program: Command, run: Run): void {
@@ -18,11 +20,17 @@ export function addKeygen(program: Command, run: Run): void {
       'Makes a private key. With --out it goes to a new file that only its owner may read, and standard output says what its public half is; otherwise it goes to standard output.',
     )
     .option('--out <file>', 'the file to make')
-    .addOption(new Option('--alg <name>', 'the algorithm').choices(['ed25519', 'p256']).default('ed25519'))
+    .addOption(
+      new Option(
+        '--type <name>',
+        'the algorithm (default: ed25519); ml-dsa-44 signs notes, and no records',
+      ).choices(ALGORITHMS),
+    )
+    .addOption(new Option('--alg <name>', 'the same').choices(ALGORITHMS).hideHelp())
     .addOption(new Option('--form <form>', 'the form of the file').choices(['pem', 'jwk']).default('pem'))
-    .action((options: { out?: string; alg: KeyAlgorithm; form: PrivateKeyForm }) =>
+    .action((options: { out?: string; type?: KeyAlgorithm; alg?: KeyAlgorithm; form: PrivateKeyForm }) =>
       run(async ({ terminal }) => {
-        const key = generatePrivateKey(options.alg);
+        const key = generatePrivateKey(options.type ?? options.alg ?? 'ed25519');
         const text = withNewline(formatPrivateKey(key, options.form));
         const about = `${JSON.stringify({ keyid: key.publicKey.keyid, public_key: formatPublicKey(key.publicKey) })}`;
         if (options.out === undefined) {

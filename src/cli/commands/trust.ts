@@ -201,7 +201,11 @@ function describe(policy: TrustPolicy): object {
     ...policy,
     fingerprints: policy.keys.map((key) => {
       const { openssh, vkey } = fingerprintsOf(key, origin) ?? {};
-      return { keyid: key.keyid, openssh, ...(vkey === undefined ? {} : { vkey }) };
+      return {
+        keyid: key.keyid,
+        ...(openssh === undefined ? {} : { openssh }),
+        ...(vkey === undefined ? {} : { vkey }),
+      };
     }),
   };
 }
@@ -258,14 +262,14 @@ function signersText(keyids: readonly string[] = []): string {
 }
 
 function renderKey(key: Key, origin: string | undefined): string[] {
-  const { openssh = '', vkey } = fingerprintsOf(key, origin) ?? {};
+  const { openssh, vkey } = fingerprintsOf(key, origin) ?? {};
   const row = (name: string, text: string): string => `  ${name.padEnd(11)} ${text}`;
   return [
     `key ${key.keyid}`,
     ...(key.name === undefined ? [] : [row('name', printable(key.name))]),
     row('roles', key.roles.join(', ')),
     row('principals', printable(key.principals.join(', '))),
-    row('openssh', openssh),
+    ...(openssh === undefined ? [] : [row('openssh', openssh)]),
     ...(vkey === undefined ? [] : [row('vkey', printable(vkey))]),
     ...(key.valid_from === undefined ? [] : [row('valid from', key.valid_from)]),
     ...(key.valid_until === undefined ? [] : [row('valid until', key.valid_until)]),

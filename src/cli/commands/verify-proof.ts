@@ -13,6 +13,7 @@ import { MAX_ENTRY_BYTES, verifyProof } from '../../proof/verify-proof.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import type { Terminal } from '../terminal.js';
 
 interface VerifyProofOptions {
   readonly key?: readonly string[];
@@ -64,7 +65,7 @@ async function runVerifyProof(
   if (options.entry !== undefined && options.consistency !== undefined) {
     throw new NorthrootError('USAGE', '--entry is of the proof of an entry, not of --consistency');
   }
-  const trust = await readTrust(options);
+  const trust = await readTrust(options, terminal);
   const bytes = await readInput(file, context);
   assertNotALedger(bytes, file);
   if (options.consistency === undefined) {
@@ -91,9 +92,12 @@ function assertNotALedger(bytes: Uint8Array, file: string): void {
   });
 }
 
-async function readTrust({ key = [], trust, witnessPolicy: path }: VerifyProofOptions): Promise<ProofTrust> {
+async function readTrust(
+  { key = [], trust, witnessPolicy: path }: VerifyProofOptions,
+  terminal: Terminal,
+): Promise<ProofTrust> {
   const policy = await readTrustPolicy(trust);
-  const witnessPolicy = await readWitnessPolicy(path);
+  const witnessPolicy = await readWitnessPolicy(path, terminal);
   const keys: ProofKey[] = [];
   for (const each of key) {
     keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));

@@ -96,7 +96,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const { terminal, signal } = context;
   const { format, maxFindings } = options;
   const trust = await readTrustPolicy(options.trust);
-  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy);
+  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
   const filter = await toFilter(context, path, options);
   if (options.state !== undefined) await assertFolderOf(options.state);

@@ -4,10 +4,16 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { isKeyName } from '../../key/vkey.js';
-import { formatNoteKey, parseNoteKey, type NoteKey } from '../../note/note-key.js';
+import { canBeLogKey, formatNoteKey, parseNoteKey, type NoteKey } from '../../note/note-key.js';
 import { witnessPolicyKeys } from '../../trust/witness-policy.js';
 import { serveWitness } from '../../witness/serve-witness.js';
-import { createWitness, isSubmissionPrefix, type WitnessEvent } from '../../witness/witness-service.js';
+import {
+  createWitness,
+  isSubmissionPrefix,
+  originOf,
+  type LogKey,
+  type WitnessEvent,
+} from '../../witness/witness-service.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import type { Terminal } from '../terminal.js';
@@ -16,7 +22,7 @@ interface WitnessCommandOptions {
   readonly key: string;
   readonly name: string;
   readonly state: string;
-  readonly log: readonly NoteKey[];
+  readonly log: readonly LogKey[];
   readonly policy?: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly prefix: string;
@@ -32,13 +38,18 @@ export function addWitness(
     .description(
       'Serves a witness (C2SP tlog-witness): over HTTP it cosigns checkpoints of the logs that it knows, each only when it is shown to extend the one before. Prints its URL on standard output and runs until it is stopped by Ctrl-C or SIGTERM.',
     )
-    .requiredOption('--key <file>', "the witness's own Ed25519 key, used for nothing else")
+    .requiredOption('--key <file>', "the witness's own Ed25519 or ML-DSA-44 key, used for nothing else")
     .requiredOption('--name <name>', 'the name under which it cosigns, such as witness.example/w1', keyName)
     .requiredOption(
       '--state <folder>',
       'where it keeps what it has cosigned; made when missing, never to be removed',
     )
-    .option('--log <vkey>', 'a log that it knows, by its vkey; repeat for more', logKeys, [])
+    .option(
+      '--log <vkey>',
+      'a log that it knows, by its vkey; "ORIGIN VKEY" where the origin is not the name in the vkey; repeat for more',
+      logKeys,
+      [],
+    )
     .option('--policy <file>', 'a C2SP tlog-policy file: its logs are known too')
     .option(
       '--listen <address>',
@@ -57,7 +68,7 @@ async function witness(
   { terminal, signal }: Context,
   options: WitnessCommandOptions,
 ): Promise<ExitStatus | 'stopped'> {
-  const policy = await readWitnessPolicy(options.policy);
+  const policy = await readWitnessPolicy(options.policy, terminal);
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
     throw new NorthrootError('USAGE', 'a witness needs a log that it knows', {
@@ -76,7 +87,7 @@ async function witness(
     const server = await serveWitness(witness, options.listen);
     terminal.say(`listening on ${server.url}`);
     terminal.say(`vkey of this witness: ${printable(formatNoteKey(witness.key), 1_000)}`);
-    for (const origin of new Set(logs.map(({ name }) => name))) {
+    for (const origin of new Set(logs.map(originOf))) {
       const last = witness.lastCheckpoint(origin);
       const state = last === undefined ? 'never cosigned here' : `cosigned at size ${last.size}`;
       terminal.say(`knows ${printable(origin)}: ${state}`);
@@ -122,16 +133,23 @@ function keyName(text: string): string {
   throw new InvalidArgumentError('Expected a name without white space and "+", such as witness.example/w1.');
 }
 
-function logKeys(text: string, previous: readonly NoteKey[]): readonly NoteKey[] {
+/** A vkey; an origin before it may have spaces, a vkey has none. */
+function logKeys(text: string, previous: readonly LogKey[]): readonly LogKey[] {
+  const split = text.lastIndexOf(' ');
+  const origin = text.slice(0, Math.max(0, split));
   let key: NoteKey;
   try {
-    key = parseNoteKey(text);
+    key = parseNoteKey(text.slice(split + 1));
   } catch (error) {
     if (!(error instanceof NorthrootError)) throw error;
     throw new InvalidArgumentError(`Expected the vkey of a log: ${error.message}.`);
   }
-  if (key.type === 'ed25519') return [...previous, key];
-  throw new InvalidArgumentError("Expected the vkey of a log (type 0x01), found a witness's (type 0x04).");
+  if (!canBeLogKey(key)) {
+    throw new InvalidArgumentError(
+      "Expected the vkey of a log (type 0x01 or 0x06), found a witness's (type 0x04).",
+    );
+  }
+  return [...previous, split === -1 ? key : { ...key, origin }];
 }
 
 function listenAddress(text: string): { host: string; port: number } {

@@ -1,0 +1,406 @@
+/** What docs/format.md and docs/verification.md answer to those who write a second verifier from them. */
+
+import { describe, expect, it } from 'vitest';
+import {
+  canonicalText,
+  formatCheckpoint,
+  formatNote,
+  parseTrustPolicy,
+  signNote,
+  type AnyEvent,
+  type Key,
+  type Signer,
+  type TrustPolicy,
+  type VerifyOptions,
+} from '../../src/index.js';
+import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+import {
+  DIGEST,
+  attestation,
+  brief,
+  checkpoint,
+  event,
+  genesis,
+  keyOf,
+  ledger,
+  makeSigner,
+  note,
+  verify,
+  type Before,
+} from './ledger-kit.js';
+
+const [a, b, c] = [makeSigner(), makeSigner(), makeSigner()];
+const all = (by: Signer, more: Partial<Key> = {}): Key =>
+  keyOf(by, { roles: ['event', 'checkpoint', 'admin'], ...more });
+const policy = (
+  require: NonNullable<TrustPolicy['require']>,
+  keys: readonly Key[] = [all(a)],
+): TrustPolicy => ({
+  trust_version: '1',
+  keys: [...keys],
+  require,
+});
+
+const first = { event: genesis([all(a)]), signers: [a] };
+const two = { event: genesis([all(a), keyOf(b)]), signers: [a] };
+const sealed = { event: checkpoint([a]), signers: [a] };
+const signed = (i: number, by = a) => ({ event: note(i), signers: [by] });
+const revoke = (key: Key) => ({ event: event('key', { action: 'revoke', key }), signers: [a] });
+
+/** Of each finding its code, line and pointer, and how many it folds. */
+async function found(bytes: Buffer, options?: VerifyOptions): Promise<string[]> {
+  const { findings } = await verify(bytes, options);
+  return findings.map((each) => {
+    const folded = each.folded === undefined ? '' : ` +${each.folded}`;
+    return `${brief(each)} ${each.at.pointer ?? 'none'}${folded}`;
+  });
+}
+
+function anchorOf(
+  bytes: Buffer,
+  size: number,
+  origin = 'example.com/test',
+): { name: string; note: Uint8Array } {
+  const tree = emptyRange();
+  const lines = bytes.toString().split('\n').slice(0, size);
+  for (const line of lines) appendLeaf(tree, leafHash(Buffer.from(line)));
+  const text = formatCheckpoint({ origin, size, root: rangeRoot(tree), extensions: [] });
+  return { name: 'kept', note: Buffer.from(formatNote({ text, signatures: [signNote(text, origin, a)] })) };
+}
+
+const int = (value: number) => ({ t: 'int', v: String(value) });
+const usd = (value: number) => [{ unit: 'usd', amount: int(value) }];
+
+function authorization(authorized: object, members: object = {}): AnyEvent {
+  return event('authorization', {
+    intents: { intent_digest: DIGEST },
+    policy_id: 'p',
+    policy_digest: DIGEST,
+    decision: 'allow',
+    decision_code: 'CODE',
+    authorization: authorized,
+    ...members,
+  });
+}
+
+function grant(bounds: object = {}, parent?: AnyEvent): AnyEvent {
+  const under = parent === undefined ? {} : { grant_event_id: parent.event_id };
+  const whole = { allowed_tools: ['*'], meter_caps: usd(10), ...bounds };
+  return authorization({ kind: 'grant', bounds: whole, ...under });
+}
+
+function action(parent: AnyEvent, reservation: number): AnyEvent {
+  const fixed = { tool_name: 'fs.read', tool_params_digest: DIGEST, meter_reservation: usd(reservation) };
+  return authorization({ kind: 'action', grant_event_id: parent.event_id, action: fixed });
+}
+
+function execution(on: AnyEvent, used: number, members: object = {}): AnyEvent {
+  return event('execution', {
+    intents: { intent_digest: DIGEST },
+    auth_event_id: on.event_id,
+    tool_name: 'fs.read',
+    tool_params_digest: DIGEST,
+    meter_used: used === 0 ? [] : usd(used),
+    outcome: 'success',
+    ...members,
+  });
+}
+
+const release = (on: AnyEvent, members: object = {}): AnyEvent =>
+  execution(on, 0, { outcome: 'failure', error_code: 'ABANDONED', ...members });
+const unsigned = (...events: readonly object[]) =>
+  ledger(...[genesis(), ...events].map((each) => ({ event: each as AnyEvent })));
+/** Without what follows from an id that does not fit the content. */
+const ownOf = async (bytes: Buffer) =>
+  (await found(bytes)).filter((each) => !/^(PAYLOAD_DIGEST|EVENT_ID)_MISMATCH/.test(each));
+
+describe('the end', () => {
+  it('of an empty ledger demands nothing', async () => {
+    const trust = policy({ checkpoints: 'required', event_signatures: 'required' });
+    const report = await verify(Buffer.alloc(0), { trust });
+    expect([report.verdict, report.findings]).toEqual(['undecided', []]);
+  });
+
+  it('is the line after the last; the tail and the age are told at the checkpoint', async () => {
+    const whole = ledger(first, sealed, signed(1), signed(2));
+    expect(await found(whole)).toEqual(['TAIL_UNSEALED info in 2 none']);
+    const old = { trust: policy({ checkpoint_max_age_seconds: 60 }), now: '2026-06-01T00:00:00Z' };
+    expect(await found(whole, old)).toEqual(['CHECKPOINT_MISSING in 2 none', 'TAIL_UNSEALED info in 2 none']);
+    const promised = { signing: { events: 'required', checkpoints: 'required' } };
+    const without = ledger({ event: genesis([all(a)], promised), signers: [a] }, signed(1));
+    expect(await found(without)).toEqual(['CHECKPOINT_MISSING in 3 none']);
+  });
+
+  it('a checkpoint that the user holds meets policies, but has no date', async () => {
+    const whole = ledger(first, signed(1));
+    const checkpoints = [anchorOf(whole, 2)];
+    const demanding = policy({ checkpoints: 'required', max_unsealed_records: 0 });
+    expect(await found(whole, { trust: demanding, checkpoints })).toEqual([]);
+    const dated = policy({ checkpoint_max_age_seconds: 60 });
+    expect(await found(whole, { trust: dated, checkpoints, now: '2026-01-02T00:00:00Z' })).toEqual([
+      'CHECKPOINT_MISSING in 3 none',
+    ]);
+  });
+
+  it('of what a revoked key signed a held checkpoint covers its part, and what is invalid is left out', async () => {
+    const whole = ledger(two, signed(1, b), signed(2, b), signed(3, b), revoke(keyOf(b)));
+    expect(await found(whole)).toEqual(['KEY_NOT_VALID_HERE in 2 /signatures/0 +2']);
+    expect((await found(whole, { checkpoints: [anchorOf(whole, 3)] }))[0]).toBe(
+      'KEY_NOT_VALID_HERE in 4 /signatures/0',
+    );
+    const broken = { event: { ...note(1), payload_digest: DIGEST } as AnyEvent, signers: [b] };
+    expect(await found(ledger(two, broken, signed(2, b), revoke(keyOf(b))))).toEqual([
+      'PAYLOAD_DIGEST_MISMATCH in 2 /event/payload_digest',
+      'KEY_NOT_VALID_HERE in 3 /signatures/0',
+    ]);
+  });
+
+  it('a finding of the end makes the event at whose record it is invalid', async () => {
+    const witness = keyOf(b, { roles: ['witness'], name: 'w.example' });
+    const trust = policy({ witness_threshold: 1 }, [all(a), witness]);
+    const report = await verify(ledger(first, sealed), { trust });
+    expect(report.findings.map(brief)).toEqual(['WITNESS_QUORUM in 2']);
+    expect(report.counts.by_verdict).toMatchObject({ ok: 1, invalid: 1 });
+  });
+
+  it('a ledger without an origin takes notes of any', async () => {
+    const whole = ledger({ event: note(1) }, { event: note(2) });
+    const checkpoints = [anchorOf(whole, 2, 'other.example/log')];
+    expect(await found(whole, { trust: policy({}), checkpoints })).toEqual([
+      'GENESIS_MISSING in 1 /event/event_type',
+    ]);
+  });
+});
+
+describe('bounds', () => {
+  const limited = grant({ concurrency_limit: int(1) });
+
+  it('evidence is missing once, for the nearest grant', async () => {
+    const under = grant({ concurrency_limit: int(1) }, limited);
+    expect(await found(unsigned(limited, under, execution(under, 1)))).toEqual([
+      'EVIDENCE_MISSING in 4 /event/started_at',
+    ]);
+  });
+
+  it('a reservation of nothing goes over nothing', async () => {
+    const given = grant();
+    const over = [given, execution(given, 11)];
+    expect(await found(unsigned(...over, action(given, 0)))).toHaveLength(1);
+    expect(await found(unsigned(...over, action(given, 1)))).toHaveLength(2);
+  });
+
+  it('an empty list of resources lists none to touch, and bounds no delegated grant', async () => {
+    const none = grant({ resources: [] });
+    const resource = { kind: 'file', reference: 'x' };
+    const touching = execution(none, 1, { resources_touched: [resource] });
+    expect(await found(unsigned(none, grant({ resources: [resource] }, none), touching))).toEqual([
+      'RESOURCE_NOT_GRANTED warning in 4 /event/resources_touched/0',
+    ]);
+  });
+
+  it('a release may be late, and is judged otherwise; only the first execution of an action is one', async () => {
+    const given = grant({ expires_at: '2026-01-03T00:00:00Z' });
+    const act = action(given, 1);
+    const late = { occurred_at: '2026-02-01T00:00:00Z' };
+    expect(await found(unsigned(given, act, release(act, late)))).toEqual([]);
+    expect(await found(unsigned(given, act, release(act, { tool_name: 'other' })))).toEqual([
+      'TOOL_MISMATCH in 4 /event/tool_name',
+    ]);
+    expect(await found(unsigned(given, release(given, late)))).toEqual([
+      'GRANT_EXPIRED in 3 /event/occurred_at',
+    ]);
+    expect(await found(unsigned(given, act, execution(act, 1), release(act, late)))).toEqual([
+      'AUTHORIZATION_REUSED in 5 /event/auth_event_id',
+      'GRANT_EXPIRED in 5 /event/occurred_at',
+    ]);
+  });
+
+  it('a second execution of an action is not compared with it', async () => {
+    const given = grant();
+    const act = action(given, 1);
+    const another = execution(act, 1, { principal_id: 'agent:z', tool_name: 'z' });
+    expect(await found(unsigned(given, act, execution(act, 1), another))).toEqual([
+      'AUTHORIZATION_REUSED in 5 /event/auth_event_id',
+    ]);
+  });
+
+  it('what an earlier execution waited for is told after the findings of the line itself', async () => {
+    const late = grant({}, grant({ max_delegation_depth: 3 }));
+    expect(await found(unsigned(execution(late, 1), late))).toEqual([
+      'GRANT_NOT_FOUND in 3 /event/authorization/grant_event_id',
+      'AUTH_AFTER_EXECUTION in 2 /event/auth_event_id',
+    ]);
+  });
+
+  it('sums of rates are bounded within a window, at the instant of the execution', async () => {
+    const given = grant({ rate_limits: [{ unit: 'tokens.per_sec', amount: int(100) }] });
+    const at = (second: number, i: number) => {
+      const amount = { t: 'rat', n: '1', d: String(10n ** 38n + BigInt(2 * i + 1)) };
+      const times = { started_at: `2026-01-02T00:00:${second}Z`, occurred_at: '2026-01-03T00:00:00Z' };
+      return execution(given, 0, { meter_used: [{ unit: 'tokens', amount }], ...times });
+    };
+    const twelve = Array.from({ length: 12 }, (_, i) => i);
+    const apart = await found(unsigned(given, ...twelve.map((i) => at(10 + 2 * i, i))));
+    expect(apart.filter((each) => !each.startsWith('METER_UNCAPPED'))).toEqual([]);
+    const together = await found(unsigned(given, ...twelve.map((i) => at(10, i))));
+    expect(together[0]).toBe('QUANTITY_INVALID in 13 /event/started_at');
+  });
+});
+
+describe('notes', () => {
+  it('a revoked key is told before its role, and one finding for each key', async () => {
+    const byB = { event: checkpoint([b]), signers: [a] };
+    expect(await found(ledger(two, byB))).toEqual(['KEY_NOT_FOR_ROLE in 2 /event/note']);
+    expect(await found(ledger(two, revoke(keyOf(b)), byB))).toEqual(['KEY_NOT_VALID_HERE in 3 /event/note']);
+    for (const roles of [['event'], ['event', 'admin']] as const) {
+      const begun = { event: genesis([all(a), keyOf(b), keyOf(c, { roles: [...roles] })]), signers: [a] };
+      expect(await found(ledger(begun, { event: checkpoint([b, c]), signers: [a] }))).toEqual([
+        'KEY_NOT_FOR_ROLE in 2 /event/note',
+        'KEY_NOT_FOR_ROLE in 2 /event/note',
+      ]);
+    }
+  });
+
+  it('may have characters from U+007F on, and none below U+0020', async () => {
+    const extended = (line: string) => {
+      const make = ({ size, root, tip }: Before): AnyEvent => {
+        const tree = formatCheckpoint({ origin: 'example.com/test', size, root, extensions: ['x'] });
+        const text = tree.replace(/x\n$/, `${line}\n`);
+        const signatures = [
+          signNote(tree, 'example.com/test', a),
+          signNote(text, 'example.com/test', a),
+        ].slice(1);
+        return event('checkpoint', {
+          tree_size: size,
+          root: { alg: 'sha-256', b64: Buffer.from(root, 'latin1').toString('base64url') },
+          chain_tip_event_id: tip.event_id,
+          note: `${text}\n${formatNote({ text: tree, signatures }).slice(tree.length + 1)}`,
+        });
+      };
+      return found(ledger(first, { event: make, signers: [a] }));
+    };
+    for (const each of ['\u007f', '\u0085', '\u2028']) expect(await extended(`a${each}b`)).toEqual([]);
+    for (const each of ['\t', '\u0001'])
+      expect(await extended(`a${each}b`)).toEqual(['CHECKPOINT_NOTE_MALFORMED in 2 /event/note']);
+  });
+
+  it('of attestations are judged where they name no checkpoint, and know no unknown key', async () => {
+    const lines = (by: Signer, suffix: string) =>
+      attestation((text) => [signNote(`${text}${suffix}`, 'example.com/test', by)]);
+    const unknown = { event: lines(c, ''), signers: [a] };
+    expect(await found(ledger(first, sealed, unknown))).toEqual(['TAIL_UNSEALED info in 2 none']);
+    const lost = (before: Before) => {
+      const { note: text } = lines(a, 'x\n')(before) as unknown as { note: string };
+      return event('attestation', { checkpoint_event_id: DIGEST, note: text });
+    };
+    expect((await found(ledger(first, sealed, { event: lost, signers: [a] }))).slice(0, 2)).toEqual([
+      'CHECKPOINT_MISSING in 3 /event/checkpoint_event_id',
+      'CHECKPOINT_SIGNATURE_INVALID warning in 3 /event/note',
+    ]);
+  });
+});
+
+describe('keys', () => {
+  it('a revocation goes by the keyid alone, and one of no key never folds', async () => {
+    const other = keyOf(b, { public_key: keyOf(c).public_key });
+    expect(await found(ledger(two, revoke(other), signed(1, b)))).toEqual([
+      'KEY_NOT_VALID_HERE in 3 /signatures/0',
+    ]);
+    const again = event('key', { action: 'revoke', key: keyOf(c), reason: 'again' });
+    expect(await found(ledger(first, revoke(keyOf(c)), { event: again, signers: [a] }))).toEqual([
+      'KEY_UNKNOWN warning in 2 /event/key/keyid',
+      'KEY_UNKNOWN warning in 3 /event/key/keyid',
+    ]);
+  });
+
+  it('what a policy pins is added without a word', async () => {
+    const add = { event: event('key', { action: 'add', key: keyOf(b) }), signers: [a] };
+    expect(await found(ledger(first, add), { trust: policy({}, [all(a), keyOf(b)]) })).toEqual([]);
+    expect(await found(ledger(two, add))).toEqual(['SCHEMA in 2 /event/key/keyid']);
+  });
+
+  it('one that stands twice in genesis is a fault under every policy', async () => {
+    const twice = ledger({ event: genesis([all(a), all(a)]), signers: [a] });
+    for (const trust of [undefined, policy({})])
+      expect(await found(twice, trust && { trust })).toEqual(['SCHEMA in 1 /event/keys/1/keyid']);
+  });
+
+  it('a quorum above what the policy pins is refused, whoever might be added', () => {
+    const text = (quorum: number) => Buffer.from(JSON.stringify(policy({ checkpoint_quorum: quorum })));
+    expect(() => parseTrustPolicy(text(2))).toThrow(
+      expect.objectContaining({ code: 'TRUST_POLICY_INVALID' }),
+    );
+    expect(parseTrustPolicy(text(1)).require?.checkpoint_quorum).toBe(1);
+  });
+});
+
+describe('what is readable of a record that is not well-formed', () => {
+  const [head = '', line = ''] = ledger(first, signed(1)).toString().split('\n');
+  const record = JSON.parse(line) as { prev: object; signatures: readonly object[] };
+  const changed = (members: object) => Buffer.from(`${head}\n${canonicalText({ ...record, ...members })}\n`);
+
+  it('a digest with a further member is used', async () => {
+    expect(await found(changed({ prev: { ...record.prev, x: '1' } }))).toEqual(['SCHEMA in 2 /prev/x']);
+  });
+
+  it('a keyid of another form is looked up, and of 17 signatures none is judged', async () => {
+    const odd = [{ keyid: 'nobody', sig: 'AAAA' }];
+    expect(await found(changed({ signatures: odd }))).toEqual([
+      'SCHEMA in 2 /signatures/0/keyid',
+      'KEY_UNKNOWN in 2 /signatures/0',
+    ]);
+    const copies = (n: number) => changed({ signatures: Array<unknown>(n).fill(record.signatures[0]) });
+    expect(await found(copies(17))).toEqual(['SCHEMA in 2 /signatures']);
+    expect((await verify(copies(16))).trust.signatures).toMatchObject({ valid: 2, invalid: 0 });
+  });
+
+  it('of an event of no version, or of another, only the envelope is checked', async () => {
+    const given = grant();
+    const wrong = { ...execution(given, 1), outcome: 'never' };
+    const without: Record<string, unknown> = { ...wrong };
+    delete without['event_version'];
+    expect(await ownOf(unsigned(given, without))).toEqual(['SCHEMA in 3 /event/event_version']);
+    expect(await ownOf(unsigned(given, { ...wrong, event_version: '2' }))).toEqual([
+      'EVENT_VERSION_UNKNOWN in 3 /event/event_version',
+    ]);
+    expect(await ownOf(unsigned(given, wrong))).toEqual(['SCHEMA in 3 /event/outcome']);
+  });
+
+  it('a first event of no type is no missing genesis, and is counted under none', async () => {
+    const typed = (type: unknown) =>
+      ledger({ event: { ...note(1), event_type: type } as unknown as AnyEvent });
+    expect(await ownOf(typed(5))).toEqual(['SCHEMA in 1 /event/event_type']);
+    expect((await verify(typed(5))).counts.by_type).toEqual({});
+    expect(await ownOf(typed('x.other'))).toEqual(['GENESIS_MISSING in 1 /event/event_type']);
+  });
+
+  it('each warning of a hygiene report that is out of order is one fault', async () => {
+    const hygiene = (warnings: readonly string[]) => {
+      const report = { status: 'Lossy', warnings, metrics: {}, profile_id: 'northroot-jcs-v1' };
+      return { ...grant(), hygiene: report };
+    };
+    const faults = async (...warnings: readonly string[]) =>
+      (await ownOf(unsigned(hygiene(warnings)))).filter((each) => each.startsWith('SCHEMA'));
+    expect(await faults('C_3', 'A_1', 'B_2')).toEqual(['SCHEMA in 2 /event/hygiene/warnings/1']);
+    expect(await faults('C_3', 'B_2', 'A_1')).toHaveLength(2);
+  });
+
+  it.each([
+    [{ t: 'dec', m: '1', s: 0 }, 't'],
+    [{ t: 'int', v: '0' }, 'v'],
+    [{ t: 'int', v: 'one' }, 'v'],
+  ])('a concurrency_limit of %j is wrong at its %s', async (limit, member) => {
+    const whole = grant({ concurrency_limit: int(1) });
+    const wrong = JSON.parse(
+      JSON.stringify(whole).replace(JSON.stringify(int(1)), JSON.stringify(limit)),
+    ) as object;
+    expect(await ownOf(unsigned(wrong))).toEqual([
+      `QUANTITY_INVALID in 2 /event/authorization/bounds/concurrency_limit/${member}`,
+    ]);
+  });
+
+  it('a long name is cut in a pointer', async () => {
+    const long = { ...grant(), ['y'.repeat(300)]: 1 };
+    expect(await ownOf(unsigned(long))).toEqual([`SCHEMA in 2 /event/${'y'.repeat(256)}…`]);
+  });
+});
