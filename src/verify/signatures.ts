@@ -53,7 +53,8 @@ export function checkSignatures(
   const message = preAuthEncoding(PAYLOAD_TYPE, bytes.subarray(line.span.start, line.span.end));
   const doubts: RuleFinding[] = [];
   const signers = new Set<string>();
-  const isAssumed = state.assumesSignatures && decidesNothing(line.event['event_type']);
+  const { assumedSignatures: assumed } = state;
+  const isAssumed = assumed === 'all' || (assumed === 'ordinary' && decidesNothing(line.event['event_type']));
   const outcomes: SignatureOutcome[] = [];
   const seen = new Map<string, number>();
   for (const [index, entry] of line.signatures.entries()) {

@@ -86,10 +86,11 @@ export interface VerifyState {
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
   /**
-   * Whether signatures that decide nothing (of executions and extension events) are taken as right without being computed: for a
-   * writer that reads a ledger it goes on with. What was found so is no verification.
+   * Which signatures by known keys are taken as right without being computed; whether the key was entitled is asked all the same.
+   * For a writer: `ordinary` (of executions and extension events, on which nothing hangs) where it reads a ledger that it goes on
+   * with, and is then no verification; `all` for a record whose signatures it has just made or verified.
    */
-  assumesSignatures: boolean;
+  assumedSignatures: 'none' | 'ordinary' | 'all';
   readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
   readonly signers: Map<string, SignerTally>;
   readonly countsByType: Map<string, number>;
@@ -142,7 +143,7 @@ export function startVerification(
     checkpoints: 0,
     seals: emptySeals(),
     end: { file: '', line: 1, byteOffset: 0 },
-    assumesSignatures: false,
+    assumedSignatures: 'none',
     signatures: { valid: 0, invalid: 0, unverified: 0, missing: 0 },
     signers: new Map(),
     countsByType: new Map(),

@@ -51,9 +51,15 @@ const MAX_TYPE_LENGTH = 128;
  * @param state - Changed in place.
  * @param line - The next line of the file; used up when the call returns.
  * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
+ * @param given - What `examineLine` says of this line, where that was asked already.
  * @returns What was found, see {@link LineResult}.
  */
-export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentName): LineResult {
+export function verifyLine(
+  state: VerifyState,
+  line: RawLine,
+  segment: SegmentName,
+  given?: ExaminedLine,
+): LineResult {
   const findings = new LineFindings(state, line, segment.file);
   let examined: ExaminedLine | undefined;
   state.lines += 1;
@@ -72,7 +78,7 @@ export function verifyLine(state: VerifyState, line: RawLine, segment: SegmentNa
     });
     takePlace(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
   } else {
-    examined = verifyRecord(state, line, segment, findings);
+    examined = verifyRecord(state, line, segment, findings, given);
   }
   const { end } = state;
   end.file = segment.file;
@@ -90,8 +96,9 @@ function verifyRecord(
   line: RawLine,
   segment: SegmentName,
   findings: LineFindings,
+  given: ExaminedLine | undefined,
 ): ExaminedLine {
-  const examined = examineLine(line.bytes, state.layout);
+  const examined = given ?? examineLine(line.bytes, state.layout);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);

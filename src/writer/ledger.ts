@@ -52,7 +52,7 @@ import {
   segmentName,
   type LedgerFiles,
 } from './ledger-files.js';
-import { RunningVerification, type Judged } from './running-verification.js';
+import { RunningVerification, type Judged, type MadeLine } from './running-verification.js';
 import { SignatureGuard } from './signature-guard.js';
 import type { Survey } from './survey.js';
 import { readGenesis, settleTornTail, type SavedTail } from './torn-tail.js';
@@ -585,10 +585,10 @@ export class Ledger {
       return;
     }
     /** Adds a line to the group. */
-    const put = (line: Buffer): Judged => {
+    const put = (line: MadeLine): Judged => {
       const judged = this.#running.add(line, this.#pathOfNext());
-      lines.push(line);
-      bytes += line.length;
+      lines.push(line.bytes);
+      bytes += line.bytes.length;
       return judged;
     };
     const putCheckpoint = (givenAt: string, principalId?: string): Checkpointed => {
@@ -635,7 +635,7 @@ export class Ledger {
         const judged = put(line);
         if (this.#options.strict === true && judged.verdict === 'invalid') {
           lines.pop();
-          bytes -= line.length;
+          bytes -= line.bytes.length;
           isAhead = true;
           throw wouldInvalidate(judged.findings);
         }
@@ -729,7 +729,7 @@ export class Ledger {
   #makeCheckpointLine(
     occurredAt: string,
     principalId: string | undefined,
-  ): { readonly event: CheckpointEvent; readonly line: Buffer } {
+  ): { readonly event: CheckpointEvent; readonly line: MadeLine } {
     const genesis = this.#opened(this.#genesis);
     const { tip } = this.#running;
     const event = makeCheckpoint(tip, {
@@ -750,7 +750,7 @@ export class Ledger {
     eventText,
     meta,
     given,
-  }: Pick<Pending, 'event' | 'eventText' | 'meta' | 'given'>): Buffer {
+  }: Pick<Pending, 'event' | 'eventText' | 'meta' | 'given'>): MadeLine {
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
     if (previousId !== undefined && this.#running.state.events.find(previousId) === undefined) {
       const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
@@ -866,7 +866,7 @@ export class Ledger {
     const line = makeLine({ eventText, meta: undefined, signatures }, this.#running.tip);
     this.#running.add(line, this.#pathOfNext());
     this.#guard.check(event, Buffer.from(eventText), signatures, undefined);
-    await this.#write(line);
+    await this.#write(line.bytes);
     await this.#fileSystem.syncFolderOf(this.path);
     this.#size = 1;
     this.#options.onNotice?.({ code: 'LEDGER_CREATED', path: this.path, origin: genesis.origin });
@@ -912,17 +912,18 @@ function makeLine(
     signatures,
   }: Pick<Pending, 'eventText' | 'meta'> & { signatures: readonly SignatureEntry[] },
   { prev, seq }: ChainTip,
-): Buffer {
-  const line = formatRecord({ eventText, meta, signatures, prev, seq });
-  if (line.length - 1 > MAX_LINE_BYTES) {
-    const message = `the record has ${line.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
+): MadeLine {
+  const bytes = formatRecord({ eventText, meta, signatures, prev, seq });
+  if (bytes.length - 1 > MAX_LINE_BYTES) {
+    const message = `the record has ${bytes.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
     throw new NorthrootError('LINE_TOO_LONG', message, {
       exitStatus: 1,
       hint: 'refer to large content by its digest',
     });
   }
-  const [issue] = examineLine(line.subarray(0, -1), 'records').issues;
-  if (issue === undefined) return line;
+  const examined = examineLine(bytes.subarray(0, -1), 'records');
+  const [issue] = examined.issues;
+  if (issue === undefined) return { bytes, examined };
   const { code, pointer = '', expected = '', actual = '' } = issue;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
   throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {

@@ -7,6 +7,7 @@ import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { FileSystem } from '../fs/file-system.js';
+import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
@@ -30,6 +31,12 @@ export interface Judged {
   readonly verdict: EventVerdict;
 }
 
+/** The line of a record, with its `\n`, and what `examineLine` says of it. */
+export interface MadeLine {
+  readonly bytes: Buffer;
+  readonly examined: ExaminedLine;
+}
+
 /** See the head of this file. */
 export class RunningVerification {
   readonly depth: SignatureDepth;
@@ -47,7 +54,7 @@ export class RunningVerification {
     this.#path = path;
     this.deciding = trust === undefined ? this.state : startVerification(trust, nodeVerifier);
     this.depth = depth;
-    if (depth === 'deciding') this.state.assumesSignatures = true;
+    if (depth === 'deciding') this.state.assumedSignatures = 'ordinary';
   }
 
   /**
@@ -69,7 +76,8 @@ export class RunningVerification {
       signal?.throwIfAborted();
       running.#step(line, { file, firstSeq: files.isFolder ? firstSeqOf(file) : undefined });
     });
-    running.state.assumesSignatures = false;
+    // What is added was signed, or its signatures verified, when it was admitted.
+    running.state.assumedSignatures = 'all';
     return { running, survey };
   }
 
@@ -84,8 +92,8 @@ export class RunningVerification {
     return this.#unreadable;
   }
 
-  /** Takes the line of a record that is added to `file`, given with its `\n`. */
-  add(line: Uint8Array, file: string): Judged {
+  /** Takes the line of a record that is added to `file`. */
+  add({ bytes: line, examined }: MadeLine, file: string): Judged {
     const { state } = this;
     const bytes = line.subarray(0, -1);
     const raw: RawLine = {
@@ -98,7 +106,7 @@ export class RunningVerification {
     };
     // What is alike in an earlier record is told of this one too.
     state.foldRoots.clear();
-    const { findings, waiting, verdict, eventId } = this.#step(raw, { file, firstSeq: undefined });
+    const { findings, waiting, verdict, eventId } = this.#step(raw, { file, firstSeq: undefined }, examined);
     // What an earlier execution waited for is told of that one.
     const own = findings.filter((finding) => finding.eventId === eventId);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
@@ -131,10 +139,11 @@ export class RunningVerification {
   #step(
     line: RawLine,
     segment: SegmentName,
+    given?: ExaminedLine,
   ): Judged & { readonly eventId: string | undefined; readonly waiting: Finding | undefined } {
     const seq = this.state.records;
-    if (this.deciding !== this.state) verifyLine(this.deciding, line, segment);
-    const { findings, waiting, examined, verdict } = verifyLine(this.state, line, segment);
+    if (this.deciding !== this.state) verifyLine(this.deciding, line, segment, given);
+    const { findings, waiting, examined, verdict } = verifyLine(this.state, line, segment, given);
     if (examined?.eventId === undefined) this.#unreadable += 1;
     if (examined?.wellFormed === true && examined.event?.['event_type'] === 'checkpoint')
       this.#checkpoint = { seq, occurredAt: examined.event['occurred_at'] as string };
