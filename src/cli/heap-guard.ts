@@ -14,6 +14,8 @@ const INTERVAL_MS = 50;
  */
 const RESERVED_SHARE = 0.5;
 const RESERVED_BYTES = 96 * 1024 * 1024;
+/** Of a heap so small that little but this is left. */
+const MOST_RESERVED = 0.65;
 
 /**
  * Looks at the heap from time to time, while the command waits for its input. What is garbage does not count.
@@ -42,7 +44,8 @@ export function watchHeap(onFull: (error: NorthrootError) => void): () => void {
 
 function isFull(): boolean {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return used > limit - Math.max(limit * RESERVED_SHARE, RESERVED_BYTES);
+  const reserved = Math.max(limit * RESERVED_SHARE, Math.min(RESERVED_BYTES, limit * MOST_RESERVED));
+  return used > limit - reserved;
 }
 
 /** The collector is a function that V8 gives to contexts made after the flag is set. */

@@ -104,6 +104,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   path: '/w1',
   pattern: '*',
   point: '1',
+  resource: 'file=/etc/hosts',
   role: 'event',
   seconds: '0.5',
   size: '64KiB',

@@ -220,7 +220,7 @@ describe.skipIf(!isThere)('Go', () => {
 
     test("a ledger's own checkpoint, its attestations and its tiles", async () => {
       const path = join(folder, 'ledger.jsonl');
-      const ledger = await openLedger(path, { create: { origin: NAME } });
+      const ledger = await openLedger(path, { create: { origin: NAME, binding: 'optional' } });
       for (let n = 1; n < 300; n += 1) await ledger.append({ event: draft(n) });
       const lines = linesOf(readFileSync(path));
       const leaves = lines.map(leafHash);

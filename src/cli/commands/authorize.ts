@@ -63,7 +63,11 @@ export function addAuthorize(
     .option('--intent <file>', 'the intent, JSON (default: the tool and its parameters)')
     .option('--intent-digest <digest>', 'its digest instead')
     .option('--reserve <amounts>', 'what may be used at most, such as usd=0.25,calls=1', meterList)
-    .option('--resource <kind=reference>', 'what it will touch, such as file=/etc/hosts', resourceList)
+    .option(
+      '--resource <resource>',
+      'what it will touch, as KIND=REFERENCE, such as file=/etc/hosts',
+      resourceList,
+    )
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)

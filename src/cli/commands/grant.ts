@@ -117,7 +117,7 @@ export function addGrant(
     .option('--concurrency <n>', 'how many executions may run at a time')
     .option('--max-depth <n>', 'how many delegated grants may hang below this one, one under the other')
     .option(
-      '--resource <text>',
+      '--resource <resource>',
       'a resource that may be touched, as KIND=REFERENCE; may be given again',
       collect,
     )
@@ -302,10 +302,13 @@ function describeGrant(event: AuthorizationEvent, seq: number, signer: string | 
   const { authorization, principal_id: principal } = event;
   const bounds = (authorization.kind === 'grant' && authorization.bounds) || {};
   const { expires_at: until, not_before: from, allowed_tools: tools = [], meter_caps: caps = [] } = bounds;
+  const { action_caps: each = [], rate_limits: rates = [] } = bounds;
   const by = signer === undefined ? 'not signed' : `signed by key ${signer}`;
   const parts = [
     `granted ${printable(principal)} ${printable(tools.join(' '), 400)}`,
     `at most ${listAmounts(caps)}`,
+    ...(each.length === 0 ? [] : [`${listAmounts(each)} for one action`]),
+    ...(rates.length === 0 ? [] : [listAmounts(rates)]),
     ...(from === undefined ? [] : [`from ${from}`]),
     until === undefined ? 'without an end' : `until ${until}`,
     by,
