@@ -222,7 +222,7 @@ class Maker {
       ...((outcome === 'failure' || outcome === 'release') && {
         error_code: outcome === 'release' ? 'ABANDONED' : 'E',
       }),
-      ...(dice.oneIn(8) && { output_ref: { digest: digestOf('output') } }),
+      ...(dice.oneIn(4) && { output_ref: { digest: digestOf('output') } }),
       ...(dice.oneIn(8) && { output_digest: digestOf('output') }),
       ...(dice.oneIn(5) && { resources_touched: dice.some(RESOURCES) }),
     };
