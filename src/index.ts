@@ -162,7 +162,6 @@ export {
   Ledger,
   type Appended,
   type Checkpointed,
-  type Decided,
   type Entry,
   type LedgerOptions,
   type Notice,
@@ -196,7 +195,6 @@ export {
   type AuthorizeOptions,
   type RecordedDecision,
 } from './policy/authorize.js';
-export { appendAnew } from './policy/append-anew.js';
 export { draftAdjustment, type AdjustmentOptions } from './policy/draft-adjustment.js';
 export { digestIntent, draftGrant, type GrantOptions } from './policy/draft-grant.js';
 export { OptionsError, type OptionProblem } from './policy/option-problems.js';

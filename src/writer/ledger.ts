@@ -11,6 +11,7 @@
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { completeDraft, type AnyEvent } from '../event/build.js';
+import { payloadOf } from '../event/identity.js';
 import { EventError, assertEvent } from '../event/validate.js';
 import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
 import { canonicalText } from '../json/canonicalize.js';
@@ -119,10 +120,6 @@ export interface Entry {
   readonly meta?: Readonly<Record<string, string>>;
   /** Signatures made before; the ledger's signer adds its own. */
   readonly signatures?: readonly SignatureEntry[];
-}
-
-/** What was decided, to be appended. */
-export interface Decided extends Entry {
   /**
    * Whether it has to be a record of its own, even where another says the same: the same content has the same id (SPEC §3), and
    * appending it again would be a no-op. A draft that the ledger has already is then followed, by `prev_event_id`, by another one.
@@ -150,14 +147,19 @@ export interface Checkpointed extends Appended {
   readonly treeSize: number;
 }
 
-interface Pending {
+/** An entry that is complete, and of the right form. */
+interface Prepared {
   readonly event: AnyEvent;
   readonly eventText: string;
   readonly meta: Entry['meta'];
   /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
+  readonly isAnew: boolean;
   /** When it was given: the time of a checkpoint that becomes due by it. */
   readonly givenAt: string;
+}
+
+interface Pending extends Prepared {
   readonly resolve: (appended: Appended) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -174,7 +176,7 @@ interface PendingCheckpoint {
 
 /** An event that is made when its place is known. */
 interface PendingDecision {
-  readonly makes: (state: VerifyState) => Decided;
+  readonly makes: (state: VerifyState) => Entry;
   readonly givenAt: string;
   readonly resolve: (appended: Appended) => void;
   readonly reject: (error: unknown) => void;
@@ -335,7 +337,7 @@ export class Ledger {
    *   nothing of what it is given. What it throws is what the promise is rejected with, and nothing is appended.
    * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link Ledger.append}.
    */
-  decide(makes: (state: VerifyState) => Decided): Promise<Appended> {
+  decide(makes: (state: VerifyState) => Entry): Promise<Appended> {
     return new Promise((resolve, reject) => {
       this.#assertUsable();
       this.#queue.push({ makes, givenAt: nowOf(this.#options), resolve, reject });
@@ -413,7 +415,7 @@ export class Ledger {
     return counted.length > 0 ? 'valid' : 'invalid';
   }
 
-  #prepare(entry: Entry): Omit<Pending, 'resolve' | 'reject'> {
+  #prepare(entry: Entry): Prepared {
     const { event, eventText } = this.#completeEvent(entry.event);
     if (event.event_type === 'genesis' && !this.#has(event)) {
       throw new NorthrootError(
@@ -425,7 +427,8 @@ export class Ledger {
     const { meta, given } = this.#readCompanions(entry, event);
     // As it is now: what its owner does with it before it is written is no matter.
     const kept = JSON.parse(eventText) as AnyEvent;
-    return { event: kept, eventText, meta, given, givenAt: nowOf(this.#options) };
+    const isAnew = entry.isAnew === true;
+    return { event: kept, eventText, meta, given, isAnew, givenAt: nowOf(this.#options) };
   }
 
   #has({ event_id: { b64 } }: AnyEvent): boolean {
@@ -619,7 +622,7 @@ export class Ledger {
           outcomes.push(() => pending.resolve(checkpoint));
           continue;
         }
-        const entry = 'makes' in pending ? this.#makeDecided(pending) : pending;
+        const entry = this.#makeDistinct('makes' in pending ? this.#makeDecided(pending) : pending);
         const { b64 } = entry.event.event_id;
         const eventId = `sha-256:${b64}`;
         const existing = this.#running.state.events.find(b64);
@@ -691,15 +694,19 @@ export class Ledger {
   }
 
   /** Has an event made for its place. */
-  #makeDecided({ makes }: PendingDecision): Omit<Pending, 'resolve' | 'reject'> {
+  #makeDecided({ makes }: PendingDecision): Prepared {
     this.#running.assertDecidable();
-    const entry = makes(this.#running.deciding);
-    let prepared = this.#prepare(entry);
-    while (entry.isAnew === true && this.#has(prepared.event)) {
-      const previous = digestFromBase64url(prepared.event.event_id.b64);
-      prepared = this.#prepare({ ...entry, event: { ...entry.event, prev_event_id: previous } });
+    return this.#prepare(makes(this.#running.deciding));
+  }
+
+  /** Of an event that has to be a record of its own: another that follows those that are there. */
+  #makeDistinct(prepared: Prepared): Prepared {
+    let { event, eventText } = prepared;
+    while (prepared.isAnew && this.#has(event)) {
+      const previous = digestFromBase64url(event.event_id.b64);
+      ({ event, eventText } = completeDraft({ ...payloadOf(event), prev_event_id: previous }, {}));
     }
-    return prepared;
+    return { ...prepared, event, eventText };
   }
 
   /** Whether a checkpoint may come to be made among the records of a group; rather once too often than not. */

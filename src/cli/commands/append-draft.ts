@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import type { Key } from '../../schema/generated/types.js';
-import { appendAnew } from '../../policy/append-anew.js';
 import { OptionsError } from '../../policy/option-problems.js';
 import { findEntitledKeys } from '../../trust/key-entry.js';
 import { Ledger, type Appended } from '../../writer/ledger.js';
@@ -62,7 +61,7 @@ export async function appendDraft(
       at: now,
       ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
     });
-    const appended = await appendAnew(ledger, event).catch((error: unknown) => {
+    const appended = await ledger.append({ event, isAnew: true }).catch((error: unknown) => {
       throw withEntitledKeys(error, entitled);
     });
     const { seq, eventId, status } = appended;
