@@ -187,7 +187,7 @@ export {
   type PolicyCheck,
   type PolicyEvaluator,
 } from './policy/evaluator.js';
-export { describeLeft, type DecidingBound } from './policy/bounds.js';
+export { describeLeft, type DecidingBound } from './policy/deciding-bound.js';
 export {
   authorizeAction,
   readState,

@@ -27,7 +27,7 @@ import {
   type DecidingBound,
   type Denial,
   type DenialCode,
-} from './bounds.js';
+} from './deciding-bound.js';
 
 /** What is asked: may this principal call this tool with these parameters, now, using so much at most? */
 export interface AuthorizationRequest {

@@ -27,7 +27,7 @@ import {
   judgeSoundness,
   listRunning,
   type Denial,
-} from './bounds.js';
+} from './deciding-bound.js';
 
 /** An authorization under which something may be executed now. */
 export interface Permission {

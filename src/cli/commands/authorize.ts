@@ -6,7 +6,7 @@ import { NorthrootError } from '../../error.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
 import { ingestJson } from '../../json/ingest.js';
 import { authorizeAction } from '../../policy/authorize.js';
-import { describeLeft, type DecidingBound } from '../../policy/bounds.js';
+import { describeLeft, type DecidingBound } from '../../policy/deciding-bound.js';
 import type { ResourceRef } from '../../schema/generated/types.js';
 import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';

@@ -5,7 +5,7 @@ import { chainIds } from '../../bounds/grant.js';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { withStarted } from '../../bounds/started.js';
-import { listRunning } from '../../policy/bounds.js';
+import { listRunning } from '../../policy/deciding-bound.js';
 import {
   balancesOf,
   findGrant,
