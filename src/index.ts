@@ -213,6 +213,7 @@ export {
   type StartRequest,
   type StartedExecution,
 } from './policy/record.js';
+export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
   findGrant,
@@ -221,7 +222,6 @@ export {
   listOpenAuthorizations,
   listOpenStarts,
   nameOfKey,
-  type Balance,
   type GrantAccount,
   type OpenAuthorization,
   type StartedAuthorization,
@@ -248,11 +248,11 @@ export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
 export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
-export { readDeclaredKeys } from './verify/declared-keys.js';
-export { findRecord } from './verify/find-record.js';
-export { replayTo, type Point } from './verify/replay.js';
+export { readDeclaredKeys } from './reader/declared-keys.js';
+export { findRecord } from './reader/find-record.js';
+export { replayTo, type Point } from './reader/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
-export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
+export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';
 export {
   DEFAULT_MAX_FINDINGS,
   canGoOn,
@@ -266,15 +266,11 @@ export { verifyLine, type LineResult, type SegmentName } from './verify/verify-l
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
 export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
-export {
-  describePredecessor,
-  viewPredecessor,
-  type PredecessorRelation,
-  type PredecessorView,
-} from './verify/predecessor.js';
+export { describePredecessor } from './reader/describe-predecessor.js';
+export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
 
 // Tile trees (SPEC §6)
-export { findCheckpoint, type FoundCheckpoint } from './verify/find-checkpoint.js';
+export { findCheckpoint, type FoundCheckpoint } from './reader/find-checkpoint.js';
 export {
   formatTilePath,
   tileLevels,
@@ -307,7 +303,7 @@ export {
   type LedgerRelation,
 } from './proof/ledger-diff.js';
 export { renderLedgerDiff } from './proof/ledger-diff-text.js';
-export { type OpenLedger } from './proof/leaves.js';
+export { type OpenLedger } from './ledger/read-lines.js';
 export {
   makeConsistencyProof,
   makeProof,

@@ -20,8 +20,7 @@ export async function findRecord(
 ): Promise<ReadRecord> {
   const matches = matchRecord(wanted);
   const found: ReadRecord[] = [];
-  for await (const record of readRecords(source)) {
-    signal?.throwIfAborted();
+  for await (const record of readRecords(source, { signal })) {
     const [first] = found;
     if (!matches(record) || (first?.seq === record.seq && first.eventId === record.eventId)) continue;
     found.push(record);
