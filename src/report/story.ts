@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { readRecords, type ReadRecord } from '../verify/read-records.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { endVerification } from '../verify/ending.js';
@@ -191,7 +191,7 @@ async function watch(
   trust: TrustPolicy | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Watched> {
-  const state = startVerification(trust, nodeVerifier);
+  const state = startVerification(trust, defaultVerifier);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
   const adjustments: StoryAdjustment[] = [];

@@ -5,6 +5,7 @@
  */
 
 import { printable } from '../bytes/printable.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
@@ -112,7 +113,7 @@ async function findWholeNote(
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
   // A tree is published whole.
-  if (published !== undefined) return Buffer.from(published.note).toString();
+  if (published !== undefined) return decodeUtf8(published.note);
   const found = await findCheckpoint(await open(), { signal });
   const isWhole = found !== undefined && found.seq + 1 + found.attestations === records;
   return isWhole ? found.note : undefined;

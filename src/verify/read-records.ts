@@ -5,7 +5,7 @@ import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { startVerification, type EventVerdict, type VerifyState } from './state.js';
 import { verifyLine, type SegmentName } from './verify-line.js';
 
@@ -87,6 +87,6 @@ function plainReader(): Reader {
 }
 
 function verifyingReader(trust: TrustPolicy | undefined): Reader {
-  const state: VerifyState = startVerification(trust, nodeVerifier);
+  const state: VerifyState = startVerification(trust, defaultVerifier);
   return (line, segment) => verifyLine(state, line, segment);
 }

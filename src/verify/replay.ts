@@ -6,7 +6,7 @@ import type { LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { LineSplitter, MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { startVerification, type VerifyState } from './state.js';
 import { verifyLine } from './verify-line.js';
@@ -26,7 +26,7 @@ export async function replayTo(
   trust?: TrustPolicy,
   signal?: AbortSignal,
 ): Promise<VerifyState> {
-  const state = startVerification(trust, nodeVerifier);
+  const state = startVerification(trust, defaultVerifier);
   const [time, seq] =
     point === 'end' ? [] : 'time' in point ? [point.time, undefined] : [undefined, point.seq];
   for await (const segment of source.segments) {
