@@ -265,6 +265,13 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export {
+  verifyChunks,
+  type ByteBlob,
+  type ByteStream,
+  type LedgerBytes,
+  type VerifyChunksOptions,
+} from './report/verify-chunks.js';
 export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export { describePredecessor } from './reader/describe-predecessor.js';
 export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';

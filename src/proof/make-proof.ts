@@ -7,6 +7,7 @@
  */
 
 import { printable } from '../bytes/printable.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
@@ -169,7 +170,7 @@ async function findOwn(
     const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${seq}`;
     throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message, { exitStatus: 1 });
   }
-  return { checkpoint, note: Buffer.from(found.note), isOwn: true };
+  return { checkpoint, note: encodeUtf8(found.note), isOwn: true };
 }
 
 /**

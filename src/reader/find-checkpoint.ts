@@ -3,7 +3,7 @@
  * Whether the checkpoint is right, and who signed it, is for others: a record whose note cannot be read is passed over.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
@@ -54,7 +54,7 @@ export async function findCheckpoint(
     if (!takesPlace) return;
     records += 1;
     if (length > MAX_LINE_BYTES) return;
-    const text = asBuffer(bytes);
+    const text = decodeLatin1(bytes);
     if (!text.includes(CHECKPOINT_TYPE) && !text.includes(ATTESTATION_TYPE)) return;
     const { event, eventId, seq = ordinal, issues } = examineLine(bytes, undefined);
     if (event === undefined || eventId === undefined || issues.length > 0) return;
@@ -82,7 +82,7 @@ export async function findCheckpoint(
 /** The checkpoint in the event's note, when the event is of a type that has one and the note can be read. */
 function checkpointOf({ event_type: type, note }: JsonObject): SignedCheckpoint | undefined {
   if ((type !== 'checkpoint' && type !== 'attestation') || typeof note !== 'string') return undefined;
-  const signed = readCheckpoint(Buffer.from(note));
+  const signed = readCheckpoint(encodeUtf8(note));
   return 'expected' in signed ? undefined : signed;
 }
 

@@ -1,5 +1,6 @@
 /** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
 
+import { encodeHex, tryDecodeBase64url } from '../bytes/encoding.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
@@ -64,6 +65,6 @@ export function matchRecord(wanted: string): (record: Pick<ReadRecord, 'seq' | '
   return ({ eventId }) => {
     const b64 = eventId.slice('sha-256:'.length);
     if (b64.startsWith(prefix)) return true;
-    return hex !== undefined && Buffer.from(b64, 'base64url').toString('hex').startsWith(hex);
+    return hex !== undefined && encodeHex(tryDecodeBase64url(b64)!).startsWith(hex);
   };
 }

@@ -6,7 +6,7 @@ import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/e
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine } from '../verify/verify-line.js';
 
@@ -81,6 +81,6 @@ function plainReader(): Reader {
 }
 
 function verifyingReader(trust: TrustPolicy | undefined): Reader {
-  const state: VerifyState = startVerification(trust, nodeVerifier);
+  const state: VerifyState = startVerification(trust, defaultVerifier);
   return ({ line, segment }) => verifyLine(state, line, segment);
 }

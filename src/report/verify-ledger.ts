@@ -1,12 +1,13 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
-import { bytesSource, streamSource, type LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
 import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
+import { toChunkSource, type LedgerBytes } from './verify-chunks.js';
 
-/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes, a stream of bytes, or a source of one's own. */
-export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | LedgerSource;
+/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes in any form, or a source of one's own. */
+export type Verifiable = string | LedgerBytes | LedgerSource;
 
 /** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
 export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & { readonly predecessor?: Verifiable };
@@ -36,7 +37,5 @@ export async function verifyLedger(
 
 /** The source of whatever can be verified. */
 async function toSource(ledger: Verifiable): Promise<LedgerSource> {
-  if (typeof ledger === 'string') return openLedger(ledger);
-  if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
-  return 'segments' in ledger ? ledger : streamSource(ledger, '-');
+  return typeof ledger === 'string' ? openLedger(ledger) : toChunkSource(ledger, '-');
 }

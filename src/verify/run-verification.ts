@@ -8,7 +8,7 @@ import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../tree/compact-range.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
@@ -36,7 +36,7 @@ export interface VerifyOptions {
   readonly predecessor?: LedgerSource;
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string;
-  /** The signature backend; node:crypto unless given. */
+  /** The signature backend; the platform's own unless given. */
   readonly verifier?: Verifier;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number;
@@ -105,7 +105,7 @@ export async function runVerification(
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
-  const { verifier = nodeVerifier } = options;
+  const { verifier = defaultVerifier } = options;
   const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
   const { show = () => true, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.

@@ -572,7 +572,7 @@ export class Ledger {
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
-    const lines: Buffer[] = [];
+    const lines: Uint8Array[] = [];
     const outcomes: (() => void)[] = [];
     const made: Checkpointed[] = [];
     let bytes = 0;
@@ -779,7 +779,7 @@ export class Ledger {
   }
 
   /** One write, one sync; on failure the file is cut back to what it was, as far as that can be done. */
-  async #write(bytes: Buffer): Promise<void> {
+  async #write(bytes: Uint8Array): Promise<void> {
     const file = await this.#currentFile();
     const before = await file.size();
     if (before !== this.#end) {
