@@ -29,11 +29,11 @@ export type Draft<T> = T extends unknown
 /** What fills the members that a draft leaves out. */
 export interface EventDefaults {
   /** For `occurred_at`: a timestamp of SPEC §2. */
-  readonly occurredAt?: string;
+  readonly occurredAt?: string | undefined;
   /** For `principal_id`. */
-  readonly principalId?: string;
+  readonly principalId?: string | undefined;
   /** For `ledger_id` of any event but a genesis: the event_id of the ledger's genesis, `sha-256:…` or its base64url. */
-  readonly ledgerId?: string;
+  readonly ledgerId?: string | undefined;
 }
 
 /** Any event, known or extension. */

@@ -1,6 +1,7 @@
 /** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
 
 import { printable } from '../bytes/printable.js';
+import { checkString } from '../check-options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import { tryParseDigest } from '../value/digest.js';
@@ -18,6 +19,7 @@ export async function findRecord(
   wanted: string,
   signal?: AbortSignal,
 ): Promise<ReadRecord> {
+  checkString('findRecord', 'the record', wanted);
   const matches = matchRecord(wanted);
   const found: ReadRecord[] = [];
   for await (const record of readRecords(source)) {

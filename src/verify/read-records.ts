@@ -1,5 +1,6 @@
 /** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
 
+import { checkOptions } from '../check-options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
@@ -35,20 +36,22 @@ export interface UnreadLine {
 /** How {@link readRecords} reads. */
 export interface ReadOptions {
   /** Verifies on the way, with this trust policy if one is given. Without it nothing is verified. */
-  readonly verify?: { readonly trust?: TrustPolicy };
+  readonly verify?: { readonly trust?: TrustPolicy } | undefined;
   /** Told of each line that is no record; such lines are left out. */
-  readonly onUnread?: (line: UnreadLine) => void;
+  readonly onUnread?: ((line: UnreadLine) => void) | undefined;
 }
 
 /**
  * The records of a source in order.
  *
- * @throws NorthrootError when the source cannot be read.
+ * @throws NorthrootError when the source cannot be read. TypeError for an option that is not known or of the wrong type.
  */
 export async function* readRecords(
   source: LedgerSource,
   options: ReadOptions = {},
 ): AsyncGenerator<ReadRecord, void, void> {
+  checkOptions('readRecords', options, { verify: 'object', onUnread: 'function' });
+  checkOptions('readRecords: verify', options.verify ?? {}, { trust: 'object' });
   const read = options.verify === undefined ? plainReader() : verifyingReader(options.verify.trust);
   let count = 0;
   for await (const segment of source.segments) {

@@ -19,7 +19,7 @@ import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
-import { didYouMean } from '../did-you-mean.js';
+import { didYouMean } from '../../bytes/did-you-mean.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
