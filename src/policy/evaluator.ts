@@ -144,10 +144,8 @@ export class GrantEvaluator implements PolicyEvaluator {
   }
 
   #candidates({ grantId, principalId }: AuthorizationRequest): readonly Grant[] {
-    const { grants, grantList } = this.#state.links;
-    if (grantId === undefined) {
-      return grantList.filter((grant) => grant.decision === 'allow' && grant.principalId === principalId);
-    }
+    const { grants } = this.#state.links;
+    if (grantId === undefined) return [...grants.allowedTo(principalId)];
     const grant = grants.get(grantId.replace(/^sha-256:/, ''));
     return grant === undefined ? [] : [grant];
   }

@@ -344,9 +344,9 @@ export interface SpentBound {
  * @param authorizationId - What it was executed under, `sha-256:…`; of an action, also when it is spent.
  */
 export function findSpent(state: VerifyState, authorizationId: string, meterUsed: MeterVector): SpentBound[] {
-  const { actions, grants, grantList } = state.links;
+  const { actions, grants } = state.links;
   const id = authorizationId.replace(/^sha-256:/, '');
-  const grant = grants.get(id) ?? actions.get(id)?.grant ?? grantList[state.events.find(id)?.grant ?? -1];
+  const grant = grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
   return [...grantChain(grant)].flatMap(({ accounts, place }) =>
     meterUsed.flatMap(({ unit, amount }) => {
       const account = accounts.get(unit);

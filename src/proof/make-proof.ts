@@ -7,7 +7,7 @@
  */
 
 import { printable } from '../bytes/printable.js';
-import { checkOptions, checkString, type OptionTypes } from '../check-options.js';
+import { checkOptions, checkString, type OptionTypes } from '../options.js';
 import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';

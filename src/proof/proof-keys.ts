@@ -3,7 +3,7 @@
  * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
-import type { OptionTypes } from '../check-options.js';
+import type { OptionTypes } from '../options.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { detectForm } from '../key/detect-form.js';
 import { readKeyText } from '../key/key-form.js';

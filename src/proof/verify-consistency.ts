@@ -3,7 +3,7 @@
  * appended since. Pure: it reads no file and no clock.
  */
 
-import { checkOptions } from '../check-options.js';
+import { checkOptions } from '../options.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteFault } from '../note/signed-note.js';
 import { hashToBase64url } from '../tree/compact-range.js';

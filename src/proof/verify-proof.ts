@@ -7,7 +7,7 @@
  * first.
  */
 
-import { checkOptions } from '../check-options.js';
+import { checkOptions } from '../options.js';
 import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { JsonObject } from '../json/value.js';

@@ -47,7 +47,7 @@ export interface OpenAuthorization {
 
 /** Every allowed grant, in ledger order. */
 export function listGrants(state: VerifyState): GrantAccount[] {
-  return state.links.grantList.filter(({ decision }) => decision === 'allow').map(toAccount);
+  return [...state.links.grants.values()].filter(({ decision }) => decision === 'allow').map(toAccount);
 }
 
 /** One grant's account, `sha-256:…`; undefined where there is no such grant. */

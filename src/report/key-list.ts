@@ -1,7 +1,7 @@
 /** The keys of a ledger, from where on they count, and where they were revoked (SPEC §7): as verification knows them. */
 
 import { printable } from '../bytes/printable.js';
-import { checkOptions } from '../check-options.js';
+import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { Key, TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';

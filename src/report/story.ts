@@ -311,7 +311,7 @@ function grantIdsOf(state: VerifyState, line: ExaminedLine): string[] {
   if (named === undefined) return [];
   const id = named.slice('sha-256:'.length);
   const spent = state.events.find(id)?.grant ?? -1;
-  return chainIds(grants.get(id) ?? actions.get(id)?.grant ?? state.links.grantList[spent]);
+  return chainIds(grants.get(id) ?? actions.get(id)?.grant ?? grants.at(spent));
 }
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant. */

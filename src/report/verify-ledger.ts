@@ -1,6 +1,6 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
-import { checkOptions, describeValue, type OptionTypes } from '../check-options.js';
+import { checkOptions, describeValue, type OptionTypes } from '../options.js';
 import { bytesSource, streamSource, type LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
 import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';

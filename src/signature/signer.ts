@@ -2,7 +2,7 @@
  * Making signatures (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, as the key says, and of events by DSSE.
  */
 
-import { describeValue } from '../check-options.js';
+import { describeValue } from '../options.js';
 import { createPrivateKey, sign } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';

@@ -1,7 +1,7 @@
 /** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
 
 import { printable } from '../bytes/printable.js';
-import { checkString } from '../check-options.js';
+import { checkString } from '../options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import { tryParseDigest } from '../value/digest.js';

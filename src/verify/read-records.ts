@@ -1,6 +1,6 @@
 /** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
 
-import { checkOptions } from '../check-options.js';
+import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';

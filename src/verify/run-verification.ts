@@ -3,7 +3,7 @@
  * asynchronous about verification is here.
  */
 
-import { checkOptions, type OptionTypes } from '../check-options.js';
+import { checkOptions, type OptionTypes } from '../options.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
 import type { LedgerSource, Segment, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';

@@ -187,7 +187,9 @@ function noteVerdict(
 ): void {
   if (genesis?.place === place) genesis.verdict = verdict;
   const checkpoint = eventId === undefined ? undefined : seals.known.get(eventId);
-  if (checkpoint?.place === place) checkpoint.verdict = verdict;
+  if (checkpoint?.place !== place) return;
+  checkpoint.verdict = verdict;
+  seals.known.set(eventId as string, checkpoint);
 }
 
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {

@@ -316,9 +316,9 @@ describe('a verification gone on from', () => {
       ({ id: grantId } = feed(state, grantEvent({ principal: `agent:a${n}`, at: NOON, grantId, bounds })));
     }
     const { state: again } = restore(saveVerification({ state, findings: [] }));
-    const last = again.links.grantList.at(-1);
+    const last = [...again.links.grants.values()].at(-1);
     expect([last?.place.eventId, last?.depth]).toEqual([grantId, 6_000]);
-    expect(last?.parent).toBe(again.links.grantList.at(-2));
+    expect(last?.parent).toBe([...again.links.grants.values()].at(-2));
   });
 });
 
