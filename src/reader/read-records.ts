@@ -1,5 +1,6 @@
 /** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
 
+import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
@@ -36,9 +37,9 @@ export interface UnreadLine {
 /** How {@link readRecords} reads. */
 export interface ReadOptions {
   /** Verifies on the way, with this trust policy if one is given. Without it nothing is verified. */
-  readonly verify?: { readonly trust?: TrustPolicy };
+  readonly verify?: { readonly trust?: TrustPolicy } | undefined;
   /** Told of each line that is no record; such lines are left out. */
-  readonly onUnread?: (line: UnreadLine) => void;
+  readonly onUnread?: ((line: UnreadLine) => void) | undefined;
   /** Aborting ends the reading with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -46,12 +47,15 @@ export interface ReadOptions {
 /**
  * The records of a source in order.
  *
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts. TypeError for an option that is not
+ *   known or of the wrong type.
  */
 export async function* readRecords(
   source: LedgerSource,
   options: ReadOptions = {},
 ): AsyncGenerator<ReadRecord, void, void> {
+  checkOptions('readRecords', options, { verify: 'object', onUnread: 'function', signal: 'signal' });
+  checkOptions('readRecords: verify', options.verify ?? {}, { trust: 'object' });
   const read = options.verify === undefined ? plainReader() : verifyingReader(options.verify.trust);
   for await (const each of readLines(source, { signal: options.signal })) {
     const { line, segment, ordinal } = each;
