@@ -2,7 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { ndjson, note } from './drafts.js';
+import { buildEvent } from '../../src/event/build.js';
+import { bare } from '../docs/ledger-kit.js';
+import { denial, execution, ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectError, expectOk, hasProgram, parse, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();
@@ -20,7 +22,7 @@ const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
 
 describe('northroot', () => {
   it('says its version', () => {
-    expect(shop.run(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    expect(shop.runProcess(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
     expect(shop.run(['-V'])).toMatchObject({ status: 0, stdout: `${version}\n` });
   });
 
@@ -240,9 +242,32 @@ describe('completion', () => {
   });
 });
 
+expectOk(shop.run(['append', 'ledger.jsonl', '--create'], { input: ndjson([note(1), note(2)]) }));
+shop.write('broken.jsonl', shop.read('ledger.jsonl').replace('"n":1', '"n":7'));
+
+describe('a process of its own', () => {
+  const denied = buildEvent(denial());
+  const done = buildEvent(execution(`sha-256:${denied.event_id.b64}`, 'net.send'));
+  shop.write('violated.jsonl', bare(denied, done));
+  it.each<[status: number, args: string[], input?: string]>([
+    [0, ['verify', 'ledger.jsonl']],
+    [1, ['verify', 'broken.jsonl']],
+    [2, ['verify', 'missing.jsonl']],
+    [3, ['verify', 'violated.jsonl']],
+    [2, ['verify', 'ledger.jsonl', '--no-such-option']],
+    [0, ['log', 'ledger.jsonl', '--format', 'ndjson']],
+    [0, ['digest', '-'], 'some bytes'],
+    [0, ['show', 'ledger.jsonl', '1', '--format', 'event']],
+    [1, ['append', 'ledger.jsonl'], '{"event_type":"genesis"}\n'],
+    [3, ['budget', 'violated.jsonl']],
+  ])('ends with %s, and prints what it does beside others: %j', (status, args, input = '') => {
+    const run = shop.runProcess(args, { input });
+    expect(run.status).toBe(status);
+    expect(shop.run(args, { input })).toEqual(run);
+  });
+});
+
 describe('on a terminal', () => {
-  expectOk(shop.run(['append', 'ledger.jsonl', '--create'], { input: ndjson([note(1), note(2)]) }));
-  shop.write('broken.jsonl', shop.read('ledger.jsonl').replace('"n":1', '"n":7'));
   shop.write('northroot.sh', `exec '${process.execPath}' '${CLI}' "$@"\n`);
   const ESCAPE = '\u001b[';
 

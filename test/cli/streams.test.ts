@@ -7,7 +7,7 @@ import type { ReportJson } from '../../src/schema/generated/types.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectOk, hasProgram, parse, parseLines, Workshop } from './runner.js';
 
-const shop = new Workshop();
+const shop = new Workshop({ ownProcesses: true });
 const EVENTS = 20_000;
 shop.write('events.jsonl', ndjson(Array.from({ length: EVENTS }, (_, n) => note(n))));
 for (const name of ['ledger.jsonl', 'small.jsonl']) expectOk(shop.run(['init', name]));
