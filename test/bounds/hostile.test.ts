@@ -18,7 +18,7 @@ import { runVerification } from '../../src/verify/run-verification.js';
 import { BareRun, NOON, RELEASE, digestOf, makeAction, makeExecution, makeGrant } from './support.js';
 
 const IS_SLOW = process.env.SLOW === '1';
-const TIMEOUT = IS_SLOW ? 600_000 : 60_000;
+const TIMEOUT = IS_SLOW ? 1_200_000 : 300_000;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
