@@ -16,7 +16,9 @@ function temporaryFolder(): string {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 120_000,
+    // For tests that hang: how fast a machine is, and what else it does, decides nothing.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     pool: 'forks',
     env: { TMPDIR: temporaryFolder() },
   },

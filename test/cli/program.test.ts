@@ -1,6 +1,8 @@
 /** The program around the commands: help, version, wrong use, completion, colours, and its own failures. */
 
 import { readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { buildEvent } from '../../src/event/build.js';
 import { bare } from '../docs/ledger-kit.js';
@@ -298,12 +300,26 @@ describe('on a terminal', () => {
       expect(stdout).not.toContain('\u001b');
     });
 
-    it('draws how far it has come, and clears it away, unless it is to be quiet', () => {
-      // A pipe with a name opens for writing when it was opened for reading: only then is the bar's delay awaited.
-      const late = 'rm -f late; mkfifo late; { exec 3>late; sleep 0.7; cat broken.jsonl >&3; } &';
-      const [talking = '', quiet = ''] = ['', '--quiet'].map(
-        (flag) => shop.shell(`${late} script -qec 'sh northroot.sh verify late ${flag}' /dev/null`).stdout,
-      );
+    it('draws how far it has come, and clears it away, unless it is to be quiet', async () => {
+      expectOk(shop.shell('mkfifo late'));
+      const bytes = shop.bytes('broken.jsonl');
+      /** Gives the ledger byte by byte until it was enough, and then the rest. */
+      const verifySlowly = async (flag: string, isEnough: (output: string, given: number) => boolean) => {
+        const command = `sh northroot.sh verify late ${flag}`;
+        const running = shop.startProgram(['script', '-qec', command, '/dev/null']);
+        // A pipe with a name opens for writing when it is opened for reading.
+        const late = await open(shop.path('late'), 'w');
+        let given = 0;
+        while (!isEnough(running.stdout, given)) {
+          await late.write(bytes.subarray(given, (given += 1)));
+          await sleep(5);
+        }
+        await late.write(bytes.subarray(given));
+        await late.close();
+        return { output: (await running.end()).stdout, given };
+      };
+      const { output: talking, given } = await verifySlowly('', (output) => / MB/.test(output));
+      const { output: quiet } = await verifySlowly('--quiet', (_, count) => count === given);
       expect(talking).toMatch(/\d\.\d MB/);
       expect(talking.lastIndexOf(`\r${ESCAPE}K`)).toBeGreaterThan(talking.lastIndexOf(' MB'));
       expect(quiet).not.toContain(' MB');
@@ -332,13 +348,13 @@ describe('a failure of its own', () => {
     ['verify', 'no-hash.mjs', ['verify', 'ledger.jsonl']],
     ['append', 'no-hash.mjs', ['append', 'ledger.jsonl']],
     ['a waiting command', 'late.mjs', ['verify', '-']],
-  ])('says nothing about the ledger: %s', (_what, module, args) => {
+  ])('says nothing about the ledger: %s', async (_what, module, args) => {
     const before = shop.read('ledger.jsonl');
-    const input = ndjson([note(1), note(2)]);
-    const run =
-      module === 'late.mjs'
-        ? shop.shell(`{ cat ledger.jsonl; sleep 1; } | northroot ${args.join(' ')}`, { env: env(module) })
-        : shop.run(args, { input, env: env(module) });
+    const running = shop.start(args, env(module));
+    // Its input does not end.
+    if (args.includes('-')) void running.feed(before);
+    else await running.feed(ndjson([note(1), note(2)])).then(() => running.endInput());
+    const run = await running.end();
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expectCode(run, 'INTERNAL_ERROR');
     expect(run.stderr).toContain('says nothing about the ledger');

@@ -30,6 +30,9 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Below the time-out of a test, so that it is said what was waited for. */
+const MAX_WAIT_MS = 100_000;
+
 /** How a run ended. */
 export interface Run {
   readonly status: number | null;
@@ -78,8 +81,13 @@ export class Workshop {
   }
 
   /** `northroot ARGS…`, left running. */
-  start(args: readonly string[]): Running {
-    return new Running(spawn(process.execPath, [CLI, ...args], { cwd: this.folder, env: environment() }));
+  start(args: readonly string[], env?: RunOptions['env']): Running {
+    return this.startProgram([process.execPath, CLI, ...args], env);
+  }
+
+  /** Another program, left running. */
+  startProgram([command, ...args]: readonly [string, ...string[]], env?: RunOptions['env']): Running {
+    return new Running(spawn(command, args, { cwd: this.folder, env: environment(env) }));
   }
 
   path(name: string): string {
@@ -195,7 +203,7 @@ export class Running {
 
   /** Waits until `condition` holds of what was printed. */
   async until(condition: (running: this) => boolean): Promise<void> {
-    const deadline = performance.now() + 50_000;
+    const deadline = performance.now() + MAX_WAIT_MS;
     while (!condition(this)) {
       if (performance.now() > deadline) throw new Error(`waited in vain: ${this.stdout}${this.stderr}`);
       await new Promise((resolve) => setTimeout(resolve, 5));

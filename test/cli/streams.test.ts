@@ -139,7 +139,8 @@ describe.skipIf(!hasProgram('flock') || !existsSync('/proc/self/fd'))(
       expectOk(shop.run(['show', 'small.jsonl', '0']));
       const running = shop.start(['append', 'small.jsonl']);
       void running.feed(ndjson([note('late')]));
-      setTimeout(release, 500);
+      await running.until(() => running.hasOpen(realpathSync(shop.path('small.jsonl'))));
+      release();
       await running.until(({ stdout }) => stdout !== '');
       expect(JSON.parse(running.stdout)).toMatchObject({ seq: 1 });
       running.kill('SIGINT');

@@ -16,7 +16,7 @@ import type { JsonObject } from '../../src/json/value.js';
 import { meters } from '../../src/value/meter.js';
 import { formatQuantity } from '../../src/value/quantity.js';
 import type { VerifyState } from '../../src/verify/state.js';
-import { codeOf, judge, openUnsigned, readRecords, temporaryFolder } from '../writer/support.js';
+import { codeOf, judge, openUnsigned, readRecords, temporaryFolder, untilWaiting } from '../writer/support.js';
 import {
   INTENT,
   actionEvent,
@@ -151,7 +151,7 @@ describe('authorizeAction', () => {
     const holder = await openUnsigned(path);
     let now = NOON;
     const answer = authorizeAction(path, ANY_TIME, { now: () => now, lockTimeoutMs: 20_000 });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await untilWaiting(path);
     now = '2026-03-01T12:00:01Z';
     await holder.close();
     expect((await answer).decisionCode).toBe('GRANT_EXPIRED');

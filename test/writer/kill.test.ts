@@ -36,7 +36,7 @@ async function killAgainAndAgain(path: string, kills: number, tally: Tally): Pro
       groups: null,
       groupSize: GROUP_SIZES[kill % GROUP_SIZES.length],
       text: 'a'.repeat(2_000),
-      options: { create: { origin: 'example.com/tests/kill' }, segmentBytes: 100_000, lockTimeoutMs: 10_000 },
+      options: { create: { origin: 'example.com/tests/kill' }, segmentBytes: 100_000, lockTimeoutMs: 60_000 },
     });
     // Half of the kills come while the ledger is opened or made, half while it is appended to.
     const moment = Math.random() < 0.5 ? 'open' : 'append';
@@ -50,7 +50,7 @@ async function killAgainAndAgain(path: string, kills: number, tally: Tally): Pro
     await expectKept(path, acknowledged, tally);
   }
   // The ledger is still one: whoever comes next goes on with it.
-  const ledger = await openLedger(path, { lockTimeoutMs: 10_000 });
+  const ledger = await openLedger(path, { lockTimeoutMs: 60_000 });
   await ledger.append({ event: { event_type: 'x.last' } });
   const { size } = ledger;
   await ledger.close();
