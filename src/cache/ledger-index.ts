@@ -155,6 +155,11 @@ export class LedgerIndex {
     return view;
   }
 
+  /** Forgets what a view has learnt and not kept. */
+  dropView(trust?: TrustPolicy): void {
+    this.#views.delete(viewName(trust));
+  }
+
   /** Forgets everything; to be called when what is kept turns out to be wrong. */
   async rebuild(reason: string): Promise<void> {
     const folder = indexPath(this.path);
