@@ -16,6 +16,8 @@ export async function show(file: File, proof: Uint8Array): Promise<Report['verdi
   return (await verifyChunks(file, { name: file.name, signal: new AbortController().signal })).verdict;
 }`;
 
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 /** What the compiler says of a file that stands in the package, and so may import it by its name. */
 function compile(text: string, options: ts.CompilerOptions): string[] {
   const file = `${ROOT}user.ts`;
@@ -28,16 +30,18 @@ function compile(text: string, options: ts.CompilerOptions): string[] {
     noEmit: true,
     // The declarations of the package themselves are looked at.
     skipLibCheck: false,
+    skipDefaultLibCheck: true,
     ...options,
   };
   const host = ts.createCompilerHost(whole);
   const inherited = { ...host };
   host.fileExists = (name) => name === file || inherited.fileExists(name);
   host.readFile = (name) => (name === file ? text : inherited.readFile(name));
-  host.getSourceFile = (name, version, ...rest) =>
-    name === file
-      ? ts.createSourceFile(name, text, version)
-      : inherited.getSourceFile(name, version, ...rest);
+  host.getSourceFile = (name, version, ...rest) => {
+    if (name === file) return ts.createSourceFile(name, text, version);
+    if (!parsed.has(name)) parsed.set(name, inherited.getSourceFile(name, version, ...rest));
+    return parsed.get(name);
+  };
   const program = ts.createProgram([file], whole, host);
   return ts
     .getPreEmitDiagnostics(program)
