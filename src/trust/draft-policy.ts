@@ -24,9 +24,9 @@ export interface Fingerprints {
 /** What {@link draftTrustPolicy} goes by beside genesis. */
 export interface DraftOptions {
   /** What became of the ledger's keys, as `listKeys` says; without it no key is known to have been revoked. */
-  readonly keys?: readonly SavedKey[];
+  readonly keys?: readonly SavedKey[] | undefined;
   /** Keyids of revoked keys to be pinned all the same: what they signed before then counts as before. */
-  readonly includeRevoked?: readonly string[];
+  readonly includeRevoked?: readonly string[] | undefined;
 }
 
 /**

@@ -208,6 +208,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   if (checkpoint === undefined || verdict === undefined) return;
   const wasSigned = isSignedByLog(checkpoint.signers);
   checkpoint.signers = mergeSigners(checkpoint.signers, verdict.signers);
+  seals.known.set(id, checkpoint);
   takeUp(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
@@ -290,17 +291,19 @@ export function noteSigners(
     return;
   for (const keyid of keyids) {
     const tally = signers.get(keyid);
-    if (tally !== undefined) tally.last = records;
+    if (tally === undefined) continue;
+    tally.last = records;
+    signers.set(keyid, tally);
   }
   const name = `${stretch} ${[...keyids].sort().join(' ')}`;
   let group = seals.unsealed.get(name);
   if (group === undefined) {
     const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
     group = { keyids, first: place, begin: records, last: records, counts };
-    seals.unsealed.set(name, group);
   }
   group.last = records;
   group.counts[verdict] += 1;
+  seals.unsealed.set(name, group);
 }
 
 export function relatedTo({ file, line, seq, eventId }: RecordPlace): {

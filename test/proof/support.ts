@@ -10,7 +10,7 @@ import { formatRecord } from '../../src/ledger/record.js';
 import { formatCheckpoint } from '../../src/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote, type NoteSignature } from '../../src/note/signed-note.js';
-import type { OpenLedger } from '../../src/proof/leaves.js';
+import type { OpenLedger } from '../../src/ledger/read-lines.js';
 import type { ProofKey } from '../../src/proof/proof-keys.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import {

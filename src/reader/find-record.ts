@@ -2,6 +2,7 @@
 
 import { encodeHex, tryDecodeBase64url } from '../bytes/encoding.js';
 import { printable } from '../bytes/printable.js';
+import { checkString } from '../options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import { tryParseDigest } from '../value/digest.js';
@@ -19,10 +20,10 @@ export async function findRecord(
   wanted: string,
   signal?: AbortSignal,
 ): Promise<ReadRecord> {
+  checkString('findRecord', 'the record', wanted);
   const matches = matchRecord(wanted);
   const found: ReadRecord[] = [];
-  for await (const record of readRecords(source)) {
-    signal?.throwIfAborted();
+  for await (const record of readRecords(source, { signal })) {
     const [first] = found;
     if (!matches(record) || (first?.seq === record.seq && first.eventId === record.eventId)) continue;
     found.push(record);
