@@ -16,7 +16,7 @@ import type { JsonObject } from '../../src/json/value.js';
 import { meters } from '../../src/value/meter.js';
 import { formatQuantity } from '../../src/value/quantity.js';
 import type { VerifyState } from '../../src/verify/state.js';
-import { codeOf, judge, openUnsigned, readRecords, temporaryFolder } from '../writer/support.js';
+import { codeOf, holdLock, judge, openUnsigned, readRecords, temporaryFolder } from '../writer/support.js';
 import {
   INTENT,
   actionEvent,
@@ -148,12 +148,12 @@ describe('authorizeAction', () => {
 
   it('is asked about the moment in which it has the ledger for itself', async () => {
     const { path } = await makeLedger({ ...BOUNDS, expires_at: '2026-03-01T12:00:01Z' });
-    const holder = await openUnsigned(path);
+    const release = await holdLock(path);
     let now = NOON;
     const answer = authorizeAction(path, ANY_TIME, { now: () => now, lockTimeoutMs: 20_000 });
     await new Promise((resolve) => setTimeout(resolve, 100));
     now = '2026-03-01T12:00:01Z';
-    await holder.close();
+    await release();
     expect((await answer).decisionCode).toBe('GRANT_EXPIRED');
     expect(readRecords(path).at(-1)?.event['occurred_at']).toBe(now);
   });
