@@ -99,9 +99,14 @@ export function resolvePending(
   if (pending === undefined) return [];
   state.links.pending.delete(eventId);
   const { finding, others } = pending;
+  return [{ ...resolveWaiting(finding, kind, place), ...(others > 0 ? { folded: others } : {}) }];
+}
+
+/** What a finding that waited for an event says once that has come. */
+export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPlace): Finding {
   const isElse = kind === 'other' || kind === 'execution';
   const code = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
-  return [{ ...finding, code, related: [place], ...(others > 0 ? { folded: others } : {}) }];
+  return { ...finding, code, related: [place] };
 }
 
 /** What is known only at the end: links to events that never came, in the order of the executions. */

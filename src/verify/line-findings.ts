@@ -43,6 +43,8 @@ export interface FoldedFinding {
 export class LineFindings {
   /** The findings to list, in the order of the rules. */
   readonly listed: Finding[] = [];
+  /** All of both, each cause once. */
+  readonly own: Finding[] = [];
   /** Those that only add to the count of an earlier one. */
   readonly folded: FoldedFinding[] = [];
   invalid = false;
@@ -62,6 +64,7 @@ export class LineFindings {
   readonly #state: VerifyState;
   readonly #line: RawLine;
   readonly #file: string;
+  #causes: Set<string> | undefined;
   #examined: ExaminedLine | undefined;
 
   constructor(state: VerifyState, line: RawLine, file: string) {
@@ -73,11 +76,7 @@ export class LineFindings {
   /** From here on findings name the record that the line was read as. */
   setRecord(examined: ExaminedLine): void {
     this.#examined = examined;
-    const { principal_id: principalId, occurred_at: occurredAt } = examined.event ?? {};
-    const toolName = toolOf(examined.event);
-    if (typeof principalId === 'string') this.context.principalId = principalId;
-    if (typeof occurredAt === 'string') this.context.occurredAt = occurredAt;
-    if (typeof toolName === 'string') this.context.toolName = toolName;
+    Object.assign(this.context, contextOf(examined));
   }
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
@@ -98,6 +97,8 @@ export class LineFindings {
     if (finding.severity === 'warning') this.#state.warnings += 1;
     const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
     const cause = folds ? `${code} ${finding.severity} ${detail.cause}` : undefined;
+    if (cause === undefined || this.#causes?.has(cause) !== true) this.own.push(finding);
+    if (cause !== undefined) (this.#causes ??= new Set()).add(cause);
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
     if (root !== undefined) {
       root.folded = (root.folded ?? 0) + 1;
@@ -127,6 +128,17 @@ export class LineFindings {
       this.context,
     );
   }
+}
+
+/** What findings say of the event that they are about, as it says itself. */
+export function contextOf({ event }: ExaminedLine): FindingContext {
+  const { principal_id: principalId, occurred_at: occurredAt } = event ?? {};
+  const toolName = toolOf(event);
+  return {
+    ...(typeof principalId === 'string' ? { principalId } : {}),
+    ...(typeof occurredAt === 'string' ? { occurredAt } : {}),
+    ...(typeof toolName === 'string' ? { toolName } : {}),
+  };
 }
 
 /** Where a finding is: a line and, where there is one, the record in it. */

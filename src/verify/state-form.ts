@@ -37,7 +37,8 @@ type ApartFromHead =
   | 'seals'
   | 'signers'
   | 'foldRoots'
-  | 'assumedSignatures';
+  | 'assumedSignatures'
+  | 'observer';
 
 /** What a state has one of. */
 export interface HeadForm extends Omit<VerifyState, ApartFromHead> {
@@ -122,8 +123,8 @@ function withReference<T extends object, K extends string>(
 export function saveHead(state: VerifyState): HeadForm {
   const { policy, witnessPolicy, requirements, keyring, events, links, seals, ...rest } = state;
   void [policy, witnessPolicy, requirements, keyring, events];
-  const { signers, foldRoots, assumedSignatures, ...plain } = rest;
-  void [signers, foldRoots, assumedSignatures];
+  const { signers, foldRoots, assumedSignatures, observer, ...plain } = rest;
+  void [signers, foldRoots, assumedSignatures, observer];
   const { stretch, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
   const idOf = (checkpoint: Seals['signed']): string | undefined =>
     checkpoint?.place.eventId.slice('sha-256:'.length);

@@ -12,6 +12,7 @@ import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
 import { namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
 import { EventIndex, type EventTable } from './event-index.js';
+import type { LineObserver } from './line-observer.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
 import type { Table } from './table.js';
@@ -105,6 +106,8 @@ export interface VerifyState {
   hasViolation: boolean;
   /** The findings under which later ones of the same cause fold, by cause. */
   readonly foldRoots: Map<string, Finding>;
+  /** Told of every line. */
+  observer?: LineObserver;
 }
 
 /** The state before the first line. */

@@ -39,6 +39,8 @@ export interface LineResult {
   readonly signatures: readonly SignatureOutcome[];
   /** Findings of the line that are not listed, since they say of it what an earlier one says of another. */
   readonly folded: readonly FoldedFinding[];
+  /** What there is to say of the line itself, listed or folded, each cause once: what `findings` would be if it were the only one. */
+  readonly own: readonly Finding[];
 }
 
 /** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
@@ -76,6 +78,7 @@ export function verifyLine(
       expected: `at most ${MAX_LINE_BYTES} bytes`,
       actual: `${line.length} bytes`,
     });
+    state.observer?.beforeLine(undefined);
     takePlace(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
   } else {
     examined = verifyRecord(state, line, segment, findings, given);
@@ -87,8 +90,11 @@ export function verifyLine(
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  const { listed, waiting, signatures, folded } = findings;
-  return { findings: listed, waiting, examined, verdict: verdictOf(examined, findings), signatures, folded };
+  const { listed, waiting, signatures, folded, own } = findings;
+  const verdict = verdictOf(examined, findings);
+  const result = { findings: listed, waiting, examined, verdict, signatures, folded, own };
+  state.observer?.afterLine(line, segment, result);
+  return result;
 }
 
 function verifyRecord(
@@ -99,6 +105,7 @@ function verifyRecord(
   given: ExaminedLine | undefined,
 ): ExaminedLine {
   const examined = given ?? examineLine(line.bytes, state.layout);
+  state.observer?.beforeLine(examined);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);
