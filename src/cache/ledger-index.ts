@@ -26,9 +26,12 @@ const DEFAULT_WAIT_MS = 5_000;
 const BATCH_LINES = 1_000;
 
 /** Something that the user should hear of. */
-export type IndexNotice =
-  | { readonly code: 'INDEX_REBUILT'; readonly path: string; readonly reason: string }
-  | { readonly code: 'INDEX_BUILT'; readonly path: string; readonly records: number };
+export interface IndexNotice {
+  readonly code: 'INDEX_REBUILT';
+  /** The folder of the index. */
+  readonly path: string;
+  readonly reason: string;
+}
 
 /** How an index is opened. */
 export interface IndexOptions {
@@ -36,8 +39,32 @@ export interface IndexOptions {
   readonly create?: boolean;
   /** How long to wait for a process that uses it, in milliseconds. Default 5,000. */
   readonly waitMs?: number;
-  readonly fileSystem?: FileSystem;
-  readonly onNotice?: (notice: IndexNotice) => void;
+  readonly fileSystem?: FileSystem | undefined;
+  readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
+}
+
+/** Whether a ledger has an index, or is so large that it is to have one. */
+export async function isIndexed(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+  if ((await fileSystem.kindOf(indexPath(path))) !== 'missing') return true;
+  return (await sizeOf(path, fileSystem)) >= MIN_INDEXED_BYTES;
+}
+
+/** The size of a file, or of the files in a folder, as far as it matters. */
+async function sizeOf(path: string, fileSystem: FileSystem): Promise<number> {
+  const kind = await fileSystem.kindOf(path);
+  if (kind !== 'file' && kind !== 'folder') return 0;
+  const names = kind === 'file' ? [path] : (await fileSystem.list(path)).map((name) => `${path}/${name}`);
+  let size = 0;
+  for (const name of names) {
+    if (size >= MIN_INDEXED_BYTES) break;
+    const file = await fileSystem.open(name, 'read');
+    try {
+      size += await file.size();
+    } finally {
+      await file.close();
+    }
+  }
+  return size;
 }
 
 /** The folder of a ledger's index. */

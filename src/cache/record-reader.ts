@@ -3,7 +3,6 @@
  * line that was verified. What the index cannot tell is undefined, and is to be asked of the ledger.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
 import type { Account } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
@@ -360,7 +359,7 @@ function readAmounts(text: string): Omit<Account, 'cap'> {
 
 function fromBase64url(hash: string | undefined): string {
   if (hash === undefined || !HASH.test(hash)) throw new IndexFault('a hash of the tree is malformed');
-  return asBuffer(Buffer.from(hash, 'base64url')).toString('latin1');
+  return Buffer.from(hash, 'base64url').toString('latin1');
 }
 
 /** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */

@@ -4,7 +4,7 @@ import { LedgerIndex, type IndexOptions } from '../cache/ledger-index.js';
 import type { IndexedState } from '../cache/indexed-state.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { VerifyState } from '../verify/state.js';
-import type { StateCache, StateView, Stepper } from './state-cache.js';
+import type { StateCache, StateView } from './state-cache.js';
 
 /** See the head of this file. The index is open from `load` to `release`. */
 export class IndexCache implements StateCache {
@@ -27,7 +27,8 @@ export class IndexCache implements StateCache {
   /** Brings the index up to date before anybody is kept waiting. */
   async prepare({ trust }: StateView): Promise<void> {
     const index = await this.#opened();
-    if (index !== undefined) await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
+    if (index !== undefined)
+      await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
     await this.release();
   }
 
@@ -43,9 +44,9 @@ export class IndexCache implements StateCache {
     return view.state;
   }
 
-  stepOf(state: VerifyState): Stepper | undefined {
-    const view = this.#views.get(state);
-    return view && ((line, segment, given) => view.step(line, segment, given));
+  async discard(reason: string): Promise<void> {
+    const index = await this.#opened();
+    await index?.rebuild(reason);
   }
 
   async save(_view: StateView, state: VerifyState): Promise<void> {
