@@ -147,10 +147,11 @@ export class RunningVerification {
    */
   async readAhead(): Promise<void> {
     try {
-      const { prepare } = this.#options.cache;
-      for (const view of prepare === undefined ? [] : this.#views())
-        await this.#options.cache.prepare?.(this.#viewOf(view));
-      if (prepare !== undefined) return;
+      const { cache } = this.#options;
+      if (cache.prepare !== undefined) {
+        for (const view of this.#views()) await cache.prepare(this.#viewOf(view));
+        return;
+      }
       for (const view of this.#views()) await this.#follow(view);
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
