@@ -2,6 +2,7 @@ import { appendFileSync, readFileSync, readdirSync, statSync, truncateSync, writ
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { repairLedger } from '../../src/writer/repair.js';
+import { samplePositions } from '../slow.js';
 import {
   codeOf,
   draft,
@@ -44,7 +45,7 @@ describe('a torn tail', () => {
   test('is saved and cut off wherever in the last record it was torn, and appending goes on', async () => {
     const whole = await unsignedBytes(2);
     const start = whole.lastIndexOf(NEWLINE, whole.length - 2) + 1;
-    const cuts = Array.from({ length: whole.length - 1 - start }, (_, n) => start + 1 + n);
+    const cuts = samplePositions(whole.length - 1 - start, 120).map((n) => start + 1 + n);
     const folder = temporaryFolder();
     await forAll(cuts, async (cut) => {
       const path = join(folder, `${cut}.jsonl`);
