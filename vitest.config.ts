@@ -1,5 +1,6 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 /** What a file system in memory must have free to be taken for temporary files: some tests write large ones. */
@@ -16,6 +17,8 @@ function temporaryFolder(): string {
 }
 
 export default defineConfig({
+  // Tests run from the sources, and `imports` of package.json names what is built.
+  resolve: { alias: { '#platform': fileURLToPath(new URL('./src/platform/node.ts', import.meta.url)) } },
   test: {
     include: ['test/**/*.test.ts'],
     // For tests that hang: how fast a machine is, and what else it does, decides nothing.

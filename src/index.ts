@@ -17,6 +17,7 @@ export {
   type IngestIssue,
   type NumberMode,
 } from './json/ingest.js';
+export { JsonTextSplitter, placeInText, type JsonText, type TextPlace } from './json/split-texts.js';
 export { CANONICAL_PROFILE_ID } from './json/profile.js';
 export { type JsonObject, type JsonValue } from './json/value.js';
 
@@ -85,6 +86,7 @@ export {
   type EventDefaults,
 } from './event/build.js';
 export { EVENT_ID_PREFIX, eventId, payloadDigest } from './event/identity.js';
+export { resolveReferences } from './event/references.js';
 export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
 export { schemaDocument, schemaNames } from './schema/documents.js';
 export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssue } from './schema/check.js';
@@ -213,6 +215,7 @@ export {
   type StartRequest,
   type StartedExecution,
 } from './policy/record.js';
+export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
   findGrant,
@@ -221,7 +224,6 @@ export {
   listOpenAuthorizations,
   listOpenStarts,
   nameOfKey,
-  type Balance,
   type GrantAccount,
   type OpenAuthorization,
   type StartedAuthorization,
@@ -248,11 +250,11 @@ export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
 export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
-export { readDeclaredKeys } from './verify/declared-keys.js';
-export { findRecord } from './verify/find-record.js';
-export { replayTo, type Point } from './verify/replay.js';
+export { readDeclaredKeys } from './reader/declared-keys.js';
+export { findRecord } from './reader/find-record.js';
+export { replayTo, type Point } from './reader/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
-export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
+export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';
 export {
   DEFAULT_MAX_FINDINGS,
   canGoOn,
@@ -265,16 +267,19 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
-export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export {
-  describePredecessor,
-  viewPredecessor,
-  type PredecessorRelation,
-  type PredecessorView,
-} from './verify/predecessor.js';
+  verifyChunks,
+  type ByteBlob,
+  type ByteStream,
+  type LedgerBytes,
+  type VerifyChunksOptions,
+} from './report/verify-chunks.js';
+export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export { describePredecessor } from './reader/describe-predecessor.js';
+export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
 
 // Tile trees (SPEC §6)
-export { findCheckpoint, type FoundCheckpoint } from './verify/find-checkpoint.js';
+export { findCheckpoint, type FoundCheckpoint } from './reader/find-checkpoint.js';
 export {
   formatTilePath,
   tileLevels,
@@ -307,7 +312,7 @@ export {
   type LedgerRelation,
 } from './proof/ledger-diff.js';
 export { renderLedgerDiff } from './proof/ledger-diff-text.js';
-export { type OpenLedger } from './proof/leaves.js';
+export { type OpenLedger } from './ledger/read-lines.js';
 export {
   makeConsistencyProof,
   makeProof,

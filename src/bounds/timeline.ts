@@ -6,7 +6,7 @@
  * over (x − window, x]. It only rises at executions' own instants, so its peak is a peak at one of them.
  *
  * A treap over the intervals' ends: each node holds the overlap from its instant to the next node's. Adding and asking cost
- * O(log n). Its shape is random, what it answers is not. Plain data: it can be saved.
+ * O(log n). Its shape is random, what it answers is not. It is saved node by node, and read again as far as it is asked.
  *
  * What is added up at any node, and what waits there to be added, are weights of intervals that overlap. So numbers stay as
  * short as {@link fitsWindows} keeps the common denominator of each window.
@@ -21,7 +21,24 @@ import {
   type Rational,
 } from '../value/rational.js';
 
-interface Node {
+/** A node as plain data. Children are named by their numbers, which a timeline's nodes get when they are saved; 0 is none. */
+export interface SavedNode {
+  readonly id: number;
+  readonly key: bigint;
+  readonly priority: number;
+  readonly value: Rational;
+  readonly max: Rational;
+  readonly pending: Rational;
+  readonly denominator: bigint;
+  readonly common: bigint;
+  readonly left: number;
+  readonly right: number;
+}
+
+/** Gives the node of a number; nodes are asked for when a question first leads to them. */
+export type NodeLoader = (id: number) => SavedNode;
+
+class Node {
   readonly key: bigint;
   readonly priority: number;
   /** The overlap in [key, next key), without what the ancestors still have to add. */
@@ -34,18 +51,119 @@ interface Node {
   denominator: bigint;
   /** That of the whole subtree; 0 where it is beyond the limit. */
   common: bigint;
-  left: Node | undefined;
-  right: Node | undefined;
+  /** Its number where it was saved, else 0. */
+  id: number;
+  /** Whether it is not saved as it is. */
+  isDirty: boolean;
+  readonly #load: NodeLoader | undefined;
+  /** A number stands for a node that was not asked for yet. */
+  #left: Node | number | undefined;
+  #right: Node | number | undefined;
+
+  constructor(key: bigint, value: Rational, saved?: SavedNode, load?: NodeLoader) {
+    this.key = key;
+    this.value = value;
+    this.priority = saved?.priority ?? Math.random();
+    this.max = saved?.max ?? value;
+    this.pending = saved?.pending ?? ZERO;
+    this.denominator = saved?.denominator ?? 1n;
+    this.common = saved?.common ?? 1n;
+    this.id = saved?.id ?? 0;
+    this.isDirty = saved === undefined;
+    this.#load = load;
+    this.#left = saved === undefined || saved.left === 0 ? undefined : saved.left;
+    this.#right = saved === undefined || saved.right === 0 ? undefined : saved.right;
+  }
+
+  get left(): Node | undefined {
+    if (typeof this.#left === 'number') this.#left = loadNode(this.#left, this.#load);
+    return this.#left;
+  }
+
+  set left(node: Node | undefined) {
+    this.#left = node;
+    this.isDirty = true;
+  }
+
+  get right(): Node | undefined {
+    if (typeof this.#right === 'number') this.#right = loadNode(this.#right, this.#load);
+    return this.#right;
+  }
+
+  set right(node: Node | undefined) {
+    this.#right = node;
+    this.isDirty = true;
+  }
+
+  /** The children as far as they were asked for or made. */
+  known(): Node[] {
+    return [this.#left, this.#right].filter((child) => child instanceof Node);
+  }
+
+  save(): SavedNode {
+    const { id, key, priority, value, max, pending, denominator, common } = this;
+    const numberOf = (child: Node | number | undefined): number =>
+      typeof child === 'object' ? child.id : (child ?? 0);
+    const [left, right] = [numberOf(this.#left), numberOf(this.#right)];
+    return { id, key, priority, value, max, pending, denominator, common, left, right };
+  }
+}
+
+function loadNode(id: number, load: NodeLoader | undefined): Node {
+  if (load === undefined) throw new TypeError('a saved timeline needs its nodes');
+  const saved = load(id);
+  return new Node(saved.key, saved.value, saved, load);
 }
 
 /** Intervals of instants in nanoseconds. */
 export interface Timeline {
   root: Node | undefined;
+  /** How many of its nodes have a number. */
+  saved: number;
+}
+
+/** A timeline as plain data, but for its nodes: the number of its root, 0 for none, and how many have a number. */
+export interface SavedTimeline {
+  readonly root: number;
+  readonly saved: number;
+}
+
+/** What of a timeline is saved: all of it, or what was changed since its changes were saved before. */
+export type SavingScope = 'all' | 'changes';
+
+/**
+ * Saves a timeline's nodes. Each keeps the number that it is given.
+ *
+ * @param put - Called with each node of the scope.
+ */
+export function saveTimeline(
+  timeline: Timeline,
+  scope: SavingScope,
+  put: (node: SavedNode) => void,
+): SavedTimeline {
+  const nodes: Node[] = [];
+  // Whatever is changed below a node changes the node: what is clean has nothing to be saved under it.
+  const isMeant = ({ isDirty }: Node): boolean => scope === 'all' || isDirty;
+  const stack = timeline.root !== undefined && isMeant(timeline.root) ? [timeline.root] : [];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (node.id === 0) node.id = timeline.saved += 1;
+    if (scope === 'changes') node.isDirty = false;
+    nodes.push(node);
+    const children = scope === 'all' ? [node.left, node.right] : node.known();
+    stack.push(...children.filter((child) => child !== undefined).filter(isMeant));
+  }
+  for (const node of nodes) put(node.save());
+  return { root: timeline.root?.id ?? 0, saved: timeline.saved };
+}
+
+/** The timeline that {@link saveTimeline} saved. */
+export function restoreTimeline({ root, saved }: SavedTimeline, load: NodeLoader): Timeline {
+  return { root: root === 0 ? undefined : loadNode(root, load), saved };
 }
 
 /** A timeline without intervals. */
 export function emptyTimeline(): Timeline {
-  return { root: undefined };
+  return { root: undefined, saved: 0 };
 }
 
 /**
@@ -128,17 +246,7 @@ export function addInterval(timeline: Timeline, from: bigint, to: bigint, weight
 /** The nodes with one at `key`, where no node is before it: from there on the overlap may change. */
 function startingAt(nodes: Node | undefined, key: bigint, value: Rational): Node {
   if (nodes !== undefined && leftmost(nodes).key === key) return nodes;
-  const node: Node = {
-    key,
-    priority: Math.random(),
-    value,
-    max: value,
-    pending: ZERO,
-    denominator: 1n,
-    common: 1n,
-    left: undefined,
-    right: undefined,
-  };
+  const node = new Node(key, value);
   return merge(node, nodes) ?? node;
 }
 
@@ -222,6 +330,7 @@ function begin(node: Node, key: bigint, denominator: bigint): void {
   if (node.key === key) node.denominator = commonOf(node.denominator, denominator);
   else if (node.left !== undefined) begin(node.left, key, denominator);
   node.common = commonOf(node.common, denominator);
+  node.isDirty = true;
 }
 
 function leftmost(node: Node): Node {
@@ -234,6 +343,7 @@ function raise(node: Node, weight: Rational): void {
   node.value = plus(node.value, weight);
   node.max = plus(node.max, weight);
   node.pending = plus(node.pending, weight);
+  node.isDirty = true;
 }
 
 function pushDown(node: Node): void {
@@ -241,6 +351,7 @@ function pushDown(node: Node): void {
   if (node.left !== undefined) raise(node.left, node.pending);
   if (node.right !== undefined) raise(node.right, node.pending);
   node.pending = ZERO;
+  node.isDirty = true;
 }
 
 /** Call with nothing pending. */
@@ -253,6 +364,7 @@ function pullUp(node: Node): void {
   }
   node.max = max;
   node.common = common;
+  node.isDirty = true;
 }
 
 function plus(a: Rational, b: Rational): Rational {

@@ -7,14 +7,14 @@ import { withStarted, type OpenStart } from '../bounds/started.js';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
-import { sumQuantity } from '../report/accounts.js';
+import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
 import { formatDigest, type Digest } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { matchRecord } from '../verify/find-record.js';
+import { matchRecord } from '../reader/find-record.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
@@ -344,9 +344,9 @@ export interface SpentBound {
  * @param authorizationId - What it was executed under, `sha-256:…`; of an action, also when it is spent.
  */
 export function findSpent(state: VerifyState, authorizationId: string, meterUsed: MeterVector): SpentBound[] {
-  const { actions, grants, grantList } = state.links;
+  const { actions, grants } = state.links;
   const id = authorizationId.replace(/^sha-256:/, '');
-  const grant = grants.get(id) ?? actions.get(id)?.grant ?? grantList[state.events.find(id)?.grant ?? -1];
+  const grant = grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
   return [...grantChain(grant)].flatMap(({ accounts, place }) =>
     meterUsed.flatMap(({ unit, amount }) => {
       const account = accounts.get(unit);

@@ -67,19 +67,66 @@ export interface SavedKey {
   readonly revokedBy: KeyRevocation | undefined;
 }
 
+/** A key as a signer of notes, by the line that names it. */
+export interface NoteLine {
+  readonly keyid: string;
+  readonly as: RingNoteKey['as'];
+}
+
+/** Keys that were saved, each read when it is asked for. */
+export interface KeySource {
+  readonly size: number;
+  readonly hasAuthority: boolean;
+  get(keyid: string): SavedKey | undefined;
+  /** The keyid of the key that was added as number `index`. */
+  at(index: number): string;
+  /** The number of a key that it has. */
+  indexOf(keyid: string): number;
+  /** The lines of `origin` alone are known. */
+  readonly origin: string | undefined;
+  findLine(line: string): NoteLine | undefined;
+}
+
+/** A key that was added or revoked since keys were last saved. */
+export interface ChangedKey {
+  /** How many were added before it. */
+  readonly index: number;
+  readonly saved: SavedKey;
+}
+
 /** The keys known at one position of a ledger, by keyid. */
 export class Keyring {
   readonly #keys = new Map<string, RingKey>();
   readonly #verifier: Verifier;
-  #hasAuthority = false;
+  readonly #source: KeySource | undefined;
+  readonly #changed = new Map<string, number>();
+  /** Whether every key of the source was read. */
+  #isWhole: boolean;
+  #size: number;
+  #hasAuthority: boolean;
   #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
 
-  constructor(verifier: Verifier) {
+  /** @param source - What was saved before; the ring begins with it. */
+  constructor(verifier: Verifier, source?: KeySource) {
     this.#verifier = verifier;
+    this.#source = source;
+    this.#isWhole = source === undefined;
+    this.#size = source?.size ?? 0;
+    this.#hasAuthority = source?.hasAuthority ?? false;
   }
 
   get size(): number {
-    return this.#keys.size;
+    return this.#size;
+  }
+
+  /** The keys that were added or revoked since the ring was made, or since this was asked. */
+  takeChanges(): ChangedKey[] {
+    const changed = [...this.#changed].map(([keyid, index]) => ({
+      index,
+      saved: toSaved(this.#keys.get(keyid) as RingKey),
+    }));
+    this.#changed.clear();
+    return changed;
   }
 
   /**
@@ -91,14 +138,14 @@ export class Keyring {
   add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): KeyProblem | undefined {
     const read = readWireKey(key);
     if ('pointer' in read) return read;
-    const known = this.#keys.get(key.keyid);
+    const known = this.find(key.keyid);
     if (known !== undefined) {
       const actual = `${key.keyid} again${known.revokedBy === undefined ? '' : ', which was revoked'}`;
       return { pointer: '/keyid', expected: 'each key once', actual };
     }
-    const verification = this.#verifier.importKey(read.publicKey);
-    const ringKey = { key, publicKey: read.publicKey, verification, addedBy, addedAt, revokedBy: undefined };
-    this.#keys.set(key.keyid, ringKey);
+    const ringKey = this.#enter({ key, addedBy, addedAt, revokedBy: undefined }, read.publicKey);
+    if (this.#source !== undefined) this.#changed.set(key.keyid, this.#size);
+    this.#size += 1;
     if (key.roles.includes('authority')) this.#hasAuthority = true;
     if (this.#noteKeys !== undefined) enterNoteKeys(this.#noteKeys.byLine, this.#noteKeys.origin, ringKey);
     return undefined;
@@ -111,20 +158,19 @@ export class Keyring {
 
   /** From here on the key signs nothing more; false when it is not known. One revoked before stays so from there on. */
   revoke(keyid: string, by: KeyRevocation): boolean {
-    const known = this.#keys.get(keyid);
+    const known = this.find(keyid);
     if (known === undefined) return false;
-    if (known.revokedBy === undefined) this.#keys.set(keyid, { ...known, revokedBy: by });
+    if (known.revokedBy !== undefined) return true;
+    this.#keys.set(keyid, { ...known, revokedBy: by });
+    if (this.#source !== undefined && !this.#changed.has(keyid)) {
+      this.#changed.set(keyid, this.#source.indexOf(keyid));
+    }
     return true;
   }
 
   /** The entries as plain data, in the order in which they were added. */
   save(): SavedKey[] {
-    return [...this.#keys.values()].map(({ key, addedBy, addedAt, revokedBy }) => ({
-      key,
-      addedBy,
-      addedAt,
-      revokedBy,
-    }));
+    return [...this.#all()].map(toSaved);
   }
 
   /** Adds what {@link Keyring.save} gave. */
@@ -137,7 +183,7 @@ export class Keyring {
 
   /** The keys that were revoked, in the order in which they were added. */
   revoked(): RingKey[] {
-    return [...this.#keys.values()].filter(({ revokedBy }) => revokedBy !== undefined);
+    return [...this.#all()].filter(({ revokedBy }) => revokedBy !== undefined);
   }
 
   /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
@@ -145,14 +191,17 @@ export class Keyring {
     const standing = new Set<string>();
     const stands = (keyid: string): boolean => standing.has(keyid);
     // Whoever adds a key was there before it.
-    for (const { key, addedBy, revokedBy } of this.#keys.values()) {
+    for (const { key, addedBy, revokedBy } of this.#all()) {
       if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) standing.add(key.keyid);
     }
     return standing;
   }
 
   find(keyid: string): RingKey | undefined {
-    return this.#keys.get(keyid);
+    const known = this.#keys.get(keyid);
+    if (known !== undefined || this.#isWhole) return known;
+    const saved = this.#source?.get(keyid);
+    return saved && this.#restore(saved);
   }
 
   /**
@@ -161,14 +210,59 @@ export class Keyring {
    * the key is a witness's alone.
    */
   noteKeys(origin: string): RingNoteKey[] {
+    this.#readAll();
     return [...this.#noteKeysByLine(origin).values()];
   }
 
   /** Those of {@link Keyring.noteKeys} that signature lines name, however many keys there are. */
   findNoteKeys(origin: string, lines: readonly NoteSignature[]): RingNoteKey[] {
+    if (!this.#isWhole && this.#source?.origin !== origin) this.#readAll();
     const byLine = this.#noteKeysByLine(origin);
-    const found = lines.flatMap(({ name, keyId }) => byLine.get(lineName(name, keyId)) ?? []);
+    const found = lines.flatMap(({ name, keyId }) => {
+      const line = lineName(name, keyId);
+      return this.#restoreLine(line, origin) ?? byLine.get(line) ?? [];
+    });
     return [...new Set(found)];
+  }
+
+  /** A line of the source's, which names its key before any that was added since. */
+  #restoreLine(line: string, origin: string): RingNoteKey | undefined {
+    const saved = this.#isWhole ? undefined : this.#source?.findLine(line);
+    const ringKey = saved && this.find(saved.keyid);
+    if (saved === undefined || ringKey === undefined) return undefined;
+    return listNoteKeys(origin, ringKey).find(
+      (each) => each.as === saved.as && lineName(each.name, each.keyId) === line,
+    );
+  }
+
+  #enter(saved: SavedKey, publicKey: PublicKey): RingKey {
+    const ringKey = { ...saved, publicKey, verification: this.#verifier.importKey(publicKey) };
+    this.#keys.set(saved.key.keyid, ringKey);
+    return ringKey;
+  }
+
+  #restore(saved: SavedKey): RingKey {
+    const read = readWireKey(saved.key);
+    if ('pointer' in read) throw new TypeError('a saved key is not usable');
+    return this.#enter(saved, read.publicKey);
+  }
+
+  /** In the order in which they were added. */
+  #all(): Iterable<RingKey> {
+    this.#readAll();
+    return this.#keys.values();
+  }
+
+  #readAll(): void {
+    if (this.#isWhole) return;
+    const source = this.#source as KeySource;
+    const since = [...this.#keys];
+    const before = Array.from({ length: source.size }, (_, index) => this.find(source.at(index)));
+    this.#keys.clear();
+    for (const ringKey of before) if (ringKey !== undefined) this.#keys.set(ringKey.key.keyid, ringKey);
+    for (const [keyid, ringKey] of since) this.#keys.set(keyid, ringKey);
+    this.#isWhole = true;
+    this.#noteKeys = undefined;
   }
 
   #noteKeysByLine(origin: string): ReadonlyMap<string, RingNoteKey> {
@@ -181,13 +275,33 @@ export class Keyring {
 }
 
 function enterNoteKeys(byLine: Map<string, RingNoteKey>, origin: string, ringKey: RingKey): void {
+  for (const noteKey of listNoteKeys(origin, ringKey)) {
+    const line = lineName(noteKey.name, noteKey.keyId);
+    if (!byLine.has(line)) byLine.set(line, noteKey);
+  }
+}
+
+/** The lines that name a key as a signer of the notes of `origin`. */
+export function listNoteLines(origin: string, ringKey: RingKey): (NoteLine & { readonly line: string })[] {
+  return listNoteKeys(origin, ringKey).map(({ name, keyId, keyid, as }) => ({
+    line: lineName(name, keyId),
+    keyid,
+    as,
+  }));
+}
+
+function toSaved({ key, addedBy, addedAt, revokedBy }: RingKey): SavedKey {
+  return { key, addedBy, addedAt, revokedBy };
+}
+
+function listNoteKeys(origin: string, ringKey: RingKey): RingNoteKey[] {
   const { key, publicKey, verification } = ringKey;
   const { alg } = publicKey;
-  if (alg === 'p256') return;
+  if (alg === 'p256') return [];
   const { keyid, name, roles } = key;
+  const noteKeys: RingNoteKey[] = [];
   const enter = (noteKey: NoteKey, as: 'log' | 'witness'): void => {
-    const line = lineName(noteKey.name, noteKey.keyId);
-    if (!byLine.has(line)) byLine.set(line, { ...noteKey, keyid, as });
+    noteKeys.push({ ...noteKey, keyid, as });
   };
   const isWitness = roles.includes('witness') && name !== undefined && isKeyName(name);
   const isOnlyWitness = isWitness && name === origin && alg === 'ml-dsa-44' && !roles.includes('checkpoint');
@@ -196,6 +310,7 @@ function enterNoteKeys(byLine: Map<string, RingNoteKey>, origin: string, ringKey
     const type = alg === 'ml-dsa-44' ? 'ml-dsa-44' : 'cosignature';
     enter(makeNoteKey(name, publicKey, type, verification), 'witness');
   }
+  return noteKeys;
 }
 
 /** How a signature line names its key. A name has no spaces. */

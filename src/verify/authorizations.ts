@@ -85,6 +85,7 @@ export function settleGrant(
   const grant = state.links.grants.get(eventId.slice('sha-256:'.length));
   if (grant?.place.line !== line || grant.place.file !== file) return;
   grant.isSound = verdict === 'ok' || verdict === 'denied';
+  state.links.grants.touch(grant);
 }
 
 /** Tells the executions that named this event before it came that it came too late. */
@@ -143,7 +144,7 @@ function checkAuthorization(
       event,
       place,
       isAllow ? parent : undefined,
-      state.links.grantList.length,
+      state.links.grants.size,
       findings.signers,
     );
     for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
@@ -153,8 +154,7 @@ function checkAuthorization(
       const patterns = authorization.bounds?.allowed_tools ?? [];
       for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
     }
-    state.links.grants.set(id, grant);
-    state.links.grantList.push(grant);
+    state.links.grants.add(id, grant);
     findings.context.grantIds = chainIds(grant);
     return;
   }
@@ -163,7 +163,7 @@ function checkAuthorization(
   warnOfDoubles(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
   if (isAllow) {
     if (parent !== undefined) checkPrincipal(event.principal_id, parent, findings);
-    applyJudgement(judgeAction(action), findings);
+    applyJudgement(state, judgeAction(action), parent, findings);
   }
   state.links.actions.set(id, action);
 }
@@ -277,7 +277,7 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
       related,
       cause: named,
     });
-    judgeAndApply(event, undefined, links.grantList[indexed.grant], findings);
+    judgeAndApply(state, event, undefined, links.grants.at(indexed.grant), findings);
     return { grant: indexed.grant, isBlocked: false };
   }
   const grant = links.grants.get(id);
@@ -302,11 +302,11 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
-  judgeAndApply(event, action, under, findings);
+  judgeAndApply(state, event, action, under, findings);
   closeStart(state, event, action !== undefined);
   if (action !== undefined) {
     links.actions.delete(id);
-    state.events.spend(indexed.ordinal, under?.index ?? -1);
+    state.events.spend(id, under?.index ?? -1);
   }
   return { grant: under?.index ?? -1, isBlocked: false };
 }
@@ -342,7 +342,9 @@ function checkAdjustment(state: VerifyState, event: AdjustmentEvent, findings: L
     grant,
   );
   for (const finding of broken) findings.addToEvent(finding);
-  if (event.direction === 'debit' || !findings.invalid) apply();
+  if (event.direction === 'credit' && findings.invalid) return;
+  apply();
+  touchChain(state, grant);
 }
 
 /** The execution that an adjustment corrects: an earlier one, that counts under the named grant. */
@@ -364,7 +366,7 @@ function checkAdjustedExecution(
     return;
   }
   if (grant === undefined) return;
-  for (const each of grantChain(state.links.grantList[indexed.grant])) if (each === grant) return;
+  for (const each of grantChain(state.links.grants.at(indexed.grant))) if (each === grant) return;
   findings.addToEvent({
     code: 'EXECUTION_NOT_UNDER_GRANT',
     pointer,
@@ -469,18 +471,29 @@ function checkUnderDeny(
 }
 
 function judgeAndApply(
+  state: VerifyState,
   event: ExecutionEvent,
   action: Action | undefined,
   grant: Grant | undefined,
   findings: LineFindings,
 ): void {
   findings.context.grantIds = chainIds(grant);
-  applyJudgement(judgeExecution(factsOf(event, action), action, grant), findings);
+  applyJudgement(state, judgeExecution(factsOf(event, action), action, grant), grant, findings);
 }
 
-function applyJudgement({ findings: broken, apply }: Judgement, findings: LineFindings): void {
+function applyJudgement(
+  state: VerifyState,
+  { findings: broken, apply }: Judgement,
+  grant: Grant | undefined,
+  findings: LineFindings,
+): void {
   for (const finding of broken) findings.addToEvent(finding);
   apply();
+  touchChain(state, grant);
+}
+
+function touchChain({ links: { grants } }: VerifyState, grant: Grant | undefined): void {
+  for (const each of grantChain(grant)) grants.touch(each);
 }
 
 /** An execution as `bounds/` sees it. */
@@ -507,10 +520,11 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   findings.waiting = finding;
   const pending = state.links.pending.get(id);
   if (pending === undefined) {
-    state.links.pending.set(id, { finding, others: 0 });
+    state.links.pending.set(id, { id, finding, others: 0 });
     return;
   }
   pending.others += 1;
+  state.links.pending.set(id, pending);
   findings.folded.push({ finding, root: pending.finding, waits: true });
 }
 

@@ -1,6 +1,7 @@
 /** Step 10 of SPEC §8, checkpoints (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
 
 import { sha256Base64url } from '../bytes/sha256.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { JsonObject } from '../json/value.js';
@@ -84,7 +85,7 @@ function judgeCheckpoint(
 }
 
 function hashText({ text }: SignedCheckpoint): string {
-  return sha256Base64url(Buffer.from(text));
+  return sha256Base64url(encodeUtf8(text));
 }
 
 /** Whether what the event says of the tree is so. Its root can only be held against the tree where the sizes agree. */
@@ -112,7 +113,7 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
 }
 
 function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
-  const note = readCheckpoint(Buffer.from(text));
+  const note = readCheckpoint(encodeUtf8(text));
   if (!('expected' in note)) return note;
   findings.addToEvent({ code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE, ...note });
   return undefined;
@@ -207,6 +208,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   if (checkpoint === undefined || verdict === undefined) return;
   const wasSigned = isSignedByLog(checkpoint.signers);
   checkpoint.signers = mergeSigners(checkpoint.signers, verdict.signers);
+  seals.known.set(id, checkpoint);
   takeUp(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
@@ -289,17 +291,19 @@ export function noteSigners(
     return;
   for (const keyid of keyids) {
     const tally = signers.get(keyid);
-    if (tally !== undefined) tally.last = records;
+    if (tally === undefined) continue;
+    tally.last = records;
+    signers.set(keyid, tally);
   }
   const name = `${stretch} ${[...keyids].sort().join(' ')}`;
   let group = seals.unsealed.get(name);
   if (group === undefined) {
     const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
     group = { keyids, first: place, begin: records, last: records, counts };
-    seals.unsealed.set(name, group);
   }
   group.last = records;
   group.counts[verdict] += 1;
+  seals.unsealed.set(name, group);
 }
 
 export function relatedTo({ file, line, seq, eventId }: RecordPlace): {

@@ -1,5 +1,6 @@
 /** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
 
+import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
 
 /**
@@ -17,10 +18,21 @@ export interface EventPosition {
 
 /** What the index knows of one event. */
 export interface IndexedEvent extends EventPosition {
-  readonly ordinal: number;
   readonly kind: EventKind;
   /** Of a spent action and of an execution: the number of the grant that it counts under; -1 for none. */
   readonly grant: number;
+}
+
+/** What the rules ask and tell of events. Ids are base64url. */
+export interface EventTable {
+  readonly size: number;
+  find(id: string): IndexedEvent | undefined;
+  /** Adds an event that {@link EventTable.find} does not find. Files come in order. */
+  add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
+  /** Marks an action as executed, under the grant of this number (-1: none). */
+  spend(id: string, grant: number): void;
+  /** Every event in the order of the ledger; `eventId` is `sha-256:…`. Over an index: once it was loaded. */
+  entries(): Iterable<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }>;
 }
 
 /** The index as plain data. */
@@ -38,7 +50,7 @@ const ID_BYTES = 32;
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 
 /** Ids of 43 characters of base64url to positions, in typed arrays: about 65 bytes an event. */
-export class EventIndex {
+export class EventIndex implements EventTable {
   readonly #ids: IdIndex;
   #lines: Float64Array;
   #seqs: Float64Array;
@@ -66,7 +78,6 @@ export class EventIndex {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) return undefined;
     return {
-      ordinal,
       file: this.#names[this.#files[ordinal] as number] as string,
       line: this.#lines[ordinal] as number,
       seq: this.#seqs[ordinal] as number,
@@ -75,7 +86,6 @@ export class EventIndex {
     };
   }
 
-  /** Adds an event that {@link EventIndex.find} does not find. Files come in order. */
   add(id: string, position: EventPosition, kind: EventKind = 'other', grant = -1): void {
     const ordinal = this.#ids.add(id);
     if (ordinal === this.#lines.length) this.#resize(ordinal * 2);
@@ -87,17 +97,17 @@ export class EventIndex {
     this.#grants[ordinal] = grant;
   }
 
-  /** Marks an action as executed, under the grant of this number (-1: none). */
-  spend(ordinal: number, grant: number): void {
+  spend(id: string, grant: number): void {
+    const ordinal = this.#ids.find(id);
+    if (ordinal === -1) throw new RangeError('the event is not in the index');
     this.#kinds[ordinal] = KINDS.indexOf('spent');
     this.#grants[ordinal] = grant;
   }
 
-  /** Every event in the order of the ledger; `eventId` is `sha-256:…`. */
   *entries(): Generator<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }> {
-    const ids = Buffer.from(this.#ids.save().buffer);
+    const ids = new Uint8Array(this.#ids.save().buffer);
     for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
-      const eventId = `sha-256:${ids.toString('base64url', ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES)}`;
+      const eventId = `sha-256:${encodeBase64url(ids.subarray(ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES))}`;
       const kind = KINDS[this.#kinds[ordinal] as number] as EventKind;
       yield { seq: this.#seqs[ordinal] as number, eventId, kind };
     }

@@ -7,6 +7,9 @@
  */
 
 import { deserialize, serialize } from 'node:v8';
+import type { Grant } from '../bounds/grant.js';
+import type { OpenStart } from '../bounds/started.js';
+import type { SavedNode } from '../bounds/timeline.js';
 import { printable } from '../bytes/printable.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
@@ -14,20 +17,49 @@ import type { Finding } from '../finding/finding.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
-import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring, type SavedKey } from '../trust/keyring.js';
-import { EventIndex, type EventIndexData } from './event-index.js';
+import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { VERSION } from '../version.js';
-import type { VerifyState } from './state.js';
+import { EventIndex, type EventIndexData } from './event-index.js';
+import type { PendingLink } from './links.js';
+import type { KnownCheckpoint, UnsealedRecords } from './seals.js';
+import {
+  restoreAction,
+  restoreGrant,
+  restoreHead,
+  saveAction,
+  saveGrant,
+  saveHead,
+  type ActionForm,
+  type GrantForm,
+  type HeadForm,
+} from './state-form.js';
+import { startVerification, type SignerTally, type VerifyState } from './state.js';
 
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 
-interface Saved extends Omit<VerifyState, 'policy' | 'keyring' | 'requirements' | 'events'> {
+interface SavedGrant {
+  readonly form: GrantForm;
+  /** The nodes of each limit's timeline, by their numbers. */
+  readonly nodes: readonly ReadonlyMap<number, SavedNode>[];
+}
+
+interface Saved {
   readonly policy: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+  readonly head: HeadForm;
   readonly keys: readonly SavedKey[];
   readonly events: EventIndexData;
+  readonly grants: readonly SavedGrant[];
+  readonly actions: readonly ActionForm[];
+  readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
+  readonly pending: readonly PendingLink[];
+  readonly checkpoints: readonly KnownCheckpoint[];
+  readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
+  readonly signers: readonly SignerTally[];
+  readonly foldRoots: ReadonlyMap<string, Finding>;
   readonly kept: readonly Finding[];
 }
 
@@ -38,14 +70,28 @@ export interface SavedVerification {
   readonly findings: readonly Finding[];
 }
 
-/** A verification as bytes: the state after any line, and the findings up to it. */
+/**
+ * A verification as bytes: the state after any line, and the findings up to it.
+ *
+ * @throws TypeError for a state that is not in memory
+ */
 export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
-  const { keyring, events, requirements, ...plain } = state;
-  void requirements;
+  const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
+  if (!(events instanceof EventIndex)) throw new TypeError('expected a state that is in memory');
   const saved: Saved = {
-    ...plain,
+    policy,
+    witnessPolicy,
+    head: saveHead(state),
     keys: keyring.save(),
     events: events.save(),
+    grants: [...links.grants.values()].map(saveWholeGrant),
+    actions: [...links.actions.values()].map(saveAction),
+    starts: links.starts,
+    pending: [...links.pending.values()],
+    checkpoints: [...seals.known.values()],
+    unsealed: seals.unsealed,
+    signers: [...signers.values()],
+    foldRoots,
     kept: findings,
   };
   const body = serialize(saved);
@@ -77,11 +123,44 @@ export function restoreVerification(bytes: Uint8Array, verifier: Verifier = node
   }
 }
 
-function revive({ keys, events, kept, ...plain }: Saved, verifier: Verifier): SavedVerification {
+function saveWholeGrant(grant: Grant): SavedGrant {
+  const nodes = [...grant.rates, grant.concurrency].map(() => new Map<number, SavedNode>());
+  const form = saveGrant(grant, 'all', (limit, node) => nodes[limit]?.set(node.id, node));
+  return { form, nodes };
+}
+
+function revive(saved: Saved, verifier: Verifier): SavedVerification {
+  const { policy, witnessPolicy, head, keys, events, kept } = saved;
   const keyring = new Keyring(verifier);
   keyring.restore(keys);
-  const requirements = new CheckpointRequirements(plain.policy, plain.witnessPolicy, verifier);
-  return { state: { ...plain, keyring, requirements, events: new EventIndex(events) }, findings: kept };
+  const state: VerifyState = {
+    ...startVerification(policy, verifier, witnessPolicy),
+    keyring,
+    events: new EventIndex(events),
+    foldRoots: new Map(saved.foldRoots),
+  };
+  const { grants, actions, starts, pending } = state.links;
+  const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
+    place.eventId.slice('sha-256:'.length);
+  for (const { form, nodes } of saved.grants) {
+    const loadNode = (limit: number, id: number): SavedNode => nodes[limit]?.get(id) as SavedNode;
+    grants.add(
+      idOf(form),
+      restoreGrant(form, (index) => grants.at(index), loadNode),
+    );
+  }
+  for (const form of saved.actions)
+    actions.set(
+      idOf(form),
+      restoreAction(form, (index) => grants.at(index)),
+    );
+  for (const [id, open] of saved.starts) starts.set(id, open);
+  for (const link of saved.pending) pending.set(link.id, link);
+  for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);
+  for (const [name, group] of saved.unsealed) state.seals.unsealed.set(name, group);
+  for (const tally of saved.signers) state.signers.set(tally.keyid, tally);
+  restoreHead(state, head);
+  return { state, findings: kept };
 }
 
 function invalid(cause: unknown): NorthrootError {

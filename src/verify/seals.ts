@@ -6,6 +6,7 @@
 import type { RelatedRecord } from '../finding/finding.js';
 import type { CheckpointRole, CheckpointSigners } from '../trust/checkpoint-judge.js';
 import type { EventVerdict } from './state.js';
+import type { Table } from './table.js';
 
 /** Where a record stands, as findings name it. */
 export interface RecordPlace extends RelatedRecord {
@@ -55,7 +56,7 @@ export interface CheckpointTally {
 /** See the head of this file. */
 export interface Seals {
   /** Checkpoints by event id, for attestations. */
-  readonly known: Map<string, KnownCheckpoint>;
+  readonly known: Table<string, KnownCheckpoint>;
   /** The last checkpoint that is right and signed by the log. */
   signed: KnownCheckpoint | undefined;
   /** The last one that also meets what the policies demand of a checkpoint. */

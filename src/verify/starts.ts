@@ -53,7 +53,7 @@ export function closeStart({ links: { starts } }: VerifyState, event: ExecutionE
   const id = event.auth_event_id.b64;
   const open = starts.get(id);
   if (open === undefined) return;
-  if (event.prev_event_id !== undefined) open.delete(event.prev_event_id.b64);
+  if (event.prev_event_id !== undefined && open.delete(event.prev_event_id.b64)) starts.set(id, open);
   if (spends || open.size === 0) starts.delete(id);
 }
 

@@ -11,9 +11,10 @@ import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tr
 import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
 import { namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
-import { EventIndex } from './event-index.js';
+import { EventIndex, type EventTable } from './event-index.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
+import type { Table } from './table.js';
 
 /** How far the keys are to be believed (SPEC §7). */
 export type TrustMode = 'policy' | 'self-declared' | 'none';
@@ -78,7 +79,7 @@ export interface VerifyState {
   clock: string | undefined;
   readonly chain: ChainState;
   readonly tree: CompactRange;
-  readonly events: EventIndex;
+  readonly events: EventTable;
   readonly links: Links;
   tipEventId: string | undefined;
   checkpoints: number;
@@ -92,7 +93,7 @@ export interface VerifyState {
    */
   assumedSignatures: 'none' | 'ordinary' | 'all';
   readonly signatures: { valid: number; invalid: number; unverified: number; missing: number };
-  readonly signers: Map<string, SignerTally>;
+  readonly signers: Table<string, SignerTally>;
   readonly countsByType: Map<string, number>;
   readonly countsByVerdict: Record<EventVerdict, number>;
   findings: number;

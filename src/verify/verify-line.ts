@@ -28,7 +28,7 @@ export interface SegmentName {
 
 /** What one line gave. */
 export interface LineResult {
-  /** The findings to list, in the order of SPEC §8's rows; empty for a line without fault. */
+  /** The findings to list, in the order of SPEC §8's steps; empty for a line without fault. */
   readonly findings: readonly Finding[];
   /** That the event names one that has not come: `findings` of a later line, or of the end, tell of it. */
   readonly waiting: Finding | undefined;
@@ -187,7 +187,9 @@ function noteVerdict(
 ): void {
   if (genesis?.place === place) genesis.verdict = verdict;
   const checkpoint = eventId === undefined ? undefined : seals.known.get(eventId);
-  if (checkpoint?.place === place) checkpoint.verdict = verdict;
+  if (checkpoint?.place !== place) return;
+  checkpoint.verdict = verdict;
+  seals.known.set(eventId as string, checkpoint);
 }
 
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {

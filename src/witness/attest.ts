@@ -1,6 +1,7 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
 import { digestFromBase64url } from '../value/digest.js';
+import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
 import {
@@ -9,7 +10,6 @@ import {
   MAX_NOTE_SIGNATURES,
   type NoteSignature,
 } from '../note/signed-note.js';
-import { hashLine, readLeaves, type OpenLedger } from '../proof/leaves.js';
 import type { AttestationEvent } from '../schema/generated/types.js';
 import { consistencyRanges, RangeHasher } from '../tree/proof.js';
 import type { Appended, Checkpointed, Ledger } from '../writer/ledger.js';
@@ -22,18 +22,18 @@ export interface AttestOptions {
   /**
    * Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended.
    */
-  readonly keys?: readonly NoteKey[];
+  readonly keys?: readonly NoteKey[] | undefined;
   /** Opens the ledger for proofs that it extends what a witness saw before. */
   readonly open: OpenLedger;
   /** For each witness, in milliseconds. Default 10,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Who appends the attestation; the maker of the ledger unless given. */
-  readonly principalId?: string;
-  readonly signal?: AbortSignal;
+  readonly principalId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Told of the note with the cosignatures, as in {@link Attested.note}, once the attestation is on disk; the ledger is still held. */
-  readonly onAttested?: (note: string, ledger: Ledger) => Promise<void> | void;
-  readonly onProgress?: (result: Collected) => void;
-  readonly fetch?: typeof fetch;
+  readonly onAttested?: ((note: string, ledger: Ledger) => Promise<void> | void) | undefined;
+  readonly onProgress?: ((result: Collected) => void) | undefined;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 /** What came of it. */
@@ -169,15 +169,12 @@ async function proveExtension(
 ): Promise<string[]> {
   const hasher = new RangeHasher(consistencyRanges(size1, size2));
   let left = size2;
-  await readLeaves(
-    await open(),
-    (line) => {
-      hasher.push(hashLine(line));
-      left -= 1;
-      return left > 0 && !hasher.isComplete;
-    },
-    signal,
-  );
+  for await (const { line, takesPlace } of readLines(await open(), { signal })) {
+    if (!takesPlace) continue;
+    hasher.push(hashLine(line));
+    left -= 1;
+    if (left <= 0 || hasher.isComplete) break;
+  }
   return hasher.roots();
 }
 

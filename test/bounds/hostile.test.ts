@@ -198,7 +198,7 @@ describe('links', () => {
         for (let n = 0; n < size / 2; n += 1) yield late.line(n).text;
       },
     );
-    expect(state.links.pending.size).toBe(0);
+    expect([...state.links.pending.values()].length).toBe(0);
     expect(findings).toBe(listGrants(state).length);
   });
 
@@ -216,7 +216,7 @@ describe('links', () => {
         yield text.replace('in place of the id', idOf(n)).replace('in place of the parent', idOf(parent));
       }
     });
-    expect(Math.max(...state.links.grantList.map(({ depth }) => depth))).toBe(2);
+    expect(Math.max(...[...state.links.grants.values()].map(({ depth }) => depth))).toBe(2);
   });
 
   test('executions that name nothing, all of them the same', () => {
@@ -356,7 +356,7 @@ describe('amounts', () => {
         yield canonicalText(makeExecution(last, used));
       }
     });
-    const accounts = state.links.grantList.flatMap((grant) => [...grant.accounts.values()]);
+    const accounts = [...state.links.grants.values()].flatMap((grant) => [...grant.accounts.values()]);
     const digits = accounts.map(({ used }) => used.d.toString().length);
     expect(Math.max(...digits)).toBeLessThanOrEqual(400);
     expect(findings).toBe((state.records - depth - 10) * 64 * depth);
@@ -388,7 +388,9 @@ describe('amounts', () => {
       }
       for (const id of ids) yield release.line(0, id).text;
     });
-    const { reserved } = state.links.grantList[0].accounts.get('usd') as { reserved: { d: bigint } };
+    const { reserved } = [...state.links.grants.values()][0].accounts.get('usd') as {
+      reserved: { d: bigint };
+    };
     expect(reserved.d.toString().length).toBeLessThanOrEqual(400);
   });
 
@@ -413,7 +415,7 @@ describe('amounts', () => {
     );
     // The unit is in no account; what no window can hold is refused of each of them.
     expect(Math.sign(findings - 1)).toBe(refused);
-    const { root } = state.links.grantList[0].rates[0].timeline;
+    const { root } = [...state.links.grants.values()][0].rates[0].timeline;
     expect(root?.max.d.toString().length).toBeLessThanOrEqual(400);
   });
 
@@ -430,7 +432,7 @@ describe('amounts', () => {
         yield sooner.line(...second).text;
       }
     });
-    const { root } = state.links.grantList[0].rates[0].timeline;
+    const { root } = [...state.links.grants.values()][0].rates[0].timeline;
     expect(root?.max.d.toString().length).toBeLessThanOrEqual(400);
     // Ten of them fit into a window, and no window holds both halves of the ledger.
     expect(listGrants(state)).toMatchObject([{ executions: state.records - 1 }]);

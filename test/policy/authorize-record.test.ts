@@ -492,7 +492,7 @@ describe('findPermission', () => {
   it('changes nothing', () => {
     const accounts = (): string =>
       JSON.stringify(
-        [...state.links.grantList.map(({ accounts: each }) => [...each])],
+        [...[...state.links.grants.values()].map(({ accounts: each }) => [...each])],
         (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
       );
     const before = accounts();

@@ -13,7 +13,7 @@ import { buildReport, type Report } from '../../src/report/report.js';
 import { meters } from '../../src/value/meter.js';
 import { formatQuantity } from '../../src/value/quantity.js';
 import { VERSION } from '../../src/version.js';
-import { replayTo, type Point } from '../../src/verify/replay.js';
+import { replayTo, type Point } from '../../src/reader/replay.js';
 import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
 import {
   restoreVerification,
@@ -316,9 +316,9 @@ describe('a verification gone on from', () => {
       ({ id: grantId } = feed(state, grantEvent({ principal: `agent:a${n}`, at: NOON, grantId, bounds })));
     }
     const { state: again } = restore(saveVerification({ state, findings: [] }));
-    const last = again.links.grantList.at(-1);
+    const last = [...again.links.grants.values()].at(-1);
     expect([last?.place.eventId, last?.depth]).toEqual([grantId, 6_000]);
-    expect(last?.parent).toBe(again.links.grantList.at(-2));
+    expect(last?.parent).toBe([...again.links.grants.values()].at(-2));
   });
 });
 

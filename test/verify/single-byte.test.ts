@@ -12,7 +12,8 @@ import { examineLine, type Layout } from '../../src/ledger/examine-line.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import { EventIndex } from '../../src/verify/event-index.js';
+import type { Verifier } from '../../src/signature/verifier.js';
+import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
 import { fixtureBytes } from '../fixtures/cases.js';
@@ -115,12 +116,19 @@ function goOn(state: VerifyState, rest: Uint8Array): VerifyState {
   return state;
 }
 
-/** The keyring is shared, once genesis has filled it: nothing else changes it, and reading a key takes long. */
-function copyState({ keyring, events, ...plain }: VerifyState): VerifyState {
+/** Of a copy whose keyring is not used. */
+const NO_VERIFIER: Verifier = {
+  name: 'none',
+  importKey: (publicKey) => ({ publicKey, usable: false, verify: () => false }),
+};
+
+/** The keyring is shared, once genesis has filled it: nothing else changes it, and importing a key takes long. */
+function copyState(state: VerifyState): VerifyState {
+  const { state: copy } = restoreVerification(saveVerification({ state, findings: [] }), NO_VERIFIER);
   return {
-    ...structuredClone(plain),
-    keyring: plain.records === 0 ? startVerification(undefined, nodeVerifier).keyring : keyring,
-    events: new EventIndex(events.save()),
+    ...copy,
+    keyring: state.records === 0 ? startVerification(undefined, nodeVerifier).keyring : state.keyring,
+    assumedSignatures: state.assumedSignatures,
   };
 }
 

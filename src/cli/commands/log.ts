@@ -7,7 +7,7 @@ import { formatQuantity, type Quantity } from '../../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
 import { matchesPrincipalPattern, isPrincipalPattern } from '../../value/principal.js';
 import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
-import { readRecords, type ReadRecord } from '../../verify/read-records.js';
+import { readRecords, type ReadRecord } from '../../reader/read-records.js';
 import { NorthrootError } from '../../error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
