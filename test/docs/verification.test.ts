@@ -64,7 +64,7 @@ describe('the tables', () => {
     }
   });
 
-  it('of roles', () => {
+  it('of roles names the roles that sign each type', () => {
     const rows = table('Keys').map(([type = '', roles = '']) => [
       codeOf(type) ?? 'x.other',
       [...roles.matchAll(/`(\w+)`/g)].map(([, role]) => role).sort(),
@@ -78,7 +78,7 @@ describe('the tables', () => {
     }
   });
 
-  it('of verdicts', async () => {
+  it('of verdicts has the exit status of each', async () => {
     const statuses = table('Verdicts').map(([verdict = '', , status = '']) => [
       codeOf(verdict),
       Number(status),
@@ -156,7 +156,7 @@ describe('bytes', () => {
     ['"\\u007f"', 'NOT_CANONICAL'],
     ['[ 1.0,{"a":1,"a":1}]', 'DUPLICATE_KEY'],
     ['[ 1.0]', 'NUMBER_NOT_CANONICAL'],
-  ])('%s', (text, code) => {
+  ])('%s is canonical or not, as the document says', (text, code) => {
     expect(diagnoseCanonical(Buffer.from(text))?.code).toBe(code);
   });
 

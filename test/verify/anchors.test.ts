@@ -154,7 +154,7 @@ describe('the note of an anchor', () => {
     return report.verdict === 'invalid' || notChecked(report).includes('ANCHOR_UNVERIFIED');
   }
 
-  test('is good', async () => {
+  test('is believed as it was made', async () => {
     const report = await verify(bytes, { checkpoints: [good] });
     expect(report.findings).toEqual([]);
     expect(notChecked(report)).toEqual(['TRUST', 'WITNESSES']);

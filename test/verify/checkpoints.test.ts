@@ -72,7 +72,7 @@ describe('the note in a checkpoint record', () => {
     return { codes, sealed: endVerification(state).lastTreeSize };
   }
 
-  test('is good', () => {
+  test('seals what stands before it as it was made', () => {
     expect(find(text)).toEqual({ codes: [], sealed: 2 });
     expect(prefix).toHaveLength(2);
   });

@@ -284,7 +284,7 @@ describe('fixtures with checkpoints and keys that change', () => {
         checkpoints !== undefined),
   );
 
-  test('are many', () => {
+  test('are more than ninety', () => {
     expect(chosen.length).toBeGreaterThan(90);
   });
 

@@ -189,7 +189,7 @@ describe('repair', () => {
     expect(await repairLedger(path)).toEqual({ saved: undefined, lines: 0 });
   });
 
-  test('makes nothing', async () => {
+  test('makes no ledger where there is none', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     expect(await codeOf(repairLedger(path))).toBe('FILE_NOT_FOUND');
     expect(snapshot(path)).toEqual({});
