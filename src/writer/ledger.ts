@@ -28,9 +28,8 @@ import {
   type LedgerOptions,
 } from './options.js';
 import { replaceNote } from './publish-note.js';
-import type { OtherRecord } from './running-verification.js';
 import { TurnKeeper } from './turn-keeper.js';
-import { Watchers, type MissedRecords, type WatchOptions } from './watch.js';
+import { Watchers, type WatchOptions, type WatchedRecords } from './watch.js';
 
 export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
 
@@ -195,7 +194,7 @@ export class Ledger {
    * Each record that others append from now on, in order, with what verification says of it. Those who do not take them in time miss
    * some, and are told how many. Ends when the ledger is closed; fails as {@link Ledger.append} does.
    */
-  watch(options: WatchOptions = {}): AsyncGenerator<OtherRecord | MissedRecords, void, void> {
+  watch(options: WatchOptions = {}): WatchedRecords {
     this.#commits.assertUsable();
     return this.#watchers.watch(options);
   }
