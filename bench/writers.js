@@ -10,6 +10,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createSigner, generatePrivateKey, formatPrivateKey, Ledger, verifyLedger } from '../dist/index.js';
@@ -118,7 +119,7 @@ function startStream({ path, key, from, until }, n) {
       }
       child.stdin.end();
     };
-    setTimeout(feed, Math.max(0, from - Date.now()));
+    void sleep(Math.max(0, from - Date.now())).then(feed);
     child.stdout.setEncoding('utf8').on('data', (chunk) => (text += chunk));
     child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
     child.once('close', (status) => {

@@ -40,10 +40,10 @@ function newPath(): string {
 
 /** The first of what is watched. */
 async function take(watched: WatchedRecords, count: number): Promise<(OtherRecord | MissedRecords)[]> {
-  const taken = [];
+  const taken: (OtherRecord | MissedRecords)[] = [];
   for (let n = 0; n < count; n += 1) {
-    const { value } = await watched.next();
-    if (value !== undefined) taken.push(value);
+    const next = await watched.next();
+    if (next.done !== true) taken.push(next.value);
   }
   return taken;
 }
@@ -262,7 +262,7 @@ describe('an option', () => {
     ['create', { create: null }],
     ['now', { now: '2026-01-01T00:00:00Z' }],
   ])('%s that is none is named', async (name, options) => {
-    const error = await errorOf(LedgerClass.open(newPath(), options as LedgerOptions));
+    const error = await errorOf(LedgerClass.open(newPath(), options));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain(name);
   });
