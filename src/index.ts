@@ -171,7 +171,7 @@ export {
 export { type CheckpointSchedule } from './writer/checkpoint.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type OtherRecord } from './writer/running-verification.js';
-export { type MissedRecords, type WatchOptions } from './writer/watch.js';
+export { type MissedRecords, type WatchOptions, type WatchedRecords } from './writer/watch.js';
 export { type SignatureDepth, type StateCache, type StateView } from './writer/state-cache.js';
 export {
   type AcquireOptions,
