@@ -185,17 +185,20 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
       value: undefined,
     };
   }
-  const { issues, seq, event, eventId, layout } = examineLine(line.bytes, undefined);
+  const { issues, seq, span, eventId, eventType, occurredAt, principalId, layout } = examineLine(
+    line.bytes,
+    undefined,
+  );
   const record = {
     ...place,
     seq: seq ?? null,
     event_id: eventId === undefined ? null : `sha-256:${eventId}`,
-    event_type: textOf(event?.['event_type']),
-    occurred_at: textOf(event?.['occurred_at']),
-    principal_id: textOf(event?.['principal_id']),
+    event_type: eventType ?? null,
+    occurred_at: occurredAt ?? null,
+    principal_id: principalId ?? null,
     code: issues[0]?.code ?? null,
   };
-  if (event === undefined) return { record, value: undefined };
+  if (span === undefined) return { record, value: undefined };
   const value = JSON.parse(Buffer.from(line.bytes).toString('utf8')) as JsonObject;
   return { record, value: layout === 'bare' ? { event: value } : value };
 }
@@ -247,8 +250,4 @@ function toPointerPart(key: string): string {
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' ? value : null;
 }

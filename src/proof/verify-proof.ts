@@ -7,14 +7,13 @@
  * first.
  */
 
-import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import type { NoteFault } from '../note/signed-note.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { verifyInclusion } from '../tree/proof.js';
 import { ProofKeyring, type CheckpointSigners, type ProofProblem, type ProofTrust } from './proof-keys.js';
@@ -124,14 +123,14 @@ export function verifyProof(
   const known = {
     index,
     entry: entry === undefined ? null : describeEntry(entry, isRecord),
-    event: record?.event ?? null,
+    event: record?.json() ?? null,
     event_id: record?.eventId === undefined ? null : `sha-256:${record.eventId}`,
   };
   if ('expected' in signed || checkpoint === undefined) {
     const { expected, actual } = signed as NoteFault;
     return conclude([{ code: 'NOTE_MALFORMED', kind: 'invalid', expected, actual }, ...problems], known);
   }
-  const instant = record?.wellFormed ? (record.event?.['occurred_at'] as string) : undefined;
+  const instant = record?.wellFormed === true ? record.occurredAt : undefined;
   const judged = keyring.judgeCheckpoint(signed, instant);
   const signatures = record === undefined ? [] : judgeEvent(record, entry as Uint8Array, keyring, problems);
   if (!isRecord && entry !== undefined && keyring.requiresEventSignatures) {
@@ -279,19 +278,20 @@ function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]
 
 /** Judges the event's signatures by the rule that the verification of ledgers has. */
 function judgeEvent(
-  { event, span, signatures = [], wellFormed }: ExaminedLine,
+  record: ExaminedLine,
   line: Uint8Array,
   keyring: ProofKeyring,
   problems: ProofProblem[],
 ): ProofEventSignature[] {
-  if (event === undefined || span === undefined || !wellFormed) return [];
-  const message = preAuthEncoding(PAYLOAD_TYPE, line.subarray(span.start, span.end));
+  if (!record.wellFormed) return [];
+  const { span, signatures = [], occurredAt } = record;
+  const event = record.event();
+  const message = eventMessage(line.subarray(span.start, span.end));
   const doubts: ProofProblem[] = [];
   const judged = signatures.map(({ keyid, sig }): ProofEventSignature => {
-    const key = keyring.findEventKey(keyid, event as unknown as EventEnvelope);
+    const key = keyring.findEventKey(keyid, event, occurredAt);
     if (key === undefined) return { keyid, result: 'unverified' };
-    const signature = tryDecodeBase64url(sig);
-    if (signature === undefined || !key.verification.verify(message, signature)) {
+    if (!isValidSignature(message, sig, key.verification)) {
       const code = 'SIGNATURE_INVALID';
       problems.push({ code, kind: 'invalid', expected: `a signature by ${keyid}`, actual: sig });
       return { keyid, result: 'invalid', code };
@@ -310,12 +310,6 @@ function judgeEvent(
     problems.push({ code, kind: 'invalid', expected, actual: `${judged.length} by unknown keys` });
   }
   return judged;
-}
-
-interface EventEnvelope {
-  readonly event_type: string;
-  readonly principal_id: string;
-  readonly occurred_at: string;
 }
 
 function listGaps(

@@ -5,7 +5,6 @@
 
 import { asBuffer } from '../bytes/encoding.js';
 import type { LedgerSource } from '../fs/source.js';
-import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
@@ -56,12 +55,15 @@ export async function findCheckpoint(
     if (length > MAX_LINE_BYTES) return;
     const text = asBuffer(bytes);
     if (!text.includes(CHECKPOINT_TYPE) && !text.includes(ATTESTATION_TYPE)) return;
-    const { event, eventId, seq = ordinal, issues } = examineLine(bytes, undefined);
-    if (event === undefined || eventId === undefined || issues.length > 0) return;
-    const signed = checkpointOf(event);
-    if (signed === undefined) return;
-    if (event['event_type'] === 'checkpoint') last = { signed, eventId, seq, attestations: 0 };
-    else if (last !== undefined && attests(event, last.eventId) && signed.text === last.signed.text) {
+    const examined = examineLine(bytes, undefined);
+    if (examined.issues.length > 0) return;
+    if (examined.type !== 'checkpoint' && examined.type !== 'attestation') return;
+    const event = examined.event();
+    const signed = readCheckpoint(Buffer.from(event.note));
+    if ('expected' in signed) return;
+    const { eventId, seq = ordinal } = examined;
+    if (event.event_type === 'checkpoint') last = { signed, eventId, seq, attestations: 0 };
+    else if (event.checkpoint_event_id.b64 === last?.eventId && signed.text === last.signed.text) {
       const signatures = mergeSignatures(last.signed, signed);
       last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
     }
@@ -77,17 +79,6 @@ export async function findCheckpoint(
     attestations,
     records,
   };
-}
-
-/** The checkpoint in the event's note, when the event is of a type that has one and the note can be read. */
-function checkpointOf({ event_type: type, note }: JsonObject): SignedCheckpoint | undefined {
-  if ((type !== 'checkpoint' && type !== 'attestation') || typeof note !== 'string') return undefined;
-  const signed = readCheckpoint(Buffer.from(note));
-  return 'expected' in signed ? undefined : signed;
-}
-
-function attests({ checkpoint_event_id: id }: JsonObject, eventId: string): boolean {
-  return (id as JsonObject)['b64'] === eventId;
 }
 
 /** The signatures of both, each once, as many as a note can have. */

@@ -56,10 +56,12 @@ export async function* readRecords(
   for await (const each of readLines(source, { signal: options.signal })) {
     const { line, segment, ordinal } = each;
     const { examined, verdict } = read(each);
-    const { event, eventId, seq = ordinal, signatures = [] } = examined ?? {};
+    const event = examined?.json();
+    const eventId = examined?.eventId;
     const place = { file: segment.file, line: line.number };
     if (event === undefined || eventId === undefined) options.onUnread?.(place);
     else {
+      const { seq = ordinal, signatures = [] } = examined ?? {};
       const bytes = Uint8Array.from(line.bytes);
       yield { ...place, seq, eventId: `sha-256:${eventId}`, event, signatures, bytes, verdict };
     }

@@ -202,8 +202,10 @@ async function watch(
     return { keyid, ...(name === undefined ? {} : { name }) };
   };
   const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: StoryPlace): void => {
-    const { event, eventId, seq = state.records - 1 } = examined ?? {};
-    if (event?.['event_type'] !== 'adjustment' || eventId === undefined) return;
+    if (examined?.eventType !== 'adjustment') return;
+    const { eventId, seq = state.records - 1 } = examined;
+    const event = examined.json();
+    if (event === undefined || eventId === undefined) return;
     if (idOf(event['grant_event_id']) !== of.eventId) return;
     adjustmentsTotal += 1;
     if (adjustments.length >= MAX_ADJUSTMENTS) return;
@@ -310,8 +312,8 @@ function grantIdsOf(state: VerifyState, line: ExaminedLine): string[] {
 }
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant. */
-function namedBy({ event }: ExaminedLine): string | undefined {
-  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = event ?? {};
+function namedBy(line: ExaminedLine): string | undefined {
+  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = line.json() ?? {};
   return idOf(authorization) ?? idOf(objectOf(own)['grant_event_id']) ?? idOf(adjusted);
 }
 

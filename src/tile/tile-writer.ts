@@ -290,8 +290,9 @@ function shown(root: string): string {
 
 /** What the ledger's first record calls it, where that is a genesis. */
 function originOf(line: Uint8Array): string | undefined {
-  const { event_type: type, origin } = examineLine(line, undefined).event ?? {};
-  return type === 'genesis' && typeof origin === 'string' ? origin : undefined;
+  const examined = examineLine(line, undefined);
+  const origin = examined.eventType === 'genesis' ? examined.json()?.['origin'] : undefined;
+  return typeof origin === 'string' ? origin : undefined;
 }
 
 async function readTreeCheckpoint(folder: string): Promise<Uint8Array | undefined> {

@@ -29,11 +29,9 @@ import type { EventVerdict, VerifyState } from './state.js';
 
 /** The kind under which an event is entered into the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
-  const type = line.event?.['event_type'];
-  if (type === 'execution' && line.wellFormed) return 'execution';
-  if (type !== 'authorization') return 'other';
-  if (!line.wellFormed) return 'malformed';
-  return (line.event as unknown as AuthorizationEvent).authorization.kind;
+  if (line.type === 'execution') return 'execution';
+  if (line.type === 'authorization') return line.event().authorization.kind;
+  return line.eventType === 'authorization' ? 'malformed' : 'other';
 }
 
 /** What an event counts for. */
@@ -53,19 +51,19 @@ export function checkAuthorizations(
   place: EventPlace,
   findings: LineFindings,
 ): Linked {
-  if (!line.wellFormed || line.event === undefined) return UNLINKED;
-  checkTime(state, line.event['occurred_at'] as string, findings);
-  switch (line.event['event_type']) {
+  if (!line.wellFormed) return UNLINKED;
+  checkTime(state, line.occurredAt, findings);
+  switch (line.type) {
     case 'authorization':
-      checkAuthorization(state, line.event as unknown as AuthorizationEvent, place, findings);
+      checkAuthorization(state, line.event(), place, findings);
       return UNLINKED;
     case 'execution':
-      return checkExecution(state, line.event as unknown as ExecutionEvent, findings);
+      return checkExecution(state, line.event(), findings);
     case 'adjustment':
-      checkAdjustment(state, line.event as unknown as AdjustmentEvent, findings);
+      checkAdjustment(state, line.event(), findings);
       return UNLINKED;
-    case START_TYPE:
-      noteStart(state, line.event, place, findings);
+    case 'other':
+      if (line.eventType === START_TYPE) noteStart(state, line.event(), place, findings);
       return UNLINKED;
     default:
       return UNLINKED;

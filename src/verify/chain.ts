@@ -41,8 +41,8 @@ export function advanceChain(state: VerifyState, leaf: string, seq: number | und
 
 /** Genesis is the first record, and only that. */
 export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
-  const type = line.event?.['event_type'];
-  if (typeof type !== 'string') return;
+  const { eventType: type } = line;
+  if (type === undefined) return;
   if (state.records === 0 && type !== 'genesis') {
     findings.add('GENESIS_MISSING', { pointer: '/event/event_type', expected: 'genesis', actual: type });
   }
@@ -61,18 +61,14 @@ export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findin
  * @returns Whether the event has an id that the ledger does not have yet.
  */
 export function checkEventIds(state: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
-  const previous = line.event?.['prev_event_id'];
-  if (previous !== undefined && line.wellFormed) {
-    const id = (previous as { b64: string }).b64;
-    if (state.events.find(id) === undefined) {
-      const expected = 'the id of an earlier event';
-      findings.addToEvent({
-        code: 'PREV_EVENT_NOT_FOUND',
-        pointer: '/prev_event_id',
-        expected,
-        actual: `sha-256:${id}`,
-      });
-    }
+  const { previousId: id } = line;
+  if (line.wellFormed && id !== undefined && state.events.find(id) === undefined) {
+    findings.addToEvent({
+      code: 'PREV_EVENT_NOT_FOUND',
+      pointer: '/prev_event_id',
+      expected: 'the id of an earlier event',
+      actual: `sha-256:${id}`,
+    });
   }
   const earlier = line.eventId === undefined ? undefined : state.events.find(line.eventId);
   if (earlier === undefined) return line.eventId !== undefined;

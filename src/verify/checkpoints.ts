@@ -3,10 +3,9 @@
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { JsonObject } from '../json/value.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import type { AttestationEvent, CheckpointEvent } from '../schema/generated/types.js';
+import type { CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import {
@@ -37,19 +36,18 @@ export function checkCheckpoint(
   place: RecordPlace,
   findings: LineFindings,
 ): void {
-  if (!line.wellFormed || line.layout !== 'records') return;
-  const type = line.event?.['event_type'];
-  if (type === 'checkpoint') judgeCheckpoint(state, line, place, findings);
-  if (type === 'attestation') judgeAttestation(state, line, findings);
+  if (line.layout !== 'records') return;
+  if (line.type === 'checkpoint') judgeCheckpoint(state, line, place, findings);
+  if (line.type === 'attestation') judgeAttestation(state, line, findings);
 }
 
 function judgeCheckpoint(
   state: VerifyState,
-  line: ExaminedLine,
+  line: WellFormedLine<'checkpoint'>,
   place: RecordPlace,
   findings: LineFindings,
 ): void {
-  const event = line.event as unknown as CheckpointEvent;
+  const event = line.event();
   const treeProblems = findTreeProblems(state, event);
   for (const problem of treeProblems) findings.addToEvent(problem);
   const note = readNoteOf(event.note, findings);
@@ -79,7 +77,7 @@ function judgeCheckpoint(
   ) {
     reportUnsigned(state, note, findings);
   }
-  state.seals.known.set(line.eventId as string, checkpoint);
+  state.seals.known.set(line.eventId, checkpoint);
   takeUp(state, checkpoint, checkpoint.signers);
 }
 
@@ -143,7 +141,7 @@ function findNoteProblems(
 
 function judgeSignatures(
   state: VerifyState,
-  line: ExaminedLine,
+  line: WellFormedLine,
   note: SignedCheckpoint,
 ): NoteVerdict | undefined {
   // One of another log is refused already, whoever signed it.
@@ -175,8 +173,12 @@ function reportUnsigned(state: VerifyState, note: SignedCheckpoint, findings: Li
 }
 
 /** An attestation brings further signature lines on a checkpoint's own text. */
-function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
-  const event = line.event as unknown as AttestationEvent;
+function judgeAttestation(
+  state: VerifyState,
+  line: WellFormedLine<'attestation'>,
+  findings: LineFindings,
+): void {
+  const event = line.event();
   const { seals } = state;
   const id = event.checkpoint_event_id.b64;
   const checkpoint = seals.known.get(id);
@@ -260,8 +262,7 @@ export function checkCheckpointDue(
   findings: LineFindings,
 ): void {
   const limit = state.policy?.require?.checkpoint_max_records;
-  if (limit === undefined || line?.layout === undefined || line.event?.['event_type'] === 'checkpoint')
-    return;
+  if (limit === undefined || line?.layout === undefined || line.eventType === 'checkpoint') return;
   const since = state.seals.signed?.treeSize ?? -1;
   const count = state.records - since;
   if (count <= limit) return;
@@ -278,16 +279,16 @@ export function checkCheckpointDue(
  */
 export function noteSigners(
   { seals, signers, records }: VerifyState,
-  event: JsonObject | undefined,
+  line: ExaminedLine | undefined,
   place: RecordPlace,
   verdict: EventVerdict,
   keyids: readonly string[],
 ): void {
   const { stretch } = seals;
-  if (event?.['event_type'] === 'checkpoint') seals.stretch = records + 1;
+  if (line?.eventType === 'checkpoint') seals.stretch = records + 1;
   if (keyids.length === 0 || verdict === 'invalid') return;
-  if (seals.signed?.treeSize === records || (event?.['event_type'] === 'key' && event['action'] === 'revoke'))
-    return;
+  const isRevocation = line?.type === 'key' && line.event().action === 'revoke';
+  if (seals.signed?.treeSize === records || isRevocation) return;
   for (const keyid of keyids) {
     const tally = signers.get(keyid);
     if (tally === undefined) continue;

@@ -3,7 +3,6 @@
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
 import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { JsonObject, JsonValue } from '../json/value.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { Role } from '../trust/authority.js';
@@ -73,11 +72,10 @@ export class LineFindings {
   /** From here on findings name the record that the line was read as. */
   setRecord(examined: ExaminedLine): void {
     this.#examined = examined;
-    const { principal_id: principalId, occurred_at: occurredAt } = examined.event ?? {};
-    const toolName = toolOf(examined.event);
-    if (typeof principalId === 'string') this.context.principalId = principalId;
-    if (typeof occurredAt === 'string') this.context.occurredAt = occurredAt;
-    if (typeof toolName === 'string') this.context.toolName = toolName;
+    const { principalId, occurredAt, toolName } = examined;
+    if (principalId !== undefined) this.context.principalId = principalId;
+    if (occurredAt !== undefined) this.context.occurredAt = occurredAt;
+    if (toolName !== undefined) this.context.toolName = toolName;
   }
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
@@ -163,16 +161,6 @@ export function makeFinding(
     ...(detail.related === undefined ? {} : { related: detail.related }),
     context,
   };
-}
-
-/** The tool of an execution, or of an action. */
-function toolOf(event: JsonObject | undefined): JsonValue | undefined {
-  const { tool_name: own, authorization } = event ?? {};
-  return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
 /** The beginning of a long text; not cut between the halves of a surrogate pair. */

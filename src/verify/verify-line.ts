@@ -5,7 +5,7 @@
 
 import type { EventPlace } from '../bounds/grant.js';
 import type { Finding } from '../finding/finding.js';
-import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import { examineLine, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
@@ -51,14 +51,14 @@ const MAX_TYPE_LENGTH = 128;
  * @param state - Changed in place.
  * @param line - The next line of the file; used up when the call returns.
  * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
- * @param given - What `examineLine` says of this line, where that was asked already.
+ * @param given - What `examineLine` says of this line, or the facts of that alone, where it was asked already.
  * @returns What was found, see {@link LineResult}.
  */
 export function verifyLine(
   state: VerifyState,
   line: RawLine,
   segment: SegmentName,
-  given?: ExaminedLine,
+  given?: LineFacts,
 ): LineResult {
   const findings = new LineFindings(state, line, segment.file);
   let examined: ExaminedLine | undefined;
@@ -96,9 +96,9 @@ function verifyRecord(
   line: RawLine,
   segment: SegmentName,
   findings: LineFindings,
-  given: ExaminedLine | undefined,
+  given: LineFacts | undefined,
 ): ExaminedLine {
-  const examined = given ?? examineLine(line.bytes, state.layout);
+  const examined = given === undefined ? examineLine(line.bytes, state.layout) : withEvent(given, line.bytes);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);
@@ -171,7 +171,7 @@ function takePlace(
   checkCheckpointDue(state, examined, findings);
   const verdict = verdictOf(examined, findings);
   noteVerdict(state, examined?.eventId, place, verdict);
-  noteSigners(state, examined?.event, place, verdict, findings.signers);
+  noteSigners(state, examined, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
   state.records += 1;
@@ -195,13 +195,13 @@ function noteVerdict(
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
   if (findings.invalid) return 'invalid';
   if (findings.violation) return 'violation';
-  const isDeny = examined?.event?.['event_type'] === 'authorization' && examined.event['decision'] === 'deny';
+  const isDeny = examined?.type === 'authorization' && examined.event().decision === 'deny';
   return isDeny || findings.denied ? 'denied' : 'ok';
 }
 
 function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void {
-  const type = examined.event?.['event_type'];
-  if (typeof type !== 'string' || isKnownEventType(type) || type.startsWith('x.')) return;
+  const { eventType: type } = examined;
+  if (type === undefined || isKnownEventType(type) || type.startsWith('x.')) return;
   const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
   // What is not even the name of a type has its finding already.
   if (examined.issues.some((issue) => issue.pointer === pointer)) return;
@@ -215,8 +215,8 @@ function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void
 
 function countEvent(state: VerifyState, examined: ExaminedLine): void {
   if (examined.eventId !== undefined) state.tipEventId = examined.eventId;
-  const type = examined.event?.['event_type'];
-  if (typeof type !== 'string') return;
+  const { eventType: type } = examined;
+  if (type === undefined) return;
   const hasRoom = state.countsByType.size < MAX_COUNTED_TYPES && type.length <= MAX_TYPE_LENGTH;
   const counted = state.countsByType.has(type) || hasRoom ? type : '*';
   state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);

@@ -145,8 +145,7 @@ export class RunningVerification {
     if (this.deciding !== this.state) verifyLine(this.deciding, line, segment, given);
     const { findings, waiting, examined, verdict } = verifyLine(this.state, line, segment, given);
     if (examined?.eventId === undefined) this.#unreadable += 1;
-    if (examined?.wellFormed === true && examined.event?.['event_type'] === 'checkpoint')
-      this.#checkpoint = { seq, occurredAt: examined.event['occurred_at'] as string };
+    if (examined?.type === 'checkpoint') this.#checkpoint = { seq, occurredAt: examined.occurredAt };
     this.#offset = line.offset + line.length + 1;
     this.#number = line.number + 1;
     const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;

@@ -56,8 +56,8 @@ export async function settleTornTail(
  * @throws NorthrootError `NOT_A_LEDGER` for any other line.
  */
 export function readGenesis(path: string, firstLine: Uint8Array): GenesisEvent {
-  const { event, wellFormed } = examineLine(firstLine, 'records');
-  if (wellFormed && event?.['event_type'] === 'genesis') return event as unknown as GenesisEvent;
+  const first = examineLine(firstLine, 'records');
+  if (first.type === 'genesis') return first.event();
   throw notALedger(path, 'its first record is no genesis');
 }
 
