@@ -4,7 +4,7 @@
  * depends on earlier lines is `verify/`'s.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import { diagnoseCanonical } from '../json/diagnose.js';
 import type { EventIdentity } from '../event/identity.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
@@ -210,7 +210,7 @@ export function examineLine(line: Uint8Array, layout: Layout | undefined): Exami
 }
 
 function parseJson(bytes: Uint8Array): JsonValue {
-  return JSON.parse(asBuffer(bytes).toString('utf8')) as JsonValue;
+  return JSON.parse(decodeUtf8(bytes)) as JsonValue;
 }
 
 function examineBareEvent(line: Uint8Array, event: JsonObject): ExaminedLine {

@@ -7,6 +7,8 @@
  */
 
 import { printable } from '../bytes/printable.js';
+import { encodeUtf8 } from '../bytes/text.js';
+import { checkOptions, checkString, type OptionTypes } from '../options.js';
 import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
@@ -28,10 +30,12 @@ import { formatTlogProof } from './tlog-proof.js';
 /** Under which checkpoint a proof is made. */
 export interface ProofOptions {
   /** The note of the checkpoint; by default the last checkpoint among the ledger's records. */
-  readonly checkpoint?: Uint8Array;
+  readonly checkpoint?: Uint8Array | undefined;
   /** Aborting ends the work with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
+
+const PROOF_OPTIONS: OptionTypes<ProofOptions> = { checkpoint: 'bytes', signal: 'signal' };
 
 /** How the proof of a record is made. */
 export interface RecordProofOptions extends ProofOptions {
@@ -39,7 +43,7 @@ export interface RecordProofOptions extends ProofOptions {
    * Whether the file carries the record as its extra data. Default: true. Without it the record must be handed on beside the file.
    * With a record of more than 49,146 bytes that line is longer than 64 KiB, which some tools cannot read.
    */
-  readonly extra?: boolean;
+  readonly extra?: boolean | undefined;
 }
 
 /** A proof that a record stands in the ledger. */
@@ -75,8 +79,11 @@ export interface MadeConsistencyProof {
 export async function makeProof(
   open: OpenLedger,
   wanted: string,
-  { checkpoint: given, signal, extra = true }: RecordProofOptions = {},
+  options: RecordProofOptions = {},
 ): Promise<MadeProof> {
+  checkOptions('makeProof', options, { ...PROOF_OPTIONS, extra: 'boolean' });
+  checkString('makeProof', 'the record', wanted);
+  const { checkpoint: given, signal, extra = true } = options;
   const stated = given === undefined ? undefined : readGiven(given);
   const record = await findRecord(await open(), wanted, signal);
   const { layout, issues } = examineLine(record.bytes, undefined);
@@ -121,8 +128,10 @@ export async function makeProof(
 export async function makeConsistencyProof(
   open: OpenLedger,
   oldNote: Uint8Array,
-  { checkpoint: given, signal }: ProofOptions = {},
+  options: ProofOptions = {},
 ): Promise<MadeConsistencyProof> {
+  checkOptions('makeConsistencyProof', options, PROOF_OPTIONS);
+  const { checkpoint: given, signal } = options;
   const old = readGiven(oldNote);
   const base = given === undefined ? await findOwn(open, signal) : readGiven(given);
   const { size: size1, root: root1, origin } = old.checkpoint;
@@ -169,7 +178,7 @@ async function findOwn(
     const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${seq}`;
     throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message, { exitStatus: 1 });
   }
-  return { checkpoint, note: Buffer.from(found.note), isOwn: true };
+  return { checkpoint, note: encodeUtf8(found.note), isOwn: true };
 }
 
 /**

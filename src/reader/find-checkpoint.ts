@@ -3,7 +3,7 @@
  * Whether the checkpoint is right, and who signed it, is for others: a record whose note cannot be read is passed over.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -53,13 +53,13 @@ export async function findCheckpoint(
     if (!takesPlace) return;
     records += 1;
     if (length > MAX_LINE_BYTES) return;
-    const text = asBuffer(bytes);
+    const text = decodeLatin1(bytes);
     if (!text.includes(CHECKPOINT_TYPE) && !text.includes(ATTESTATION_TYPE)) return;
     const examined = examineLine(bytes, undefined);
     if (examined.issues.length > 0) return;
     if (examined.type !== 'checkpoint' && examined.type !== 'attestation') return;
     const event = examined.event();
-    const signed = readCheckpoint(Buffer.from(event.note));
+    const signed = readCheckpoint(encodeUtf8(event.note));
     if ('expected' in signed) return;
     const { eventId, seq = ordinal } = examined;
     if (event.event_type === 'checkpoint') last = { signed, eventId, seq, attestations: 0 };

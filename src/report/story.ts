@@ -13,7 +13,7 @@ import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { endVerification } from '../verify/ending.js';
@@ -192,7 +192,7 @@ async function watch(
   trust: TrustPolicy | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Watched> {
-  const state = startVerification(trust, nodeVerifier);
+  const state = startVerification(trust, defaultVerifier);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
   const adjustments: StoryAdjustment[] = [];

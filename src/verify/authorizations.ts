@@ -518,7 +518,7 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   findings.waiting = finding;
   const pending = state.links.pending.get(id);
   if (pending === undefined) {
-    state.links.pending.set(id, { finding, others: 0 });
+    state.links.pending.set(id, { id, finding, others: 0 });
     return;
   }
   pending.others += 1;

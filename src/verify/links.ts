@@ -8,6 +8,8 @@ import type { Table } from './table.js';
 
 /** An execution's link to an event that has not come yet: a finding that waits to know which it is. */
 export interface PendingLink {
+  /** The id that is named, base64url. */
+  readonly id: string;
   readonly finding: Finding;
   /** Further executions that name the same event. */
   others: number;
@@ -21,7 +23,7 @@ export interface Links {
   /** Executions that were started and are not recorded, by the id of what authorizes them and then by their own. */
   readonly starts: Map<string, Map<string, OpenStart>>;
   /** By the id that executions name. */
-  readonly pending: Map<string, PendingLink>;
+  readonly pending: Table<string, PendingLink>;
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
 }

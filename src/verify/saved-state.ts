@@ -55,7 +55,7 @@ interface Saved {
   readonly grants: readonly SavedGrant[];
   readonly actions: readonly ActionForm[];
   readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
-  readonly pending: ReadonlyMap<string, PendingLink>;
+  readonly pending: readonly PendingLink[];
   readonly checkpoints: readonly KnownCheckpoint[];
   readonly unsealed: ReadonlyMap<string, UnsealedRecords>;
   readonly signers: readonly SignerTally[];
@@ -87,7 +87,7 @@ export function saveVerification({ state, findings }: SavedVerification): Uint8A
     grants: [...links.grants.values()].map(saveWholeGrant),
     actions: [...links.actions.values()].map(saveAction),
     starts: links.starts,
-    pending: links.pending,
+    pending: [...links.pending.values()],
     checkpoints: [...seals.known.values()],
     unsealed: seals.unsealed,
     signers: [...signers.values()],
@@ -155,7 +155,7 @@ function revive(saved: Saved, verifier: Verifier): SavedVerification {
       restoreAction(form, (index) => grants.at(index)),
     );
   for (const [id, open] of saved.starts) starts.set(id, open);
-  for (const [id, link] of saved.pending) pending.set(id, link);
+  for (const link of saved.pending) pending.set(link.id, link);
   for (const checkpoint of saved.checkpoints) state.seals.known.set(idOf(checkpoint), checkpoint);
   for (const [name, group] of saved.unsealed) state.seals.unsealed.set(name, group);
   for (const tally of saved.signers) state.signers.set(tally.keyid, tally);

@@ -1,0 +1,332 @@
+/**
+ * A verification whose state is kept in an index: what it remembers of single events is read when a line asks for it, so that going on
+ * with a ledger costs what the new lines cost.
+ *
+ * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their timelines ·
+ * `a:ID` actions that are open, `d:ID` those that were denied · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
+ * `u:N` unsealed groups · `n:KEYID` signers · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them.
+ */
+
+import type { Action } from '../bounds/grant.js';
+import type { OpenStart } from '../bounds/started.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import type { Verifier } from '../signature/verifier.js';
+import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import {
+  Keyring,
+  listNoteLines,
+  type KeySource,
+  type NoteLine,
+  type RingKey,
+  type SavedKey,
+} from '../trust/keyring.js';
+import { VERSION } from '../version.js';
+import type { Links, PendingLink } from '../verify/links.js';
+import type { KnownCheckpoint, UnsealedRecords } from '../verify/seals.js';
+import {
+  restoreAction,
+  restoreHead,
+  saveAction,
+  saveHead,
+  type ActionForm,
+  type HeadForm,
+} from '../verify/state-form.js';
+import { startVerification, type SignerTally, type VerifyState } from '../verify/state.js';
+import type { Table } from '../verify/table.js';
+import type { FileNames } from './codec.js';
+import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+import {
+  Entries,
+  EntryTable,
+  IndexedEvents,
+  IndexedGrants,
+  TrackedMap,
+  isCount,
+  keyNumber,
+} from './tables.js';
+
+const FORMAT = 'northroot-index 1';
+
+/** The place of the last line that an index knows: what it is held against the ledger by. */
+export interface LastLine {
+  readonly file: string;
+  /** In bytes, without its `\n`. */
+  readonly offset: number;
+  readonly length: number;
+}
+
+interface IndexHead {
+  readonly format: string;
+  readonly version: string;
+  readonly state: HeadForm;
+  /** Of the tree, base64url. */
+  readonly root: string;
+  readonly last: LastLine | undefined;
+  readonly hasAuthority: boolean;
+  readonly events: number;
+  readonly grants: number;
+  readonly keys: number;
+  readonly groups: number;
+}
+
+/** Actions that are open and those that were denied, apart: few are the first. */
+class IndexedActions implements Table<string, Action> {
+  readonly #open: EntryTable<Action>;
+  readonly #denied: EntryTable<Action>;
+
+  constructor(entries: Entries, grants: IndexedGrants) {
+    const decode = (form: unknown): Action => {
+      const { reservation, toolName } = form as ActionForm;
+      if (!(reservation instanceof Map) || typeof toolName !== 'string')
+        throw new IndexFault('the entry of an action is malformed');
+      return restoreAction(form as ActionForm, (index) => grants.at(index));
+    };
+    this.#open = new EntryTable(entries, 'a:', decode, saveAction);
+    this.#denied = new EntryTable(entries, 'd:', decode, saveAction);
+  }
+
+  get(id: string): Action | undefined {
+    return this.#open.get(id) ?? this.#denied.get(id);
+  }
+
+  has(id: string): boolean {
+    return this.get(id) !== undefined;
+  }
+
+  set(id: string, action: Action): void {
+    (action.decision === 'allow' ? this.#open : this.#denied).set(id, action);
+  }
+
+  delete(id: string): boolean {
+    return this.#open.delete(id) || this.#denied.delete(id);
+  }
+
+  /** Those that are open, in ledger order. */
+  values(): Action[] {
+    return [...this.#open.values()].sort((a, b) => a.place.seq - b.place.seq);
+  }
+
+  load(): Promise<void> {
+    return this.#open.load();
+  }
+
+  takeChanges(): EntryChange[] {
+    return [...this.#open.takeChanges(), ...this.#denied.takeChanges()];
+  }
+
+  trim(): void {
+    this.#open.trim();
+    this.#denied.trim();
+  }
+}
+
+/** See the head of this file. */
+export class IndexedState {
+  readonly state: VerifyState;
+  /** Where the last line of the state stands; undefined before the first. */
+  last: LastLine | undefined;
+  readonly #entries: Entries;
+  readonly #actions: IndexedActions;
+  readonly #events: IndexedEvents;
+  readonly #grants: IndexedGrants;
+  readonly #starts = new TrackedMap<Map<string, OpenStart>>();
+  readonly #pending: EntryTable<PendingLink>;
+  readonly #checkpoints: EntryTable<KnownCheckpoint>;
+  readonly #unsealed = new TrackedMap<UnsealedRecords>();
+  /** The number of each unsealed group, in whose order they are. */
+  readonly #groups = new Map<string, number>();
+  readonly #signers: EntryTable<SignerTally>;
+  #groupCount: number;
+
+  private constructor(
+    entries: Entries,
+    head: IndexHead | undefined,
+    policy: TrustPolicy | undefined,
+    verifier: Verifier,
+  ) {
+    this.#entries = entries;
+    this.#events = new IndexedEvents(entries, head?.events ?? 0);
+    this.#grants = new IndexedGrants(entries, head?.grants ?? 0);
+    this.#actions = new IndexedActions(entries, this.#grants);
+    this.#pending = new EntryTable(entries, 'w:', (form) => form as PendingLink);
+    this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
+    this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
+    this.#groupCount = head?.groups ?? 0;
+    this.last = head?.last;
+    const fresh = startVerification(head === undefined ? policy : undefined, verifier);
+    const links: Links = {
+      grants: this.#grants,
+      actions: this.#actions,
+      starts: this.#starts,
+      pending: this.#pending,
+      latest: undefined,
+    };
+    const keyring = new Keyring(verifier, keySource(entries, head));
+    if (head === undefined) for (const key of policy?.keys ?? []) keyring.add(key);
+    this.state = {
+      ...fresh,
+      policy,
+      requirements:
+        policy === undefined ? fresh.requirements : startVerification(policy, verifier).requirements,
+      ...(head === undefined && policy !== undefined ? { mode: 'policy' } : {}),
+      keyring,
+      events: this.#events,
+      links,
+      signers: this.#signers,
+      seals: { ...fresh.seals, known: this.#checkpoints, unsealed: this.#unsealed },
+    };
+  }
+
+  /**
+   * The state that an index keeps, or that before the first line where it keeps none.
+   *
+   * @param policy - The trust policy by which lines are verified; an index has one view for each.
+   * @throws IndexFault when what is stored is no state of this version
+   */
+  static async open(
+    store: EntryStore,
+    view: string,
+    names: FileNames,
+    verifier: Verifier,
+    policy?: TrustPolicy,
+  ): Promise<IndexedState> {
+    const entries = new Entries(store, view, names);
+    const head = entries.get('h') as IndexHead | undefined;
+    if (head !== undefined) assertHead(head);
+    const indexed = new IndexedState(entries, head, policy, verifier);
+    await indexed.#read(head);
+    return indexed;
+  }
+
+  /** What is read whole: it is little, and asked for as a whole. */
+  async #read(head: IndexHead | undefined): Promise<void> {
+    if (head === undefined) return;
+    for await (const [key, open] of this.#entries.list('s:')) {
+      if (!(open instanceof Map)) throw new IndexFault('the entry of a start is malformed');
+      this.#starts.set(key.slice('s:'.length), open as Map<string, OpenStart>);
+    }
+    for await (const [key, entry] of this.#entries.list('u:')) {
+      const { name, group } = entry as { readonly name: string; readonly group: UnsealedRecords };
+      this.#groups.set(name, Number(key.slice('u:'.length)));
+      this.#unsealed.set(name, group);
+    }
+    this.#starts.takeChanged();
+    this.#unsealed.takeChanged();
+    restoreHead(this.state, head.state);
+    const { state } = this;
+    if (hashToBase64url(rangeRoot(state.tree)) !== head.root)
+      throw new IndexFault('the tree does not have its root');
+  }
+
+  /** Reads the tables that are listed as a whole: open actions and links that wait. */
+  async loadAll(): Promise<void> {
+    await this.#actions.load();
+    await this.#pending.load();
+  }
+
+  /** What was changed since the state was opened, or since this was asked before: to be written in one step. */
+  takeChanges(): EntryChange[] {
+    const { state } = this;
+    const changes = [
+      ...this.#events.takeChanges(),
+      ...this.#grants.takeChanges(),
+      ...this.#actions.takeChanges(),
+      ...this.#pending.takeChanges(),
+      ...this.#checkpoints.takeChanges(),
+      ...this.#signers.takeChanges(),
+      ...this.#starts.takeChanged().map((id) => {
+        const open = this.#starts.get(id);
+        return this.#entries.change(`s:${id}`, open?.size === 0 ? undefined : open);
+      }),
+      ...this.#unsealed.takeChanged().flatMap((name) => this.#changeGroup(name)),
+      ...state.keyring.takeChanges().flatMap((changed) => this.#changeKey(changed)),
+    ];
+    changes.push(this.#entries.change('h', this.#head()));
+    return changes;
+  }
+
+  /** Lets go of what is written and was not asked for lately. */
+  trim(): void {
+    this.#events.trim();
+    this.#actions.trim();
+  }
+
+  #head(): IndexHead {
+    const { state } = this;
+    return {
+      format: FORMAT,
+      version: VERSION,
+      state: saveHead(state),
+      root: hashToBase64url(rangeRoot(state.tree)),
+      last: this.last,
+      hasAuthority: state.keyring.hasAuthority,
+      events: this.#events.size,
+      grants: this.#grants.size,
+      keys: state.keyring.size,
+      groups: this.#groupCount,
+    };
+  }
+
+  #changeGroup(name: string): EntryChange[] {
+    const group = this.#unsealed.get(name);
+    let number = this.#groups.get(name);
+    if (group === undefined) {
+      this.#groups.delete(name);
+      return number === undefined ? [] : [this.#entries.change(`u:${keyNumber(number)}`, undefined)];
+    }
+    if (number === undefined) {
+      number = this.#groupCount;
+      this.#groups.set(name, number);
+      this.#groupCount += 1;
+    }
+    return [this.#entries.change(`u:${keyNumber(number)}`, { name, group })];
+  }
+
+  #changeKey({ index, saved }: { readonly index: number; readonly saved: SavedKey }): EntryChange[] {
+    const { keyid } = saved.key;
+    const changes = [
+      this.#entries.change(`k:${keyid}`, { index, saved }),
+      this.#entries.change(`K:${keyNumber(index)}`, { keyid }),
+    ];
+    const { origin, keyring } = this.state;
+    if (origin === undefined) return changes;
+    for (const { line, as } of listNoteLines(origin, keyring.find(keyid) as RingKey)) {
+      // The first key that a line names is the one that it names.
+      const key = `l:${line}`;
+      if (this.#entries.get(key) === undefined && !changes.some((change) => change.key.endsWith(key)))
+        changes.push(this.#entries.change(key, { keyid, as }));
+    }
+    return changes;
+  }
+}
+
+function keySource(entries: Entries, head: IndexHead | undefined): KeySource {
+  const find = (keyid: string): { readonly index: number; readonly saved: SavedKey } | undefined =>
+    entries.get(`k:${keyid}`) as { readonly index: number; readonly saved: SavedKey } | undefined;
+  return {
+    size: head?.keys ?? 0,
+    hasAuthority: head?.hasAuthority ?? false,
+    origin: head?.state.origin,
+    get: (keyid) => find(keyid)?.saved,
+    at: (index) => {
+      const entry = entries.get(`K:${keyNumber(index)}`) as { readonly keyid: string } | undefined;
+      if (entry === undefined) throw new IndexFault('the entry of a key is missing');
+      return entry.keyid;
+    },
+    indexOf: (keyid) => find(keyid)?.index ?? -1,
+    findLine: (line) => entries.get(`l:${line}`) as NoteLine | undefined,
+  };
+}
+
+function assertHead({ format, version, state, events, grants, keys, groups }: Partial<IndexHead>): void {
+  if (format !== FORMAT || version !== VERSION) throw new IndexFault('it was made by another version');
+  const { records, bytes, end, chain, tree, seals } = (state ?? {}) as Partial<HeadForm>;
+  const isWhole =
+    [events, grants, keys, groups, records, bytes].every(isCount) &&
+    typeof end?.file === 'string' &&
+    isCount(end.byteOffset) &&
+    typeof chain?.prev === 'string' &&
+    Array.isArray(tree?.hashes) &&
+    Array.isArray(seals?.tallies);
+  if (!isWhole) throw new IndexFault('its head is malformed');
+}

@@ -1,0 +1,105 @@
+/**
+ * Entries in a LevelDB folder. LevelDB admits one process at a time, so it is opened for as long as it is used and no longer; who finds
+ * it open waits. Each entry carries the digest of its key and value: LevelDB does not check what it reads.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Level } from 'level';
+import { sha256Base64url } from '../bytes/sha256.js';
+import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
+
+/** 66 bits: against damage, not against forgery. */
+const CHECK_LENGTH = 11;
+
+const RETRY_MS = 5;
+
+/** How {@link openLevelEntries} opens. */
+export interface LevelOptions {
+  readonly create: boolean;
+  /** How long to wait for a process that has it open, in milliseconds. */
+  readonly waitMs: number;
+}
+
+class LevelEntries implements EntryStore {
+  readonly #level: Level;
+
+  constructor(level: Level) {
+    this.#level = level;
+  }
+
+  get(key: string): string | undefined {
+    let text: string | undefined;
+    try {
+      text = this.#level.getSync(key);
+    } catch (cause) {
+      throw new IndexFault('it cannot be read', { cause });
+    }
+    return text === undefined ? undefined : unwrap(key, text);
+  }
+
+  async *list({ prefix, from = prefix, limit }: EntryRange): AsyncGenerator<readonly [string, string]> {
+    const range = { gte: from, lt: `${prefix}\u007f`, ...(limit === undefined ? {} : { limit }) };
+    const entries = this.#level.iterator(range);
+    try {
+      for (;;) {
+        const batch = await entries.nextv(256);
+        if (batch.length === 0) return;
+        for (const [key, text] of batch) yield [key, unwrap(key, text)];
+      }
+    } finally {
+      await entries.close();
+    }
+  }
+
+  async write(changes: readonly EntryChange[]): Promise<void> {
+    await this.#level.batch(
+      changes.map(({ key, value }) =>
+        value === undefined
+          ? { type: 'del' as const, key }
+          : { type: 'put' as const, key, value: checkOf(key, value) + value },
+      ),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#level.close();
+  }
+}
+
+/**
+ * Opens the folder of an index.
+ *
+ * @returns undefined when it is not there and not to be made, or when another process keeps it open.
+ * @throws IndexFault when it is damaged, or no such folder
+ */
+export async function openLevelEntries(
+  folder: string,
+  options: LevelOptions,
+): Promise<EntryStore | undefined> {
+  // Few commands need it, and it takes its time.
+  const { Level } = await import('level');
+  const deadline = performance.now() + options.waitMs;
+  for (;;) {
+    const level = new Level(folder, { createIfMissing: options.create });
+    try {
+      await level.open();
+      return new LevelEntries(level);
+    } catch (error) {
+      await level.close().catch(() => undefined);
+      const { cause } = error as { readonly cause?: { readonly code?: string } };
+      if (cause?.code !== 'LEVEL_LOCKED') throw new IndexFault('it cannot be opened', { cause: error });
+      if (performance.now() >= deadline) return undefined;
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+function unwrap(key: string, text: string): string {
+  const value = text.slice(CHECK_LENGTH);
+  if (checkOf(key, value) !== text.slice(0, CHECK_LENGTH)) throw new IndexFault('an entry is damaged');
+  return value;
+}
+
+function checkOf(key: string, value: string): string {
+  return sha256Base64url(Buffer.from(`${key}\n${value}`)).slice(0, CHECK_LENGTH);
+}

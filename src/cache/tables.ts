@@ -1,0 +1,355 @@
+/** The tables of a verification's state over an index: read when they are asked, and what was changed kept until it is written. */
+
+import type { Grant } from '../bounds/grant.js';
+import type { SavedNode } from '../bounds/timeline.js';
+import { sha256Base64url } from '../bytes/sha256.js';
+import type { EventKind, EventPosition, EventTable, IndexedEvent } from '../verify/event-index.js';
+import type { GrantTable } from '../verify/grant-table.js';
+import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';
+import type { Table } from '../verify/table.js';
+import { decodeValue, encodeValue, type FileNames } from './codec.js';
+import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+
+/** The entries of one view of a ledger. */
+export class Entries {
+  readonly #store: EntryStore;
+  readonly #view: string;
+  readonly names: FileNames;
+
+  /** @param view - What every key begins with. */
+  constructor(store: EntryStore, view: string, names: FileNames) {
+    this.#store = store;
+    this.#view = view;
+    this.names = names;
+  }
+
+  get(key: string): unknown {
+    const text = this.#store.get(this.#view + key);
+    return text === undefined ? undefined : decodeValue(text, this.names);
+  }
+
+  async *list(
+    prefix: string,
+    from?: string,
+    limit?: number,
+  ): AsyncGenerator<readonly [key: string, value: unknown]> {
+    const range = {
+      prefix: this.#view + prefix,
+      ...(from === undefined ? {} : { from: this.#view + from }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    for await (const [key, text] of this.#store.list(range))
+      yield [key.slice(this.#view.length), decodeValue(text, this.names)];
+  }
+
+  change(key: string, value: unknown): EntryChange {
+    return {
+      key: this.#view + key,
+      value: value === undefined ? undefined : encodeValue(value, this.names),
+    };
+  }
+}
+
+/** A number as a part of keys, in whose order numbers are. */
+export function keyNumber(n: number): string {
+  return String(n).padStart(16, '0');
+}
+
+/** After so many entries were read and written, those that nobody holds are let go. */
+const MAX_CACHED = 20_000;
+
+/** A table of values that are entries. */
+export class EntryTable<V extends object> implements Table<string, V> {
+  readonly #entries: Entries;
+  readonly #prefix: string;
+  readonly #decode: (form: unknown, key: string) => V;
+  readonly #encode: (value: V) => unknown;
+  readonly #known = new Map<string, V | undefined>();
+  readonly #changed = new Set<string>();
+  #isLoaded = false;
+
+  constructor(
+    entries: Entries,
+    prefix: string,
+    decode: (form: unknown, key: string) => V,
+    encode: (value: V) => unknown = (value) => value,
+  ) {
+    this.#entries = entries;
+    this.#prefix = prefix;
+    this.#decode = decode;
+    this.#encode = encode;
+  }
+
+  get(key: string): V | undefined {
+    const known = this.#known.get(key);
+    if (known !== undefined || this.#isLoaded || this.#known.has(key)) return known;
+    const form = this.#entries.get(this.#prefix + key);
+    const value = form === undefined ? undefined : this.#decode(form, key);
+    if (value !== undefined) this.#known.set(key, value);
+    return value;
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+
+  set(key: string, value: V): void {
+    this.#known.set(key, value);
+    this.#changed.add(key);
+  }
+
+  delete(key: string): boolean {
+    const was = this.has(key);
+    if (was) {
+      this.#known.set(key, undefined);
+      this.#changed.add(key);
+    }
+    return was;
+  }
+
+  *values(): Generator<V, void, void> {
+    if (!this.#isLoaded) throw new TypeError('the table is not loaded');
+    for (const value of this.#known.values()) if (value !== undefined) yield value;
+  }
+
+  /** Reads all of it, in the order of the keys; what was changed comes after that. */
+  async load(): Promise<void> {
+    if (this.#isLoaded) return;
+    const since = [...this.#known];
+    this.#known.clear();
+    const before = new Map(since);
+    for await (const [key, form] of this.#entries.list(this.#prefix)) {
+      const own = key.slice(this.#prefix.length);
+      this.#known.set(own, before.has(own) ? before.get(own) : this.#decode(form, own));
+    }
+    for (const [key, value] of since) this.#known.set(key, value);
+    this.#isLoaded = true;
+  }
+
+  /** What was changed since this was asked before. */
+  takeChanges(): EntryChange[] {
+    const changes = [...this.#changed].map((key) => {
+      const value = this.#known.get(key);
+      return this.#entries.change(this.#prefix + key, value && this.#encode(value));
+    });
+    this.#changed.clear();
+    return changes;
+  }
+
+  /** Lets go of what is written, where that is much. To be called when all changes are. */
+  trim(): void {
+    if (!this.#isLoaded && this.#known.size > MAX_CACHED) this.#known.clear();
+  }
+}
+
+/** A Map that says what was changed in it. It is small, and read whole. */
+export class TrackedMap<V> extends Map<string, V> {
+  readonly #changed = new Set<string>();
+
+  override set(key: string, value: V): this {
+    // Called by the constructor of Map, before there are fields.
+    if (#changed in this) this.#changed.add(key);
+    return super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    this.#changed.add(key);
+    return super.delete(key);
+  }
+
+  takeChanged(): string[] {
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    return changed;
+  }
+}
+
+const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
+
+interface EventForm {
+  readonly file: string;
+  readonly l: number;
+  readonly s: number;
+  readonly k: number;
+  /** The grant that it counts under; absent for none. */
+  readonly g?: number;
+}
+
+/** Events by id. */
+export class IndexedEvents implements EventTable {
+  readonly #table: EntryTable<IndexedEvent>;
+  #size: number;
+
+  constructor(entries: Entries, size: number) {
+    this.#size = size;
+    const encode = ({ file, line, seq, kind, grant }: IndexedEvent): EventForm => ({
+      file,
+      l: line,
+      s: seq,
+      k: KINDS.indexOf(kind),
+      ...(grant === -1 ? {} : { g: grant }),
+    });
+    const decode = (form: unknown): IndexedEvent => {
+      const { file, l: line, s: seq, k, g: grant = -1 } = form as Partial<EventForm>;
+      const kind = KINDS[k ?? -1];
+      if (
+        typeof file !== 'string' ||
+        !isCount(line) ||
+        !isCount(seq) ||
+        kind === undefined ||
+        typeof grant !== 'number'
+      )
+        throw new IndexFault('the entry of an event is malformed');
+      return { file, line, seq, kind, grant };
+    };
+    this.#table = new EntryTable(entries, 'e:', decode, encode);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  find(id: string): IndexedEvent | undefined {
+    return this.#table.get(id);
+  }
+
+  add(id: string, { file, line, seq }: EventPosition, kind: EventKind = 'other', grant = -1): void {
+    this.#table.set(id, { file, line, seq, kind, grant });
+    this.#size += 1;
+  }
+
+  spend(id: string, grant: number): void {
+    const event = this.find(id);
+    if (event === undefined) throw new RangeError('the event is not in the index');
+    this.#table.set(id, { ...event, kind: 'spent', grant });
+  }
+
+  entries(): never {
+    throw new TypeError('events of an index are listed by their keys');
+  }
+
+  takeChanges(): EntryChange[] {
+    return this.#table.takeChanges();
+  }
+
+  trim(): void {
+    this.#table.trim();
+  }
+}
+
+/** Grants by number, by id and by principal. */
+export class IndexedGrants implements GrantTable {
+  readonly #entries: Entries;
+  readonly #known = new Map<number, Grant>();
+  readonly #numbers = new Map<string, number>();
+  readonly #changed = new Set<Grant>();
+  readonly #added: { readonly id: string; readonly grant: Grant }[] = [];
+  #size: number;
+
+  constructor(entries: Entries, size: number) {
+    this.#entries = entries;
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(id: string): Grant | undefined {
+    const number = this.#numbers.get(id) ?? this.#entries.get(`G:${id}`);
+    return typeof number === 'number' ? this.at(number) : undefined;
+  }
+
+  at(index: number): Grant | undefined {
+    const known = this.#known.get(index);
+    if (known !== undefined || index < 0 || index >= this.#size) return known;
+    const form = this.#entries.get(`g:${keyNumber(index)}`) as GrantForm | undefined;
+    if (form?.index !== index || !(form.accounts instanceof Map) || !Array.isArray(form.rates))
+      throw new IndexFault('the entry of a grant is missing or malformed');
+    const grant = restoreGrant(
+      form,
+      (number) => this.at(number),
+      (limit, id) => {
+        const node = this.#entries.get(nodeKey(index, limit, id)) as SavedNode | undefined;
+        if (node?.id !== id || typeof node.key !== 'bigint')
+          throw new IndexFault('the entry of a timeline is missing or malformed');
+        return node;
+      },
+    );
+    this.#known.set(index, grant);
+    return grant;
+  }
+
+  add(id: string, grant: Grant): void {
+    this.#known.set(grant.index, grant);
+    this.#numbers.set(id, grant.index);
+    this.#added.push({ id, grant });
+    this.#changed.add(grant);
+    this.#size += 1;
+  }
+
+  touch(grant: Grant): void {
+    this.#changed.add(grant);
+  }
+
+  *allowedTo(principalId: string): Generator<Grant, void, void> {
+    const written = this.#countOf(principalId);
+    for (let n = 0; n < written; n += 1) {
+      const index = this.#entries.get(ofPrincipal(principalId, n));
+      const grant = typeof index === 'number' ? this.at(index) : undefined;
+      if (grant === undefined) throw new IndexFault('the list of a principal is malformed');
+      yield grant;
+    }
+    for (const { grant } of this.#added)
+      if (grant.decision === 'allow' && grant.principalId === principalId) yield grant;
+  }
+
+  *values(): Generator<Grant, void, void> {
+    for (let index = 0; index < this.#size; index += 1) {
+      const grant = this.at(index);
+      if (grant !== undefined) yield grant;
+    }
+  }
+
+  takeChanges(): EntryChange[] {
+    const changes: EntryChange[] = [];
+    const counts = new Map<string, number>();
+    for (const { id, grant } of this.#added) {
+      changes.push(this.#entries.change(`G:${id}`, grant.index));
+      if (grant.decision !== 'allow') continue;
+      const { principalId } = grant;
+      const count = counts.get(principalId) ?? this.#countOf(principalId);
+      changes.push(this.#entries.change(ofPrincipal(principalId, count), grant.index));
+      counts.set(principalId, count + 1);
+    }
+    for (const [principalId, count] of counts)
+      changes.push(this.#entries.change(ofPrincipal(principalId), count));
+    for (const grant of this.#changed) {
+      const form = saveGrant(grant, 'changes', (limit, node) => {
+        changes.push(this.#entries.change(nodeKey(grant.index, limit, node.id), node));
+      });
+      changes.push(this.#entries.change(`g:${keyNumber(grant.index)}`, form));
+    }
+    this.#added.length = 0;
+    this.#changed.clear();
+    return changes;
+  }
+
+  #countOf(principalId: string): number {
+    const count = this.#entries.get(ofPrincipal(principalId));
+    return typeof count === 'number' ? count : 0;
+  }
+}
+
+function ofPrincipal(principalId: string, n?: number): string {
+  const key = `p:${sha256Base64url(Buffer.from(principalId))}`;
+  return n === undefined ? key : `${key}:${keyNumber(n)}`;
+}
+
+function nodeKey(grant: number, limit: number, id: number): string {
+  return `t:${keyNumber(grant)}:${limit}:${keyNumber(id)}`;
+}
+
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -1,0 +1,95 @@
+/**
+ * Over an index, verification says what it says in memory: line by line, whenever what was changed is written and the state is opened
+ * again, and so does the state that is left.
+ */
+
+import { describe, expect, it } from 'vitest';
+import { MemoryEntries } from '../../src/cache/entry-store.js';
+import { IndexedState } from '../../src/cache/indexed-state.js';
+import type { TrustPolicy } from '../../src/schema/generated/types.js';
+import { LineSplitter } from '../../src/ledger/line-splitter.js';
+import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { endVerification } from '../../src/verify/ending.js';
+import { saveHead } from '../../src/verify/state-form.js';
+import { startVerification, type VerifyState } from '../../src/verify/state.js';
+import { verifyLine } from '../../src/verify/verify-line.js';
+import { listGrants, listKeys, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
+import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
+import { sample } from '../slow.js';
+
+const NAMES = { toIndex: () => '', fromIndex: () => 'ledger.jsonl' };
+const SEGMENT = { file: 'ledger.jsonl', firstSeq: undefined };
+
+/** What can be asked of a state at its end. */
+function tell(state: VerifyState): unknown {
+  const plain = JSON.stringify(
+    {
+      head: saveHead(state),
+      grants: listGrants(state),
+      open: listOpenAuthorizations(state),
+      starts: listOpenStarts(state),
+      keys: listKeys(state),
+      end: endVerification(state),
+    },
+    (_key, value: unknown) =>
+      typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value,
+  );
+  return JSON.parse(plain);
+}
+
+/** Reads all with the state opened again after every `period` lines. */
+async function readIndexed(
+  bytes: Uint8Array,
+  period: number,
+  trust: TrustPolicy | undefined,
+): Promise<{ told: unknown; results: unknown[] }> {
+  const store = new MemoryEntries();
+  const open = (): Promise<IndexedState> => IndexedState.open(store, '', NAMES, nodeVerifier, trust);
+  let indexed = await open();
+  const results: unknown[] = [];
+  const splitter = new LineSplitter();
+  let count = 0;
+  const lines = [...splitter.push(bytes)].map((line) => ({ ...line, bytes: Uint8Array.from(line.bytes) }));
+  for (const line of lines) {
+    indexed.state.foldRoots.clear();
+    const { findings, verdict, signatures } = verifyLine(indexed.state, line, SEGMENT);
+    results.push({ findings, verdict, signatures });
+    count += 1;
+    if (count % period > 0) continue;
+    await store.write(indexed.takeChanges());
+    indexed.trim();
+    if (period > 0) indexed = await open();
+  }
+  await store.write(indexed.takeChanges());
+  indexed = await open();
+  await indexed.loadAll();
+  return { told: tell(indexed.state), results: JSON.parse(JSON.stringify(results)) as unknown[] };
+}
+
+function readInMemory(
+  bytes: Uint8Array,
+  trust: TrustPolicy | undefined,
+): { told: unknown; results: unknown[] } {
+  const state = startVerification(trust, nodeVerifier);
+  const results: unknown[] = [];
+  for (const line of new LineSplitter().push(bytes)) {
+    state.foldRoots.clear();
+    const { findings, verdict, signatures } = verifyLine(state, line, SEGMENT);
+    results.push({ findings, verdict, signatures });
+  }
+  return { told: tell(state), results: JSON.parse(JSON.stringify(results)) as unknown[] };
+}
+
+describe('a state over an index', () => {
+  it.each(
+    FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0).map(
+      (fixture) => [fixture.ledger, fixture] as const,
+    ),
+  )('verifies %s alike', async (_name, fixture) => {
+    const bytes = fixtureBytes(fixture.ledger);
+    const { trust } = optionsOf(fixture);
+    const expected = readInMemory(bytes, trust);
+    for (const period of sample([2, 1, 3, 7], 1))
+      expect(await readIndexed(bytes, period, trust)).toEqual(expected);
+  });
+});
