@@ -121,6 +121,8 @@ export function convertP256Point(
   point: Uint8Array,
   form: 'compressed' | 'uncompressed',
 ): Uint8Array | undefined {
+  // OpenSSL also takes the point at infinity, and a hybrid form.
+  if (point[0] !== 2 && point[0] !== 3 && point[0] !== 4) return undefined;
   try {
     return new Uint8Array(ECDH.convertKey(point, 'prime256v1', undefined, undefined, form) as Buffer);
   } catch {

@@ -195,7 +195,9 @@ export function readSpki(der: Uint8Array): SpkiKey {
 /** What follows `prefix`, where it is of that length. */
 function after(der: Uint8Array, prefix: Uint8Array, length: number): Uint8Array | undefined {
   if (der.length !== prefix.length + length) return undefined;
-  return equalBytes(der.subarray(0, prefix.length), prefix) ? der.slice(prefix.length) : undefined;
+  return equalBytes(der.subarray(0, prefix.length), prefix)
+    ? new Uint8Array(der.subarray(prefix.length))
+    : undefined;
 }
 
 const SEQUENCE = 0x30;
