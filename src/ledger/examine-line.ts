@@ -13,6 +13,7 @@ import type { FindingCode } from '../finding/catalog.js';
 import { typeNameOf, type EventTypes, type TypeName } from '../event/typed-event.js';
 import { checkEvent, checkRecord } from '../schema/check.js';
 import { MAX_SIGNATURES } from '../signature/dsse.js';
+import { toDigestText } from '../value/digest.js';
 import { findMember, hashEvent, type Span } from './event-bytes.js';
 
 /** The most bytes that a record's `meta` may have (SPEC §4). */
@@ -281,8 +282,8 @@ function identityIssues(event: JsonObject, identity: EventIdentity, root: string
     issues.push({
       code: 'PAYLOAD_DIGEST_MISMATCH',
       pointer: `${root}/payload_digest`,
-      expected: `sha-256:${identity.payloadDigest}`,
-      actual: `sha-256:${claimedDigest}`,
+      expected: toDigestText(identity.payloadDigest),
+      actual: toDigestText(claimedDigest),
     });
   }
   const claimedId = digestText(event['event_id']);
@@ -290,8 +291,8 @@ function identityIssues(event: JsonObject, identity: EventIdentity, root: string
     issues.push({
       code: 'EVENT_ID_MISMATCH',
       pointer: `${root}/event_id`,
-      expected: `sha-256:${identity.eventId}`,
-      actual: `sha-256:${claimedId}`,
+      expected: toDigestText(identity.eventId),
+      actual: toDigestText(claimedId),
     });
   }
   return issues;

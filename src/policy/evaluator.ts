@@ -13,7 +13,7 @@ import { canonicalBytes } from '../json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import { checkEvent } from '../schema/check.js';
 import type { AuthorizationEvent, ResourceRef } from '../schema/generated/types.js';
-import { sha256Digest, type Digest } from '../value/digest.js';
+import { sha256Digest, type Digest, fromDigestText } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
 import { addRationals, subtractRationals } from '../value/rational.js';
@@ -146,7 +146,7 @@ export class GrantEvaluator implements PolicyEvaluator {
   #candidates({ grantId, principalId }: AuthorizationRequest): readonly Grant[] {
     const { grants } = this.#state.links;
     if (grantId === undefined) return [...grants.allowedTo(principalId)];
-    const grant = grants.get(grantId.replace(/^sha-256:/, ''));
+    const grant = grants.get(fromDigestText(grantId));
     return grant === undefined ? [] : [grant];
   }
 
@@ -281,8 +281,7 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
     ...(hygiene === undefined ? {} : { hygiene }),
     authorization: {
       kind: 'action',
-      grant_event_id:
-        grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: grantId.replace(/^sha-256:/, '') },
+      grant_event_id: grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: fromDigestText(grantId) },
       action: { tool_name: toolName, tool_params_digest: paramsDigest, meter_reservation: meters ?? [] },
     },
   };

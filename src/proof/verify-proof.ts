@@ -18,6 +18,7 @@ import type { NoteFault } from '../note/signed-note.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { verifyInclusion } from '../tree/proof.js';
+import { toDigestText } from '../value/digest.js';
 import {
   PROOF_TRUST,
   ProofKeyring,
@@ -136,7 +137,7 @@ export function verifyProof(
     index,
     entry: entry === undefined ? null : describeEntry(entry, isRecord),
     event: record?.json() ?? null,
-    event_id: record?.eventId === undefined ? null : `sha-256:${record.eventId}`,
+    event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
   };
   if ('expected' in signed || checkpoint === undefined) {
     const { expected, actual } = signed as NoteFault;
@@ -158,7 +159,7 @@ export function verifyProof(
   return conclude([...judged.problems, ...inclusion, ...problems], {
     ...known,
     origin: checkpoint.origin,
-    tree: { tree_size: checkpoint.size, root: `sha-256:${hashToBase64url(checkpoint.root)}` },
+    tree: { tree_size: checkpoint.size, root: toDigestText(hashToBase64url(checkpoint.root)) },
     event_signatures: signatures,
     checkpoint_signers: judged.signers,
     not_checked: [
@@ -219,7 +220,7 @@ function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
   return {
     kind: isRecord ? 'record' : 'bytes',
     size_bytes: entry.length,
-    digest: `sha-256:${sha256Base64url(entry)}`,
+    digest: toDigestText(sha256Base64url(entry)),
   };
 }
 

@@ -10,6 +10,7 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../note/signed-note.js';
+import { toDigestText } from '../value/digest.js';
 
 /** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {
@@ -74,7 +75,7 @@ export async function findCheckpoint(
   return {
     note: formatNote(signed),
     checkpoint: signed.checkpoint,
-    eventId: `sha-256:${eventId}`,
+    eventId: toDigestText(eventId),
     seq,
     attestations,
     records,

@@ -5,7 +5,7 @@ import { printable } from '../bytes/printable.js';
 import { checkString } from '../options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
-import { tryParseDigest } from '../value/digest.js';
+import { tryParseDigest, fromDigestText, toDigestText } from '../value/digest.js';
 import { readRecords, type ReadRecord } from './read-records.js';
 
 /**
@@ -56,8 +56,8 @@ export async function findRecord(
 export function matchRecord(wanted: string): (record: Pick<ReadRecord, 'seq' | 'eventId'>) => boolean {
   if (/^\d{1,16}$/.test(wanted)) return ({ seq }) => seq === Number(wanted);
   const digest = tryParseDigest(wanted);
-  if (digest !== undefined) return ({ eventId }) => eventId === `sha-256:${digest.b64}`;
-  const prefix = wanted.replace(/^sha-256:/, '');
+  if (digest !== undefined) return ({ eventId }) => eventId === toDigestText(digest.b64);
+  const prefix = fromDigestText(wanted);
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(prefix)) {
     throw new NorthrootError('USAGE', `${printable(wanted)} is neither a seq nor an event id`, {
       hint: 'such as 17, sha-256:6QJw61M4h8…, or the first characters of an id',
@@ -65,7 +65,7 @@ export function matchRecord(wanted: string): (record: Pick<ReadRecord, 'seq' | '
   }
   const hex = /^[0-9a-fA-F]+$/.test(prefix) ? prefix.toLowerCase() : undefined;
   return ({ eventId }) => {
-    const b64 = eventId.slice('sha-256:'.length);
+    const b64 = fromDigestText(eventId);
     if (b64.startsWith(prefix)) return true;
     return hex !== undefined && encodeHex(tryDecodeBase64url(b64)!).startsWith(hex);
   };

@@ -15,6 +15,7 @@ import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
 import { defaultVerifier } from '../signature/default-verifier.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { endVerification } from '../verify/ending.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
@@ -215,7 +216,7 @@ async function watch(
     adjustments.push({
       ...at,
       seq,
-      event_id: `sha-256:${eventId}`,
+      event_id: toDigestText(eventId),
       event,
       verdict,
       signers: [...signers].map(keyOf),
@@ -237,7 +238,7 @@ async function watch(
     const isReadable = takesPlace && line.length <= MAX_LINE_BYTES;
     const peek =
       seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
-    if (peek?.eventId === undefined || `sha-256:${peek.eventId}` !== of.eventId) {
+    if (peek?.eventId === undefined || toDigestText(peek.eventId) !== of.eventId) {
       const result = verifyLine(state, line, segment);
       take(result.findings);
       takeAdjustment(result, { file, line: number });
@@ -246,7 +247,7 @@ async function watch(
     // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
     state.foldRoots.clear();
     const named = namedBy(peek);
-    if (named !== undefined) state.links.pending.delete(named.slice('sha-256:'.length));
+    if (named !== undefined) state.links.pending.delete(fromDigestText(named));
     const ids = grantIdsOf(state, peek);
     const before = balancesOf(state, ids);
     const { findings: found, verdict, signatures } = verifyLine(state, line, segment);
@@ -306,7 +307,7 @@ function grantIdsOf(state: VerifyState, line: ExaminedLine): string[] {
   const { grants, actions } = state.links;
   const named = namedBy(line);
   if (named === undefined) return [];
-  const id = named.slice('sha-256:'.length);
+  const id = fromDigestText(named);
   const spent = state.events.find(id)?.grant ?? -1;
   return chainIds(grants.get(id) ?? actions.get(id)?.grant ?? grants.at(spent));
 }
@@ -327,7 +328,7 @@ function toEvent({ file, line, seq, eventId, event }: ReadRecord): StoryEvent {
 
 function idOf(value: JsonValue | undefined): string | undefined {
   const { b64 } = objectOf(value);
-  return typeof b64 === 'string' ? `sha-256:${b64}` : undefined;
+  return typeof b64 === 'string' ? toDigestText(b64) : undefined;
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject {

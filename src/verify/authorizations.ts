@@ -20,6 +20,7 @@ import {
 import type { Finding } from '../finding/finding.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { AdjustmentEvent, AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { toRational } from '../value/quantity.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
@@ -80,7 +81,7 @@ export function settleGrant(
   { file, line, eventId }: Pick<EventPlace, 'file' | 'line' | 'eventId'>,
   verdict: EventVerdict,
 ): void {
-  const grant = state.links.grants.get(eventId.slice('sha-256:'.length));
+  const grant = state.links.grants.get(fromDigestText(eventId));
   if (grant?.place.line !== line || grant.place.file !== file) return;
   grant.isSound = verdict === 'ok' || verdict === 'denied';
   state.links.grants.touch(grant);
@@ -206,7 +207,7 @@ function resolveGrant(
   { pointer }: { readonly pointer: string },
 ): Grant | undefined {
   if (reference === undefined) return undefined;
-  const named = `sha-256:${reference.b64}`;
+  const named = toDigestText(reference.b64);
   const indexed = state.events.find(reference.b64);
   if (indexed === undefined) {
     const expected = 'the id of an earlier grant';
@@ -257,7 +258,7 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
   warnOfDoubles(event.meter_used, '/meter_used', findings);
   checkTimes(event, findings);
   const id = event.auth_event_id.b64;
-  const named = `sha-256:${id}`;
+  const named = toDigestText(id);
   const indexed = state.events.find(id);
   if (indexed === undefined) {
     addPending(state, id, findings);
@@ -356,7 +357,7 @@ function checkAdjustedExecution(
   if (id === undefined) return;
   const pointer = '/execution_event_id';
   const indexed = state.events.find(id);
-  const actual = `sha-256:${id}`;
+  const actual = toDigestText(id);
   if (indexed?.kind !== 'execution') {
     const expected = 'the id of an earlier execution';
     const related = indexed && { related: [placeOf(indexed, actual)] };
@@ -513,7 +514,7 @@ function factsOf(event: ExecutionEvent, action: Action | undefined): ExecutionFa
 function addPending(state: VerifyState, id: string, findings: LineFindings): void {
   findings.invalid = true;
   const pointer = `${findings.eventRoot}/auth_event_id`;
-  const detail = { pointer, expected: 'the id of an earlier authorization', actual: `sha-256:${id}` };
+  const detail = { pointer, expected: 'the id of an earlier authorization', actual: toDigestText(id) };
   const finding = findings.make('AUTH_NOT_FOUND', detail);
   findings.waiting = finding;
   const pending = state.links.pending.get(id);

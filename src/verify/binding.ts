@@ -4,6 +4,7 @@
  */
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
+import { toDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
@@ -44,7 +45,7 @@ function checkLedgerId({ ledgerId }: VerifyState, line: ExaminedLine, findings: 
     code: 'LEDGER_MISMATCH',
     pointer: '/ledger_id',
     expected: `sha-256:${ledgerId}${line.layout === 'bare' ? ', as an event before it' : ', the id of genesis'}`,
-    actual: `sha-256:${line.ledgerId}`,
+    actual: toDigestText(line.ledgerId),
     cause: line.ledgerId,
   });
   return true;

@@ -2,6 +2,7 @@
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import { hashToBase64url } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
@@ -16,8 +17,8 @@ export function checkChain(
   if (line.prev !== undefined && line.prev !== chain.prev) {
     findings.add('PREV_MISMATCH', {
       pointer: '/prev',
-      expected: `sha-256:${chain.prev}`,
-      actual: `sha-256:${line.prev}`,
+      expected: toDigestText(chain.prev),
+      actual: toDigestText(line.prev),
     });
   }
   if (line.seq !== undefined && line.seq !== chain.seq && line.seq !== chain.otherSeq) {
@@ -67,12 +68,13 @@ export function checkEventIds(state: VerifyState, line: ExaminedLine, findings: 
       code: 'PREV_EVENT_NOT_FOUND',
       pointer: '/prev_event_id',
       expected: 'the id of an earlier event',
-      actual: `sha-256:${id}`,
+      actual: toDigestText(id),
     });
   }
-  const earlier = line.eventId === undefined ? undefined : state.events.find(line.eventId);
-  if (earlier === undefined) return line.eventId !== undefined;
-  const eventId = `sha-256:${line.eventId}`;
+  if (line.eventId === undefined) return false;
+  const earlier = state.events.find(line.eventId);
+  if (earlier === undefined) return true;
+  const eventId = toDigestText(line.eventId);
   findings.addToEvent({
     code: 'EVENT_DUPLICATE',
     pointer: '/event_id',

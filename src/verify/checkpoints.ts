@@ -8,6 +8,7 @@ import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import {
   isPinned,
@@ -101,11 +102,11 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
   if (root.b64 !== actualRoot) {
     const expected = `sha-256:${actualRoot}, the root of the ${size} records before this one`;
     // A record that was changed has every later root changed with it.
-    problems.push({ code, pointer: '/root', expected, actual: `sha-256:${root.b64}`, cause: 'root' });
+    problems.push({ code, pointer: '/root', expected, actual: toDigestText(root.b64), cause: 'root' });
   }
   if (tip.b64 !== state.tipEventId) {
     const expected = `sha-256:${state.tipEventId ?? ''}, the event before this one`;
-    problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: `sha-256:${tip.b64}` });
+    problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: toDigestText(tip.b64) });
   }
   return problems;
 }
@@ -135,7 +136,7 @@ function findNoteProblems(
   const root = hashToBase64url(checkpoint.root);
   if (root !== event.root.b64) {
     const expected = `the event's root, sha-256:${event.root.b64}`;
-    problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: `sha-256:${root}` });
+    problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: toDigestText(root) });
   }
   return problems;
 }
@@ -188,7 +189,7 @@ function judgeAttestation(
       code: 'CHECKPOINT_MISSING',
       pointer: '/checkpoint_event_id',
       expected: 'the id of an earlier checkpoint',
-      actual: `sha-256:${id}`,
+      actual: toDigestText(id),
     });
   }
   const note = readNoteOf(event.note, findings);

@@ -6,6 +6,7 @@ import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { Role } from '../trust/authority.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from './state.js';
 
 /** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
@@ -120,7 +121,7 @@ export class LineFindings {
         byteOffset: offset + (detail.offset ?? 0),
         byteLength: detail.offset === undefined ? length : Math.min(1, length - detail.offset),
         seq: this.#examined?.seq,
-        eventId: id === undefined ? undefined : `sha-256:${id}`,
+        eventId: id === undefined ? undefined : toDigestText(id),
       },
       this.context,
     );

@@ -9,6 +9,7 @@ import type { OpenStart } from '../bounds/started.js';
 import { typeEvent } from '../event/typed-event.js';
 import { checkEvent } from '../schema/check.js';
 import type { EventEnvelope, ExecutionEvent } from '../schema/generated/types.js';
+import { fromDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
@@ -44,7 +45,7 @@ export function noteStart(
   const taken = event.prev_event_id?.b64;
   if (taken !== undefined) open.delete(taken);
   if (open.size >= (action === undefined ? MAX_OPEN_STARTS : 1)) return;
-  open.set(place.eventId.slice('sha-256:'.length), start);
+  open.set(fromDigestText(place.eventId), start);
   starts.set(id, open);
 }
 

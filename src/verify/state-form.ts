@@ -11,6 +11,7 @@ import {
   type SavedTimeline,
   type SavingScope,
 } from '../bounds/timeline.js';
+import { fromDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
 import type { CheckpointTally, Seals } from './seals.js';
 import type { VerifyState } from './state.js';
@@ -126,7 +127,7 @@ export function saveHead(state: VerifyState): HeadForm {
   void [signers, foldRoots, assumedSignatures];
   const { stretch, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
   const idOf = (checkpoint: Seals['signed']): string | undefined =>
-    checkpoint?.place.eventId.slice('sha-256:'.length);
+    checkpoint && fromDigestText(checkpoint.place.eventId);
   return {
     ...plain,
     latest: links.latest,

@@ -9,6 +9,7 @@ import { examineLine, withEvent, type ExaminedLine, type LineFacts } from '../le
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import { checkAuthorizations, eventKindOf, resolvePending, settleGrant } from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
@@ -140,7 +141,7 @@ function placeOf(
   examined?: ExaminedLine,
 ): RecordPlace {
   const seq = examined?.seq ?? state.records;
-  const eventId = examined?.eventId === undefined ? '' : `sha-256:${examined.eventId}`;
+  const eventId = examined?.eventId === undefined ? '' : toDigestText(examined.eventId);
   return { file, line: line.number, byteOffset: line.offset, byteLength: line.length, seq, eventId };
 }
 
