@@ -249,7 +249,7 @@ export {
 export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
-export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
 export { findRecord } from './reader/find-record.js';
 export { replayTo, type Point } from './reader/replay.js';
@@ -274,7 +274,7 @@ export {
   type LedgerBytes,
   type VerifyChunksOptions,
 } from './report/verify-chunks.js';
-export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export { describePredecessor } from './reader/describe-predecessor.js';
 export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
 

@@ -76,7 +76,7 @@ export {
 } from './finding/finding.js';
 export { describeFinding, hintFor } from './finding/words.js';
 export { type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
-export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export {
   DEFAULT_MAX_FINDINGS,
   runVerification,

@@ -18,7 +18,7 @@ import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
 import { addRationals, subtractRationals } from '../value/rational.js';
 import type { VerifyState } from '../verify/state.js';
-import { executeAtOnce } from './at-once.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
   judgeOverdraft,
@@ -207,7 +207,7 @@ function linkIntent(
 /** What the action would break if it were executed at once: its rates and its concurrency above all. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
   const { toolName, now, meters = [], resources = [] } = request;
-  const facts = { ...executeAtOnce(toolName, now, meters), resources };
+  const facts = { ...hypotheticalExecution(toolName, now, meters), resources };
   // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant).findings;

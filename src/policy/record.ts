@@ -18,7 +18,7 @@ import { matchRecord } from '../reader/find-record.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
-import { executeAtOnce } from './at-once.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
   describeLeft,
@@ -299,7 +299,7 @@ function judge(
   const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
-    const facts = executeAtOnce(toolName, now, used);
+    const facts = hypotheticalExecution(toolName, now, used);
     return judgeExecution(
       {
         ...facts,

@@ -17,7 +17,7 @@ import { defaultVerifier } from '../signature/default-verifier.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
-import { endVerification } from '../verify/ending.js';
+import { finishVerification } from '../verify/ending.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
 import { verifyLine, type LineResult } from '../verify/verify-line.js';
 import { findGrant, listOpenStarts, nameOfKey } from './accounts.js';
@@ -268,7 +268,7 @@ async function watch(
     take(found);
   };
   for await (const line of readLines(source, { signal })) takeLine(line);
-  take(endVerification(state).findings);
+  take(finishVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
   const signersOf = (id: string): StoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
   return {

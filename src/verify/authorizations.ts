@@ -147,7 +147,7 @@ function checkAuthorization(
       findings.signers,
     );
     for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
-      warnOfDoubles(authorization.bounds?.[name], `/authorization/bounds/${name}`, findings);
+      warnF64(authorization.bounds?.[name], `/authorization/bounds/${name}`, findings);
     }
     if (isAllow && parent !== undefined) {
       const patterns = authorization.bounds?.allowed_tools ?? [];
@@ -159,7 +159,7 @@ function checkAuthorization(
   }
   const action = makeAction(event, place, parent);
   findings.context.grantIds = chainIds(parent);
-  warnOfDoubles(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
+  warnF64(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
   if (isAllow) {
     if (parent !== undefined) checkPrincipal(event.principal_id, parent, findings);
     applyJudgement(state, judgeAction(action), parent, findings);
@@ -255,7 +255,7 @@ function checkPrincipal(actual: string, authorization: Grant | Action, findings:
 }
 
 function checkExecution(state: VerifyState, event: ExecutionEvent, findings: LineFindings): Linked {
-  warnOfDoubles(event.meter_used, '/meter_used', findings);
+  warnF64(event.meter_used, '/meter_used', findings);
   checkTimes(event, findings);
   const id = event.auth_event_id.b64;
   const named = toDigestText(id);
@@ -326,7 +326,7 @@ function checkTimes(event: ExecutionEvent, findings: LineFindings): void {
 
 /** Rule 11. A credit counts only where nothing of the line is invalid: nobody gets anything back by a forged record. */
 function checkAdjustment(state: VerifyState, event: AdjustmentEvent, findings: LineFindings): void {
-  warnOfDoubles(event.meters, '/meters', findings);
+  warnF64(event.meters, '/meters', findings);
   const grant = resolveGrant(state, event.grant_event_id, true, findings, { pointer: '/grant_event_id' });
   findings.context.grantIds = chainIds(grant);
   checkAdjustedExecution(state, event, grant, findings);
@@ -527,7 +527,7 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   findings.folded.push({ finding, root: pending.finding, waits: true });
 }
 
-function warnOfDoubles(
+function warnF64(
   vector: readonly { readonly amount: { readonly t: string } }[] | undefined,
   pointer: string,
   findings: LineFindings,

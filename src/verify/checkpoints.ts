@@ -60,15 +60,15 @@ function judgeCheckpoint(
   const signers = verdict?.signers ?? [];
   // Most checkpoints of a ledger have the same signers, and share one list of them.
   if (!sameSigners(signers, state.seals.lastSigners)) state.seals.lastSigners = signers;
-  const isRight = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
+  const matchesTree = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
   const checkpoint: KnownCheckpoint = {
     place,
     verdict: 'ok',
     occurredAt: event.occurred_at,
-    isDated: findings.signers.some((keyid) => isCheckpointKey(state, keyid)),
+    hasSignedTime: findings.signers.some((keyid) => isCheckpointKey(state, keyid)),
     textHash: note && hashText(note),
     treeSize: event.tree_size,
-    isRight,
+    matchesTree,
     signers: state.seals.lastSigners,
   };
   if (
@@ -80,7 +80,7 @@ function judgeCheckpoint(
     reportUnsigned(state, note, findings);
   }
   state.seals.known.set(line.eventId, checkpoint);
-  takeUp(state, checkpoint, checkpoint.signers);
+  updateSeals(state, checkpoint, checkpoint.signers);
 }
 
 function hashText({ text }: SignedCheckpoint): string {
@@ -212,7 +212,7 @@ function judgeAttestation(
   const wasSigned = isSignedByLog(checkpoint.signers);
   checkpoint.signers = mergeSigners(checkpoint.signers, verdict.signers);
   seals.known.set(id, checkpoint);
-  takeUp(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
+  updateSeals(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
 
@@ -222,12 +222,12 @@ function isCheckpointKey({ keyring }: VerifyState, keyid: string): boolean {
 }
 
 /** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
-function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
+function updateSeals(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
   const { seals, requirements } = state;
-  const { signers, treeSize, isRight } = checkpoint;
-  if (!isRight || !isSignedByLog(signers)) return;
-  const { isDated, occurredAt } = checkpoint;
-  if (isDated && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
+  const { signers, treeSize, matchesTree } = checkpoint;
+  if (!matchesTree || !isSignedByLog(signers)) return;
+  const { hasSignedTime, occurredAt } = checkpoint;
+  if (hasSignedTime && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
     state.clock = occurredAt;
   for (const signer of listSigners(fresh)) {
     const { keyid, name, role } = signer;
@@ -279,15 +279,15 @@ export function checkCheckpointDue(
  * Keeps in mind what the records after the last signed checkpoint rest on: a key may be revoked yet. A checkpoint that seals rests
  * on its note; and a revocation takes only, so that nothing is won by forging one that was made.
  */
-export function noteSigners(
+export function trackUnsealedSigners(
   { seals, signers, records }: VerifyState,
   line: ExaminedLine | undefined,
   place: RecordPlace,
   verdict: EventVerdict,
   keyids: readonly string[],
 ): void {
-  const { stretch } = seals;
-  if (line?.eventType === 'checkpoint') seals.stretch = records + 1;
+  const { intervalStart } = seals;
+  if (line?.eventType === 'checkpoint') seals.intervalStart = records + 1;
   if (keyids.length === 0 || verdict === 'invalid') return;
   const isRevocation = line?.type === 'key' && line.event().action === 'revoke';
   if (seals.signed?.treeSize === records || isRevocation) return;
@@ -297,7 +297,7 @@ export function noteSigners(
     tally.last = records;
     signers.set(keyid, tally);
   }
-  const name = `${stretch} ${[...keyids].sort().join(' ')}`;
+  const name = `${intervalStart} ${[...keyids].sort().join(' ')}`;
   let group = seals.unsealed.get(name);
   if (group === undefined) {
     const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };

@@ -66,7 +66,7 @@ interface Seal {
 }
 
 /** Ends a verification. */
-export function endVerification(state: VerifyState, options: EndOptions = {}): Ending {
+export function finishVerification(state: VerifyState, options: EndOptions = {}): Ending {
   const anchors = options.anchors?.judge(state) ?? [];
   const seals = sealsOf(state, anchors);
   const signed = largest(seals);
@@ -188,7 +188,7 @@ function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string 
   if (limit === undefined || now === undefined || sealing === undefined) return [];
   const { sealing: checkpoint } = state.seals;
   // A note has no time. Its record's is worth as much as the signature over it.
-  const dated = checkpoint?.isDated === true ? checkpoint.occurredAt : undefined;
+  const dated = checkpoint?.hasSignedTime === true ? checkpoint.occurredAt : undefined;
   const age = dated === undefined ? undefined : parseTimestamp(now) - parseTimestamp(dated);
   const most = BigInt(limit) * 1_000_000_000n;
   if (age !== undefined && age <= most && age >= -most) return [];

@@ -43,7 +43,7 @@ type ApartFromHead =
 /** What a state has one of. */
 export interface HeadForm extends Omit<VerifyState, ApartFromHead> {
   readonly latest: string | undefined;
-  readonly seals: Pick<Seals, 'stretch' | 'lastSigners' | 'unknown' | 'attestations'> & {
+  readonly seals: Pick<Seals, 'intervalStart' | 'lastSigners' | 'unknown' | 'attestations'> & {
     /** Ids of checkpoints. */
     readonly signed: string | undefined;
     readonly sealing: string | undefined;
@@ -125,14 +125,14 @@ export function saveHead(state: VerifyState): HeadForm {
   void [policy, witnessPolicy, requirements, keyring, events];
   const { signers, foldRoots, assumedSignatures, ...plain } = rest;
   void [signers, foldRoots, assumedSignatures];
-  const { stretch, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
+  const { intervalStart, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
   const idOf = (checkpoint: Seals['signed']): string | undefined =>
     checkpoint && fromDigestText(checkpoint.place.eventId);
   return {
     ...plain,
     latest: links.latest,
     seals: {
-      stretch,
+      intervalStart,
       lastSigners,
       unknown,
       attestations,

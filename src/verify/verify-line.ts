@@ -13,7 +13,7 @@ import { toDigestText } from '../value/digest.js';
 import { checkAuthorizations, eventKindOf, resolvePending, settleGrant } from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
-import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
+import { checkCheckpoint, checkCheckpointDue, trackUnsealedSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { applyKeyEvent } from './key-events.js';
 import { LineFindings, type FoldedFinding, type SignatureOutcome } from './line-findings.js';
@@ -77,7 +77,7 @@ export function verifyLine(
       expected: `at most ${MAX_LINE_BYTES} bytes`,
       actual: `${line.length} bytes`,
     });
-    takePlace(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
+    appendLeafFor(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
   } else {
     examined = verifyRecord(state, line, segment, findings, given);
   }
@@ -124,7 +124,7 @@ function verifyRecord(
     }
     countEvent(state, examined);
   }
-  takePlace(state, leafHash(line.bytes), examined, place, findings);
+  appendLeafFor(state, leafHash(line.bytes), examined, place, findings);
   settleGrant(state, place, verdictOf(examined, findings));
   // Said at the executions that wait for this event, so after all that is said of the line itself.
   if (isNew) {
@@ -162,7 +162,7 @@ function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {
 }
 
 /** The line's place in chain and tree is taken whether it could be read or not. */
-function takePlace(
+function appendLeafFor(
   state: VerifyState,
   leaf: string,
   examined: ExaminedLine | undefined,
@@ -172,7 +172,7 @@ function takePlace(
   checkCheckpointDue(state, examined, findings);
   const verdict = verdictOf(examined, findings);
   noteVerdict(state, examined?.eventId, place, verdict);
-  noteSigners(state, examined, place, verdict, findings.signers);
+  trackUnsealedSigners(state, examined, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
   state.records += 1;
