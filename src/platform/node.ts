@@ -12,6 +12,10 @@ export function allocateBytes(length: number): Uint8Array {
   return Buffer.alloc(length);
 }
 
+export function allocateScratch(length: number): Uint8Array {
+  return Buffer.allocUnsafe(length);
+}
+
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
