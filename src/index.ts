@@ -146,9 +146,12 @@ export {
   MAX_META_BYTES,
   type ExaminedLine,
   type Layout,
+  type LineFacts,
   type LineIssue,
   type SignatureEntry,
+  type WellFormedLine,
 } from './ledger/examine-line.js';
+export { type EventTypes, type TypeName } from './event/typed-event.js';
 export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
 export { formatRecord, type RecordParts } from './ledger/record.js';
 export {
