@@ -177,13 +177,13 @@ export class RecordEntries implements LineObserver {
   }
 
   #noteEvent(examined: ExaminedLine, line: RawLine, ordinal: number, own: readonly Finding[]): void {
-    const { event, eventId, seq = ordinal } = examined;
+    const { eventId, seq = ordinal, eventType: type } = examined;
+    const event = examined.json();
     if (event === undefined || eventId === undefined) {
       this.#noteUnread(line);
       return;
     }
     if (seq !== ordinal || own.some(({ code }) => code === 'EVENT_DUPLICATE')) this.#setIrregular();
-    const type = event['event_type'];
     if (type === 'execution')
       this.#noteNamed(this.#executions, 'x', readEventId(event['auth_event_id']), ordinal);
     else if (type === 'adjustment')

@@ -5,7 +5,7 @@ import { printable } from '../bytes/printable.js';
 import { checkString } from '../options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
-import { tryParseDigest } from '../value/digest.js';
+import { tryParseDigest, fromDigestText, toDigestText } from '../value/digest.js';
 import { readRecords, type ReadRecord } from './read-records.js';
 
 /**
@@ -66,7 +66,7 @@ export function matchRecord(wanted: string): (record: Pick<ReadRecord, 'seq' | '
   if ('eventId' in parsed) return ({ eventId }) => eventId === parsed.eventId;
   const { prefix, hex } = parsed;
   return ({ eventId }) => {
-    const b64 = eventId.slice('sha-256:'.length);
+    const b64 = fromDigestText(eventId);
     if (b64.startsWith(prefix)) return true;
     return hex !== undefined && encodeHex(tryDecodeBase64url(b64)!).startsWith(hex);
   };

@@ -4,6 +4,7 @@ import { printable } from '../bytes/printable.js';
 import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { Key, TrustPolicy } from '../schema/generated/types.js';
+import { toDigestText } from '../value/digest.js';
 import { runVerification } from '../verify/run-verification.js';
 
 /** A record, for whoever looks it up. */
@@ -50,7 +51,7 @@ export interface KeyListOptions {
 export async function readKeyList(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
   checkOptions('readKeyList', options, { trust: 'object', signal: 'signal' });
   const { state } = await runVerification(source, { ...options, maxFindings: 0 });
-  const first = { seq: 0, eventId: `sha-256:${state.ledgerId ?? ''}` };
+  const first = { seq: 0, eventId: toDigestText(state.ledgerId ?? '') };
   const keys = state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {
     const isOfGenesis = addedAt === undefined && options.trust === undefined;
     const revoked = revokedBy && { ...recordOf(revokedBy), reason: revokedBy.reason };

@@ -201,7 +201,7 @@ describe('a cache of states', () => {
     expect(await refused).toBe('AUTH_NOT_FOUND');
     // The state that saw the refused event is begun again before it is saved.
     expect(stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']);
-    expect(ledger.state.hasInvalid).toBe(false);
+    expect(await ledger.inspect(({ hasInvalid }) => hasInvalid)).toBe(false);
     await ledger.close();
   });
 
@@ -218,7 +218,7 @@ describe('a cache of states', () => {
     stateCache.give = (_view, current) => ((current?.lines ?? 0) < 3 ? stateOf(path) : undefined);
     expect(await ledger.append({ event: draft(3) })).toMatchObject({ seq: 3 });
     expect((await watched.next()).value).toMatchObject({ seq: 2, event: { n: 2 } });
-    expect(ledger.state.lines).toBe(4);
+    expect(await ledger.inspect(({ lines }) => lines)).toBe(4);
     await ledger.close();
     await other.close();
     await expectSound(path, 4);
