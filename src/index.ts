@@ -267,6 +267,14 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export {
+  readLedgerStatus,
+  type LedgerStatus,
+  type LedgerStatusOptions,
+  type ScarceMeter,
+  type StatusKey,
+} from './report/status.js';
+export { renderStatus } from './report/status-text.js';
 export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export {
   describePredecessor,

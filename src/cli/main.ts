@@ -26,6 +26,7 @@ import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
 import { addShow } from './commands/show.js';
+import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
 import { addCanonicalize, addDigest, addEventId } from './commands/values.js';
 import { addVerify } from './commands/verify.js';
@@ -45,7 +46,7 @@ const REFERENCE = 'Values and reference:';
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
-  'Verifying and reading:': [addVerify, addShow, addLog, addDiff, addProve, addVerifyProof],
+  'Verifying and reading:': [addVerify, addStatus, addShow, addLog, addDiff, addProve, addVerifyProof],
   'Keys and trust:': [addKeygen, addKey, addTrust],
   'Publishing:': [addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],

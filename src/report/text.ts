@@ -5,6 +5,7 @@ import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { renderAccounts } from './accounts-text.js';
 import type { Report } from './report.js';
+import { count, grouped, row } from './words.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
@@ -22,7 +23,8 @@ const STREAM = '-';
 /** Characters of an id that name a record well enough. */
 const SHORT_ID = 'sha-256:'.length + 12;
 
-const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
+/** How verdicts are painted. */
+export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
 
@@ -241,20 +243,7 @@ function hintOf({ code, severity }: FindingJson): string | undefined {
   return severity !== 'info' && isFindingCode(code) ? CODE_PAGES[code].remedy : undefined;
 }
 
-function row(name: string, text: string): string {
-  return `  ${name.padEnd(11)} ${text}`;
-}
-
 function nonZero(counts: Readonly<Record<string, number>>): string {
   const present = Object.entries(counts).filter(([, n]) => n > 0);
   return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ');
-}
-
-function count(n: number, noun: string): string {
-  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
-}
-
-/** With thousands separators, the same in every locale. */
-function grouped(n: number): string {
-  return String(n).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }

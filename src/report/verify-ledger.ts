@@ -29,18 +29,20 @@ export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
 export async function verifyLedger(ledger: Verifiable, given: VerifyLedgerOptions = {}): Promise<Report> {
   checkOptions('verifyLedger', given, OPTIONS);
   const { predecessor, ...options } = given;
-  const source = await toSource(ledger);
+  const source = await openVerifiable('verifyLedger', ledger);
   const result = await runVerification(source, {
     ...options,
-    ...(predecessor === undefined ? {} : { predecessor: await toSource(predecessor) }),
+    ...(predecessor === undefined
+      ? {}
+      : { predecessor: await openVerifiable('verifyLedger: predecessor', predecessor) }),
   });
   return buildReport(result);
 }
 
 const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecessor: 'any' };
 
-/** The source of whatever can be verified. */
-async function toSource(ledger: Verifiable): Promise<LedgerSource> {
+/** The source of whatever can be verified. @throws TypeError naming `where` for anything else. */
+export async function openVerifiable(where: string, ledger: Verifiable): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
   if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
   const given: unknown = ledger;
@@ -50,6 +52,6 @@ async function toSource(ledger: Verifiable): Promise<LedgerSource> {
   }
   const hint = given instanceof URL ? '; fileURLToPath(url) gives the path of a file URL' : '';
   throw new TypeError(
-    `verifyLedger: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,
+    `${where}: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,
   );
 }
