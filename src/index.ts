@@ -62,7 +62,7 @@ export {
 } from './value/rational.js';
 export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
-export { resolveTime } from './value/when.js';
+export { resolvePastTime, resolveTime } from './value/when.js';
 export {
   coversToolPattern,
   escapeToolName,
@@ -159,6 +159,7 @@ export {
   type SourceGrowth,
   type SourceOptions,
 } from './fs/source.js';
+export { followLedger, type FollowOptions } from './fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
   Ledger,

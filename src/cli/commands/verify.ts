@@ -21,7 +21,7 @@ import { restoreVerification, saveVerification, type SavedVerification } from '.
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { assertSpan, collect, instant, wholeNumber } from '../options.js';
+import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
   readonly trust?: string;
@@ -71,8 +71,12 @@ export function addVerify(
       new Option('--format <format>', 'of the report').choices(['text', 'json', 'ndjson']).default('text'),
     )
     .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
-    .option('--since <time>', 'list only findings on events that occurred at this time or later', instant)
-    .option('--until <time>', 'list only findings on events that occurred before this time', instant)
+    .option(
+      '--since <time>',
+      'list only findings on events that occurred at this time or later, such as 2026-03-01, or 7d for seven days ago',
+      pastInstant,
+    )
+    .option('--until <time>', 'list only findings on events that occurred before this time', pastInstant)
     .option(
       '--principal <pattern>',
       'list only findings on events of this principal; a final * stands for the rest',
