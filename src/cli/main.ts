@@ -4,7 +4,7 @@
  */
 
 import { constants } from 'node:os';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { VERSION } from '../version.js';
@@ -34,6 +34,7 @@ import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
+import { addExamples } from './examples.js';
 import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
 
@@ -77,17 +78,12 @@ export async function main(args: readonly string[]): Promise<number> {
   });
   let status = 0 as ExitStatus | 'stopped';
 
-  const program = makeProgram();
   const run = async (action: (context: Context) => Promise<ExitStatus | 'stopped'>): Promise<void> => {
     terminal.quiet = program.opts<{ quiet?: boolean }>().quiet === true;
     status = await action({ terminal, signal: interrupt.signal });
     terminal.finish();
   };
-  for (const [heading, adders] of Object.entries(GROUPS)) {
-    program.commandsGroup(heading);
-    for (const add of adders) add(program, run);
-  }
-  for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
+  const program = makeProgram(run);
 
   try {
     await program.parseAsync(withKeyidLast(args), { from: 'user' });
@@ -111,7 +107,10 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }
 
-function makeProgram(): Command {
+type Run = (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>;
+
+/** The command line with all its commands; `run` is given what a command is to do. */
+export function makeProgram(run: Run): Command {
   const program = new Command('northroot');
   program
     .description(
@@ -123,7 +122,7 @@ function makeProgram(): Command {
     .commandsGroup(REFERENCE)
     .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
     .configureOutput({
       outputError: (text, write) => {
         const [, problem = '', suggestion] = /^error: (.*?)(?:\n(\(Did you mean .*\)))?\n$/s.exec(text) ?? [];
@@ -140,7 +139,23 @@ function makeProgram(): Command {
       '\nExit status: 0 ok, 1 invalid, 3 violation, 2 could not decide (usage, files, keys).',
     );
   pointToHelp(program, 'northroot');
+  for (const [heading, adders] of Object.entries(GROUPS)) {
+    program.commandsGroup(heading);
+    for (const add of adders) add(program, run);
+  }
+  for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
+  addExamples(program);
   return program;
+}
+
+/** Lists and objects as defaults are how the program keeps them, and say nothing to people. */
+function describeOption(option: Option): string {
+  const defaultValue: unknown = option.defaultValue;
+  const isPlain = defaultValue === '' || (typeof defaultValue === 'object' && defaultValue !== null);
+  const shown = isPlain
+    ? Object.assign(new Option(option.flags), option, { defaultValue: undefined })
+    : option;
+  return new Help().optionDescription(shown);
 }
 
 /** Elsewhere `--json` asks for what is `--format json` here. */
