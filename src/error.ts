@@ -9,7 +9,7 @@ export interface NorthrootErrorOptions {
   /** One line saying what to do about it. */
   readonly hint?: string | undefined;
   /** The error that led to this one. */
-  readonly cause?: unknown | undefined;
+  readonly cause?: unknown;
   /** Exit status the CLI ends with, SPEC §8: 1 = invalid input evidence, 2 = could not decide. Default 2. */
   readonly exitStatus?: 1 | 2 | undefined;
 }

@@ -171,7 +171,21 @@ export {
 } from './writer/ledger.js';
 export { type CheckpointSchedule } from './writer/checkpoint.js';
 export { repairLedger, type Repair } from './writer/repair.js';
-export { type SavedTail } from './writer/torn-tail.js';
+export { type OtherRecord } from './writer/running-verification.js';
+export { type MissedRecords, type WatchOptions } from './writer/watch.js';
+export { type SignatureDepth, type StateCache, type StateView } from './writer/state-cache.js';
+export {
+  type AcquireOptions,
+  type LedgerStore,
+  type NextPlace,
+  type SavedTail,
+  type Stored,
+  type StoredEnd,
+  type StorePosition,
+  type Turn,
+} from './store/ledger-store.js';
+export { FileStore, type FileStoreOptions } from './store/file-store.js';
+export { MemoryStore, type MemoryStoreOptions } from './store/memory-store.js';
 
 // Verification and its report (SPEC §8, §9)
 export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from './finding/catalog.js';
@@ -216,6 +230,7 @@ export {
   type StartRequest,
   type StartedExecution,
 } from './policy/record.js';
+export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
   findGrant,
@@ -224,7 +239,6 @@ export {
   listOpenAuthorizations,
   listOpenStarts,
   nameOfKey,
-  type Balance,
   type GrantAccount,
   type OpenAuthorization,
   type StartedAuthorization,
@@ -251,11 +265,11 @@ export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
 export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
-export { readDeclaredKeys } from './verify/declared-keys.js';
-export { findRecord } from './verify/find-record.js';
-export { replayTo, type Point } from './verify/replay.js';
+export { readDeclaredKeys } from './reader/declared-keys.js';
+export { findRecord } from './reader/find-record.js';
+export { replayTo, type Point } from './reader/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
-export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './verify/read-records.js';
+export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';
 export {
   DEFAULT_MAX_FINDINGS,
   canGoOn,
@@ -276,16 +290,19 @@ export {
   type StatusKey,
 } from './report/status.js';
 export { renderStatus } from './report/status-text.js';
-export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export {
-  describePredecessor,
-  viewPredecessor,
-  type PredecessorRelation,
-  type PredecessorView,
-} from './verify/predecessor.js';
+  verifyChunks,
+  type ByteBlob,
+  type ByteStream,
+  type LedgerBytes,
+  type VerifyChunksOptions,
+} from './report/verify-chunks.js';
+export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export { describePredecessor } from './reader/describe-predecessor.js';
+export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
 
 // Tile trees (SPEC §6)
-export { findCheckpoint, type FoundCheckpoint } from './verify/find-checkpoint.js';
+export { findCheckpoint, type FoundCheckpoint } from './reader/find-checkpoint.js';
 export {
   formatTilePath,
   tileLevels,
@@ -318,7 +335,7 @@ export {
   type LedgerRelation,
 } from './proof/ledger-diff.js';
 export { renderLedgerDiff } from './proof/ledger-diff-text.js';
-export { type OpenLedger } from './proof/leaves.js';
+export { type OpenLedger } from './ledger/read-lines.js';
 export {
   makeConsistencyProof,
   makeProof,

@@ -4,7 +4,7 @@ import { findUnsound, grantChain, type Action, type Grant } from '../bounds/gran
 import type { Running } from '../bounds/started.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import { sumQuantity } from '../report/accounts.js';
+import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
 import { formatQuantity, type Quantity } from '../value/quantity.js';
 import { addRationals, compareRationals, subtractRationals } from '../value/rational.js';

@@ -3,6 +3,7 @@
  * engine; the one evaluator that it brings asks a ledger's own grants, through the very rules that verification applies.
  */
 
+import { balancesOf, sumQuantity, type Balance } from '../bounds/balance.js';
 import { digestKey, makeAction, type Action, type Grant } from '../bounds/grant.js';
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
 import { withStarted } from '../bounds/started.js';
@@ -10,7 +11,6 @@ import type { RuleFinding } from '../finding/rule-finding.js';
 import type { HygieneReport } from '../json/hygiene.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
-import { balancesOf, sumQuantity, type Balance } from '../report/accounts.js';
 import { checkEvent } from '../schema/check.js';
 import type { AuthorizationEvent, ResourceRef } from '../schema/generated/types.js';
 import { sha256Digest, type Digest } from '../value/digest.js';

@@ -4,13 +4,14 @@
  */
 
 import { equalBytes } from '../bytes/compare.js';
-import type { LedgerSource, Segment } from '../fs/source.js';
+import { decodeUtf8 } from '../bytes/text.js';
+import type { LedgerSource } from '../fs/source.js';
 import { canonicalText } from '../json/canonicalize.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { hashLine, readLines, type LedgerLine, type LineReader } from '../ledger/read-lines.js';
 import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../tree/compact-range.js';
-import { hashLine, isLeaf } from './leaves.js';
 
 /** How two ledgers lie to each other. A torn last line is no record: it does not count. */
 export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';
@@ -73,8 +74,8 @@ export async function diffLedgers(
   b: LedgerSource,
   signal?: AbortSignal,
 ): Promise<LedgerDiff> {
-  const readerA = new LineReader(a, signal);
-  const readerB = new LineReader(b, signal);
+  const readerA = new DiffReader(a, signal);
+  const readerB = new DiffReader(b, signal);
   try {
     return await compareLines(readerA, readerB);
   } finally {
@@ -83,7 +84,7 @@ export async function diffLedgers(
   }
 }
 
-async function compareLines(a: LineReader, b: LineReader): Promise<LedgerDiff> {
+async function compareLines(a: DiffReader, b: DiffReader): Promise<LedgerDiff> {
   const tree = emptyRange();
   let common = 0;
   let fork: LedgerDiff['fork'] = null;
@@ -92,12 +93,12 @@ async function compareLines(a: LineReader, b: LineReader): Promise<LedgerDiff> {
     const lineA = a.tryNext() ?? (await a.next());
     const lineB = b.tryNext() ?? (await b.next());
     if (lineA === undefined || lineB === undefined) break;
-    if (!isSameLine(lineA, lineB)) {
-      fork = describeFork(a.describe(lineA), b.describe(lineB));
+    if (!isSameLine(lineA.line, lineB.line)) {
+      fork = describeFork(describe(lineA), describe(lineB));
       break;
     }
     common += 1;
-    if (isLeaf(lineA)) appendLeaf(tree, hashLine(lineA));
+    if (lineA.takesPlace) appendLeaf(tree, hashLine(lineA.line));
   }
   await a.skipRest();
   await b.skipRest();
@@ -120,23 +121,17 @@ async function compareLines(a: LineReader, b: LineReader): Promise<LedgerDiff> {
   };
 }
 
-/** The whole lines of a ledger, one after the other, as they are asked for. */
-class LineReader {
+/** The whole lines of one of the ledgers, as they are asked for. */
+class DiffReader {
   readonly #paths: readonly string[];
-  readonly #signal: AbortSignal | undefined;
-  readonly #segments: AsyncIterator<Segment>;
-  #segment: Segment | undefined;
-  #chunks: AsyncIterator<Uint8Array> | undefined;
-  #splitter = new LineSplitter();
-  #ready: Iterator<RawLine, void, void> | undefined;
+  readonly #reader: LineReader;
   #torn = 0;
   /** How many lines were given. */
   lines = 0;
 
-  constructor({ paths, segments }: LedgerSource, signal: AbortSignal | undefined) {
-    this.#paths = paths;
-    this.#signal = signal;
-    this.#segments = segments[Symbol.asyncIterator]();
+  constructor(source: LedgerSource, signal: AbortSignal | undefined) {
+    this.#paths = source.paths;
+    this.#reader = readLines(source, { signal });
   }
 
   get side(): DiffSide {
@@ -144,35 +139,26 @@ class LineReader {
   }
 
   /** The next line, if it is at hand. It is good until the next is asked for. */
-  tryNext(): RawLine | undefined {
-    const next = this.#ready?.next();
-    if (next === undefined || next.done === true) return undefined;
-    this.lines += 1;
-    return next.value;
+  tryNext(): LedgerLine | undefined {
+    for (;;) {
+      const next = this.#reader.tryNext();
+      if (next === undefined || this.#isWhole(next)) return next;
+    }
   }
 
   /** The next line; `undefined` at the end. It is good until the next is asked for. */
-  async next(): Promise<RawLine | undefined> {
+  async next(): Promise<LedgerLine | undefined> {
     for (;;) {
-      const line = this.tryNext();
-      if (line !== undefined) return line;
-      this.#signal?.throwIfAborted();
-      if (this.#chunks === undefined) {
-        const segment = await this.#segments.next();
-        if (segment.done === true) return undefined;
-        this.#segment = segment.value;
-        this.#chunks = segment.value.chunks[Symbol.asyncIterator]();
-        this.#splitter = new LineSplitter();
-      }
-      const chunk = await this.#chunks.next();
-      if (chunk.done === true) {
-        this.#torn += this.#splitter.finish()?.length ?? 0;
-        this.#chunks = undefined;
-        this.#ready = undefined;
-      } else {
-        this.#ready = this.#splitter.push(chunk.value);
-      }
+      const next = await this.#reader.next();
+      if (next.done === true) return undefined;
+      if (this.#isWhole(next.value)) return next.value;
     }
+  }
+
+  #isWhole({ line: { length, terminated } }: LedgerLine): boolean {
+    if (terminated) this.lines += 1;
+    else this.#torn += length;
+    return terminated;
   }
 
   /** Reads to the end, for the count. */
@@ -180,40 +166,39 @@ class LineReader {
     while ((this.tryNext() ?? (await this.next())) !== undefined);
   }
 
-  /** What the line just given says of itself. */
-  describe(line: RawLine): DescribedLine {
-    const { length, offset, number } = line;
-    const place = {
-      file: this.#segment?.file ?? '',
-      line: number,
-      byte_offset: offset,
-      byte_length: length,
-    };
-    if (length === 0 || length > MAX_LINE_BYTES) {
-      return {
-        record: { ...place, ...UNREAD, code: length === 0 ? 'LINE_BLANK' : 'LINE_TOO_LONG' },
-        value: undefined,
-      };
-    }
-    const { issues, seq, event, eventId, layout } = examineLine(line.bytes, undefined);
-    const record = {
-      ...place,
-      seq: seq ?? null,
-      event_id: eventId === undefined ? null : `sha-256:${eventId}`,
-      event_type: textOf(event?.['event_type']),
-      occurred_at: textOf(event?.['occurred_at']),
-      principal_id: textOf(event?.['principal_id']),
-      code: issues[0]?.code ?? null,
-    };
-    if (event === undefined) return { record, value: undefined };
-    const value = JSON.parse(Buffer.from(line.bytes).toString('utf8')) as JsonObject;
-    return { record, value: layout === 'bare' ? { event: value } : value };
-  }
-
   async close(): Promise<void> {
-    await this.#chunks?.return?.();
-    await this.#segments.return?.();
+    await this.#reader.return();
   }
+}
+
+/** What a line says of itself. */
+function describe({ line, segment }: LedgerLine): DescribedLine {
+  const { length, offset, number } = line;
+  const place = {
+    file: segment.file,
+    line: number,
+    byte_offset: offset,
+    byte_length: length,
+  };
+  if (length === 0 || length > MAX_LINE_BYTES) {
+    return {
+      record: { ...place, ...UNREAD, code: length === 0 ? 'LINE_BLANK' : 'LINE_TOO_LONG' },
+      value: undefined,
+    };
+  }
+  const { issues, seq, event, eventId, layout } = examineLine(line.bytes, undefined);
+  const record = {
+    ...place,
+    seq: seq ?? null,
+    event_id: eventId === undefined ? null : `sha-256:${eventId}`,
+    event_type: textOf(event?.['event_type']),
+    occurred_at: textOf(event?.['occurred_at']),
+    principal_id: textOf(event?.['principal_id']),
+    code: issues[0]?.code ?? null,
+  };
+  if (event === undefined) return { record, value: undefined };
+  const value = JSON.parse(decodeUtf8(line.bytes)) as JsonObject;
+  return { record, value: layout === 'bare' ? { event: value } : value };
 }
 
 interface DescribedLine {

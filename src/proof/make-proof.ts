@@ -7,9 +7,11 @@
  */
 
 import { printable } from '../bytes/printable.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import { checkOptions, checkString, type OptionTypes } from '../options.js';
 import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
+import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
 import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import { appendLeaf, emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
 import {
@@ -20,10 +22,9 @@ import {
   verifyInclusion,
   type LeafRange,
 } from '../tree/proof.js';
-import { findCheckpoint } from '../verify/find-checkpoint.js';
-import { findRecord } from '../verify/find-record.js';
+import { findCheckpoint } from '../reader/find-checkpoint.js';
+import { findRecord } from '../reader/find-record.js';
 import { formatConsistencyProof } from './consistency-proof.js';
-import { hashLine, readLeaves, type OpenLedger } from './leaves.js';
 import { formatTlogProof } from './tlog-proof.js';
 
 /** Under which checkpoint a proof is made. */
@@ -177,7 +178,7 @@ async function findOwn(
     const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${seq}`;
     throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message, { exitStatus: 1 });
   }
-  return { checkpoint, note: Buffer.from(found.note), isOwn: true };
+  return { checkpoint, note: encodeUtf8(found.note), isOwn: true };
 }
 
 /**
@@ -203,17 +204,14 @@ async function hashRanges(
   const last = Math.max(...sizes);
   if (sizes.has(0)) check();
   if (last > 0) {
-    await readLeaves(
-      await open(),
-      (line) => {
-        const hash = hashLine(line);
-        hasher.push(hash);
-        appendLeaf(tree, hash);
-        if (sizes.has(tree.size)) check();
-        return tree.size < last;
-      },
-      signal,
-    );
+    for await (const { line, takesPlace } of readLines(await open(), { signal })) {
+      if (!takesPlace) continue;
+      const hash = hashLine(line);
+      hasher.push(hash);
+      appendLeaf(tree, hash);
+      if (sizes.has(tree.size)) check();
+      if (tree.size === last) break;
+    }
   }
   if (tree.size < last) throw truncated(last, tree.size);
   return hasher.roots();

@@ -12,7 +12,7 @@ import { isKeyName } from '../key/vkey.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
 import {
   CheckpointRequirements,
@@ -51,7 +51,7 @@ export interface ProofTrust {
   readonly keys?: readonly ProofKey[] | undefined;
   /** Names further logs and witnesses, and the quorum of them that must have cosigned every checkpoint. */
   readonly witnessPolicy?: WitnessPolicy | undefined;
-  /** The signature backend; node:crypto unless given. */
+  /** The signature backend; the platform's own unless given. */
   readonly verifier?: Verifier | undefined;
 }
 
@@ -108,7 +108,7 @@ export class ProofKeyring {
   readonly #ring: Keyring;
   readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
 
-  constructor({ policy, keys = [], witnessPolicy, verifier = nodeVerifier }: ProofTrust) {
+  constructor({ policy, keys = [], witnessPolicy, verifier = defaultVerifier }: ProofTrust) {
     this.#policy = policy;
     this.#requirements = new CheckpointRequirements(policy, witnessPolicy, verifier);
     this.#ring = new Keyring(verifier);

@@ -10,6 +10,7 @@
 import { checkOptions } from '../options.js';
 import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -197,7 +198,7 @@ function claimsToBeRecord(entry: Uint8Array): boolean {
   if (entry.length > MAX_LINE_BYTES) return startsAsRecord(entry);
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(entry).toString());
+    value = JSON.parse(decodeUtf8(entry));
   } catch {
     return startsAsRecord(entry);
   }
@@ -212,7 +213,7 @@ function claimsToBeRecord(entry: Uint8Array): boolean {
 const RECORD_START = '{"event":{';
 
 function startsAsRecord(entry: Uint8Array): boolean {
-  return Buffer.from(entry.subarray(0, RECORD_START.length)).toString('latin1') === RECORD_START;
+  return decodeLatin1(entry.subarray(0, RECORD_START.length)) === RECORD_START;
 }
 
 function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {

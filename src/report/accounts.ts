@@ -3,24 +3,11 @@
  * left, and which actions are still open. What a gateway would ask before the next call.
  */
 
-import type { Account, Grant } from '../bounds/grant.js';
+import { balancesOf, toBalance, type Balance } from '../bounds/balance.js';
+import type { Grant } from '../bounds/grant.js';
 import type { SavedKey } from '../trust/keyring.js';
-import { fromRational, type Quantity } from '../value/quantity.js';
-import { compareRationals, subtractRationals, type Rational } from '../value/rational.js';
 import type { MeterVector } from '../value/meter.js';
 import type { VerifyState } from '../verify/state.js';
-
-/** One capped unit of a grant. */
-export interface Balance {
-  readonly unit: string;
-  readonly cap: Quantity;
-  readonly used: Quantity;
-  /** How much of `used` is only estimated; absent where nothing is. */
-  readonly estimated?: Quantity;
-  readonly reserved: Quantity;
-  /** cap − used − reserved; negative where a bound was broken. */
-  readonly left: Quantity;
-}
 
 /** One allowed grant. */
 export interface GrantAccount {
@@ -113,11 +100,6 @@ export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
   return open.sort((a, b) => a.seq - b.seq);
 }
 
-/** What is left of each unit that a grant caps. */
-export function balancesOf(grant: Grant): Balance[] {
-  return [...grant.accounts].map(([unit, account]) => toBalance(unit, account));
-}
-
 /** Every key that was known in the ledger, in the order in which it came: who added it and where; where, why and by whom it was revoked. */
 export function listKeys({ keyring }: VerifyState): SavedKey[] {
   return keyring.save();
@@ -139,26 +121,4 @@ function toAccount(grant: Grant): GrantAccount {
     executions: grant.executions,
     balances: balancesOf(grant),
   };
-}
-
-function toBalance(unit: string, { cap, used, estimated, reserved }: Account): Balance {
-  const guessed = compareRationals(estimated, used) > 0 ? used : estimated;
-  const left = subtractRationals(subtractRationals(cap, used), reserved);
-  return {
-    unit,
-    cap: sumQuantity(cap),
-    used: sumQuantity(used),
-    ...(guessed.n === 0n ? {} : { estimated: sumQuantity(guessed) }),
-    reserved: sumQuantity(reserved),
-    left: sumQuantity(left),
-  };
-}
-
-/** A sum may have more digits than an amount; it is then written as an int or rat that is longer than events may have. */
-export function sumQuantity(r: Rational): Quantity {
-  try {
-    return fromRational(r);
-  } catch {
-    return r.d === 1n ? { t: 'int', v: r.n.toString() } : { t: 'rat', n: r.n.toString(), d: r.d.toString() };
-  }
 }

@@ -3,7 +3,7 @@
  * out, and what a verification would need to say more. All of it is what verification knows; findings are counted, not listed.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { checkOptions } from '../options.js';
@@ -144,7 +144,7 @@ function listScarce({
 function occurredAt(line: Uint8Array | undefined): string | undefined {
   if (line === undefined) return undefined;
   try {
-    const value = JSON.parse(asBuffer(line).toString('utf8')) as Record<string, unknown> | null;
+    const value = JSON.parse(decodeUtf8(line)) as Record<string, unknown> | null;
     const { occurred_at: time } = (value?.['event'] ?? value ?? {}) as { readonly occurred_at?: unknown };
     return typeof time === 'string' && isTimestamp(time) ? time : undefined;
   } catch {

@@ -3,21 +3,23 @@
  * policy, the grants above it with their accounts before and after, and what came of it.
  */
 
+import type { Balance } from '../bounds/balance.js';
 import { chainIds } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
-import type { LedgerSource, Segment } from '../fs/source.js';
+import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
-import { readRecords, type ReadRecord } from '../verify/read-records.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
+import { readRecords, type ReadRecord } from '../reader/read-records.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { endVerification } from '../verify/ending.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
 import { verifyLine, type LineResult } from '../verify/verify-line.js';
-import { findGrant, listOpenStarts, nameOfKey, type Balance } from './accounts.js';
+import { findGrant, listOpenStarts, nameOfKey } from './accounts.js';
 import { toFindingJson } from './report.js';
 
 /** An event in a story. */
@@ -147,8 +149,7 @@ export async function tellStory(
   const executions: StoryEvent[] = [];
   let total = 0;
   let told: ReadRecord | undefined;
-  for await (const record of readRecords(await open())) {
-    signal?.throwIfAborted();
+  for await (const record of readRecords(await open(), { signal })) {
     if (record.file === seen.file && record.line === seen.line) told = record;
     if (seen.ids.has(record.eventId) && !records.has(record.eventId)) records.set(record.eventId, record);
     if (record.event['event_type'] !== 'execution' || idOf(record.event['auth_event_id']) !== eventId)
@@ -191,7 +192,7 @@ async function watch(
   trust: TrustPolicy | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Watched> {
-  const state = startVerification(trust, nodeVerifier);
+  const state = startVerification(trust, defaultVerifier);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
   const adjustments: StoryAdjustment[] = [];
@@ -227,11 +228,11 @@ async function watch(
       findings.push(own);
     }
   };
-  const takeLine = (line: RawLine, segment: Segment): void => {
+  const takeLine = ({ line, segment, takesPlace }: LedgerLine): void => {
     const { file } = segment;
     const { number } = line;
     const isHere = (of.file ?? file) === file && (of.line ?? number) === number;
-    const isReadable = line.length > 0 && line.length <= MAX_LINE_BYTES;
+    const isReadable = takesPlace && line.length <= MAX_LINE_BYTES;
     const peek =
       seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
     if (peek?.eventId === undefined || `sha-256:${peek.eventId}` !== of.eventId) {
@@ -263,13 +264,7 @@ async function watch(
     };
     take(found);
   };
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) takeLine(line, segment);
-    }
-  }
+  for await (const line of readLines(source, { signal })) takeLine(line);
   take(endVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
   const signersOf = (id: string): StoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);

@@ -1,13 +1,14 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
 import { checkOptions, describeValue, type OptionTypes } from '../options.js';
-import { bytesSource, streamSource, type LedgerSource } from '../fs/source.js';
+import type { LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
 import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
+import { toChunkSource, type LedgerBytes } from './verify-chunks.js';
 
-/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes, a stream of bytes, or a source of one's own. */
-export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | LedgerSource;
+/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes in any form, or a source of one's own. */
+export type Verifiable = string | LedgerBytes | LedgerSource;
 
 /** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
 export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
@@ -44,12 +45,9 @@ const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecess
 /** The source of whatever can be verified. @throws TypeError naming `where` for anything else. */
 export async function openVerifiable(where: string, ledger: Verifiable): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
-  if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
   const given: unknown = ledger;
-  if (typeof given === 'object' && given !== null) {
-    if ('segments' in ledger) return ledger;
-    if (Symbol.asyncIterator in given || Symbol.iterator in given) return streamSource(ledger, '-');
-  }
+  if (typeof given === 'object' && given !== null && !(given instanceof URL))
+    return toChunkSource(ledger, '-');
   const hint = given instanceof URL ? '; fileURLToPath(url) gives the path of a file URL' : '';
   throw new TypeError(
     `${where}: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,

@@ -6,12 +6,13 @@ import { describeValue } from '../options.js';
 import { createPrivateKey, sign } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
-import { asBuffer, encodeBase64url } from '../bytes/encoding.js';
+import { encodeBase64url } from '../bytes/encoding.js';
 import { keyError } from '../key/key-form.js';
-import { readPkcs8 } from '../key/der.js';
+import { readPkcs8 } from '../key/pkcs8.js';
 import { expandMlDsa44, signMlDsa44 } from '../key/ml-dsa-44.js';
 import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
 import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
+import { asBuffer } from '../platform/buffer.js';
 import { PAYLOAD_TYPE, preAuthEncoding, type EventSignature } from './dsse.js';
 
 /** Something that signs with one key; where the key is kept is its own affair. */

@@ -21,11 +21,12 @@ import { lockFile } from '../fs/lock.js';
 import { kindOfEntry, readPlainFile } from '../fs/plain-file.js';
 import { SEGMENT_NAME, type LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { hashLine, readLines, type ReadLinesOptions } from '../ledger/read-lines.js';
 import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { appendLeaf, emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
-import { findCheckpoint } from '../verify/find-checkpoint.js';
+import { findCheckpoint } from '../reader/find-checkpoint.js';
 import { BundleBuilder, maxBundleBytes } from './entry-bundle.js';
 import { TileHasher, type HashTile } from './hash-tiles.js';
 import { TILE_WIDTH, formatTilePath, hasTile, tileLevels, type TileId, type TileLevel } from './tile-path.js';
@@ -133,18 +134,16 @@ class TreeWriter {
     const hasher = new TileHasher();
     const range = emptyRange();
     const bundle = new BundleBuilder();
-    for await (const lines of readLines(source, options)) {
-      for (const { bytes, length } of lines) {
-        if (hasher.size === checkpoint.size) break;
-        // The ledger was judged before; that it is still the same is seen at the end.
-        if (length > MAX_LINE_BYTES) throw changed(source.paths[0]);
-        const hash = leafHash(bytes);
-        bundle.add(bytes);
-        appendLeaf(range, hash);
-        for (const tile of hasher.push(hash)) await this.#putTile(tile);
-        if (bundle.width === TILE_WIDTH) await this.#putBundle(bundle, hasher.size);
-      }
+    for await (const { line, takesPlace } of readLines(source, toReading(source, options))) {
       if (hasher.size === checkpoint.size) break;
+      if (!takesPlace) continue;
+      // The ledger was judged before; that it is still the same is seen at the end.
+      if (line.length > MAX_LINE_BYTES) throw changed(source.paths[0]);
+      const hash = leafHash(line.bytes);
+      bundle.add(line.bytes);
+      appendLeaf(range, hash);
+      for (const tile of hasher.push(hash)) await this.#putTile(tile);
+      if (bundle.width === TILE_WIDTH) await this.#putBundle(bundle, hasher.size);
     }
     for (const tile of hasher.partials()) await this.#putTile(tile);
     if (bundle.width > 0) await this.#putBundle(bundle, hasher.size);
@@ -202,25 +201,8 @@ class TreeWriter {
   }
 }
 
-/** The lines of a source that are leaves of its tree: neither blank nor torn. Each is to be used up before the next is taken. */
-async function* readLines(
-  source: LedgerSource,
-  { signal, onProgress }: WriteTilesOptions,
-): AsyncGenerator<Iterable<RawLine>, void, void> {
-  let bytes = 0;
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      signal?.throwIfAborted();
-      yield leavesOf(splitter, chunk);
-      bytes += chunk.length;
-      onProgress?.(bytes, source.size);
-    }
-  }
-}
-
-function* leavesOf(splitter: LineSplitter, chunk: Uint8Array): Generator<RawLine, void, void> {
-  for (const line of splitter.push(chunk)) if (line.length > 0) yield line;
+function toReading({ size }: LedgerSource, { signal, onProgress }: WriteTilesOptions): ReadLinesOptions {
+  return { signal, onChunk: (bytes) => onProgress?.(bytes, size) };
 }
 
 async function lastNote(
@@ -254,15 +236,13 @@ async function assertSource(
   const last = Math.max(checkpoint.size, old?.size ?? 0);
   let origin: string | undefined;
   let tooLong: number | undefined;
-  for await (const lines of readLines(source, options)) {
-    for (const { bytes, length, longLeafHash } of lines) {
-      if (range.size === last) break;
-      if (length > MAX_LINE_BYTES) tooLong ??= range.size;
-      else if (range.size === 0) origin = originOf(bytes);
-      appendLeaf(range, longLeafHash ?? leafHash(bytes));
-      if (range.size === checkpoint.size || range.size === old?.size) roots.set(range.size, rangeRoot(range));
-    }
+  for await (const { line, takesPlace } of readLines(source, toReading(source, options))) {
     if (range.size === last) break;
+    if (!takesPlace) continue;
+    if (line.length > MAX_LINE_BYTES) tooLong ??= range.size;
+    else if (range.size === 0) origin = originOf(line.bytes);
+    appendLeaf(range, hashLine(line));
+    if (range.size === checkpoint.size || range.size === old?.size) roots.set(range.size, rangeRoot(range));
   }
 
   for (const other of [old?.origin, origin]) {

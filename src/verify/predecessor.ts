@@ -1,28 +1,22 @@
 /**
- * Ledgers that go on from another (SPEC §3.3, `continues`): what a successor's genesis says of its predecessor, and whether a ledger
- * that is given as that predecessor is the one. Of the predecessor only the tree and the id of its first record are looked at: what it
+ * Ledgers that go on from another (SPEC §3.3, `continues`): whether a ledger that is given as the predecessor is the one that a
+ * successor's genesis names. Of the predecessor only the tree and the id of its first record are looked at: what it
  * says is for a verification of its own.
  */
 
-import { printable } from '../bytes/printable.js';
-import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { examineLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { hashLine, readLines } from '../ledger/read-lines.js';
 import type { Predecessor } from '../schema/generated/types.js';
 import {
   appendLeaf,
   emptyRange,
   hashToBase64url,
-  leafHash,
   rangeRoot,
   type CompactRange,
 } from '../tree/compact-range.js';
-import { findCheckpoint } from './find-checkpoint.js';
-
-/** A note of so many characters finds room in a genesis record beside its keys. */
-const MAX_KEPT_NOTE_LENGTH = 16 * 1024;
 
 /** How a ledger that was given as a predecessor stands to what genesis says: the one, another, or one cut off or changed since. */
 export type PredecessorRelation = 'continues' | 'other-ledger' | 'truncated' | 'forked';
@@ -53,18 +47,11 @@ export async function viewPredecessor(
   const tree: CompactRange = emptyRange();
   let ledgerId: string | undefined;
   let root = treeSize === 0 ? rangeRoot(tree) : undefined;
-  const take = (line: RawLine): void => {
-    if (line.length === 0) return;
+  for await (const { line, takesPlace } of readLines(source, { signal })) {
+    if (!takesPlace) continue;
     if (tree.size === 0) ledgerId = idOfFirst(line);
-    appendLeaf(tree, line.longLeafHash ?? leafHash(line.bytes));
+    appendLeaf(tree, hashLine(line));
     if (tree.size === treeSize) root = rangeRoot(tree);
-  };
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) take(line);
-    }
   }
   if (treeSize === undefined) root = rangeRoot(tree);
   return { name, ledgerId, records: tree.size, root: root && hashToBase64url(root) };
@@ -74,48 +61,6 @@ function idOfFirst({ bytes, length }: RawLine): string | undefined {
   if (length > MAX_LINE_BYTES) return undefined;
   const { layout, eventId } = examineLine(bytes, undefined);
   return layout === 'records' ? eventId : undefined;
-}
-
-/**
- * What the genesis of a successor says of a ledger as it stands: its id, its size, its root, and the note of its last checkpoint
- * where nothing but that checkpoint's own records stands after what the note covers, and it is not longer than 16 KiB. Whether the ledger verifies is not asked.
- *
- * @param open - Opens the ledger; it is read twice.
- * @throws NorthrootError `LEDGER_INVALID` when its first line is no record of which the id could be read, and as the source does.
- */
-export async function describePredecessor(
-  open: () => Promise<LedgerSource>,
-  signal?: AbortSignal,
-): Promise<Predecessor> {
-  const source = await open();
-  const view = await viewPredecessor(source, undefined, signal);
-  const { name, ledgerId, records, root } = view;
-  if (ledgerId === undefined || root === undefined) {
-    throw new NorthrootError('LEDGER_INVALID', `${printable(name)} is not a ledger to continue from`, {
-      exitStatus: 2,
-      hint: 'its first line must be a record, whose event_id is the id of the ledger',
-    });
-  }
-  const note = await findWholeNote(source, open, records, signal);
-  return {
-    ledger_id: { alg: 'sha-256', b64: ledgerId },
-    tree_size: records,
-    root: { alg: 'sha-256', b64: root },
-    ...(note === undefined || note.length > MAX_KEPT_NOTE_LENGTH ? {} : { note }),
-  };
-}
-
-async function findWholeNote(
-  { published }: LedgerSource,
-  open: () => Promise<LedgerSource>,
-  records: number,
-  signal: AbortSignal | undefined,
-): Promise<string | undefined> {
-  // A tree is published whole.
-  if (published !== undefined) return Buffer.from(published.note).toString();
-  const found = await findCheckpoint(await open(), { signal });
-  const isWhole = found !== undefined && found.seq + 1 + found.attestations === records;
-  return isWhole ? found.note : undefined;
 }
 
 /** How the two stand to each other. */

@@ -5,13 +5,13 @@
 
 import { checkOptions, type OptionTypes } from '../options.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
-import type { LedgerSource, Segment, SourceGrowth } from '../fs/source.js';
+import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
-import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
+import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../tree/compact-range.js';
+import { appendLeaf, emptyRange, rangeRoot } from '../tree/compact-range.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
@@ -37,7 +37,7 @@ export interface VerifyOptions {
   readonly predecessor?: LedgerSource | undefined;
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string | undefined;
-  /** The signature backend; node:crypto unless given. */
+  /** The signature backend; the platform's own unless given. */
   readonly verifier?: Verifier | undefined;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number | undefined;
@@ -123,7 +123,7 @@ export async function runVerification(
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
-  const { verifier = nodeVerifier } = options;
+  const { verifier = defaultVerifier } = options;
   const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
   const { show = () => true, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
@@ -170,10 +170,10 @@ export async function runVerification(
   anchors.observe(skipped);
   // What is added from here on is kept apart from what was there, wherever the anchors end.
   if (from !== undefined) state.seals.stretch = state.records;
-  const take = (line: RawLine, segment: Segment): void => {
+  const take = ({ line, segment, takesPlace }: LedgerLine): void => {
     if (toSkip > 0) {
       toSkip -= 1;
-      if (line.length > 0 && line.terminated) appendLeaf(skipped, line.longLeafHash ?? leafHash(line.bytes));
+      if (takesPlace) appendLeaf(skipped, hashLine(line));
       anchors.observe(skipped);
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return;
@@ -188,16 +188,8 @@ export async function runVerification(
     }
     for (const each of folded) standIn(each);
   };
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      options.signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) take(line, segment);
-      options.onProgress?.(state.bytes, source.size);
-    }
-    const torn = splitter.finish();
-    if (torn !== undefined) take(torn, segment);
-  }
+  const onChunk = (): void => options.onProgress?.(state.bytes, source.size);
+  for await (const line of readLines(source, { signal: options.signal, onChunk })) take(line);
   if (toSkip > 0) throw mismatch();
   const { faults: sourceFaults, total: faults } = (await source.findFaults?.()) ?? { faults: [], total: 0 };
   const predecessor =

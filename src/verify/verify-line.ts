@@ -28,7 +28,7 @@ export interface SegmentName {
 
 /** What one line gave. */
 export interface LineResult {
-  /** The findings to list, in the order of SPEC §8's rows; empty for a line without fault. */
+  /** The findings to list, in the order of SPEC §8's steps; empty for a line without fault. */
   readonly findings: readonly Finding[];
   /** That the event names one that has not come: `findings` of a later line, or of the end, tell of it. */
   readonly waiting: Finding | undefined;

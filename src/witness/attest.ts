@@ -1,6 +1,7 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
 import { digestFromBase64url } from '../value/digest.js';
+import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
 import {
@@ -9,7 +10,6 @@ import {
   MAX_NOTE_SIGNATURES,
   type NoteSignature,
 } from '../note/signed-note.js';
-import { hashLine, readLeaves, type OpenLedger } from '../proof/leaves.js';
 import type { AttestationEvent } from '../schema/generated/types.js';
 import { consistencyRanges, RangeHasher } from '../tree/proof.js';
 import type { Appended, Checkpointed, Ledger } from '../writer/ledger.js';
@@ -169,15 +169,12 @@ async function proveExtension(
 ): Promise<string[]> {
   const hasher = new RangeHasher(consistencyRanges(size1, size2));
   let left = size2;
-  await readLeaves(
-    await open(),
-    (line) => {
-      hasher.push(hashLine(line));
-      left -= 1;
-      return left > 0 && !hasher.isComplete;
-    },
-    signal,
-  );
+  for await (const { line, takesPlace } of readLines(await open(), { signal })) {
+    if (!takesPlace) continue;
+    hasher.push(hashLine(line));
+    left -= 1;
+    if (left <= 0 || hasher.isComplete) break;
+  }
   return hasher.roots();
 }
 

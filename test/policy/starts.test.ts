@@ -23,7 +23,7 @@ import { Ledger, type LedgerOptions } from '../../src/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
 import * as kit from '../docs/ledger-kit.js';
 import { openLedgerSource } from '../../src/fs/source.js';
-import { replayTo } from '../../src/verify/replay.js';
+import { replayTo } from '../../src/reader/replay.js';
 import { codeOf, judge, readRecords, signer, temporaryFolder } from '../writer/support.js';
 import { INTENT, digestOf, emptyState, feed, grantEvent, int } from './bare-events.js';
 

@@ -10,7 +10,7 @@ import { formatRecord } from '../../src/ledger/record.js';
 import { formatCheckpoint } from '../../src/note/checkpoint.js';
 import { cosignNote, makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote, type NoteSignature } from '../../src/note/signed-note.js';
-import type { OpenLedger } from '../../src/proof/leaves.js';
+import type { OpenLedger } from '../../src/ledger/read-lines.js';
 import type { ProofKey } from '../../src/proof/proof-keys.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import {
@@ -135,7 +135,7 @@ export function checkpointLine(lines: readonly Uint8Array[], note: Uint8Array): 
     principal_id: 'service:ledger',
   });
   const parts = { eventText: canonicalText(event), prev: 'A'.repeat(43), seq: lines.length, signatures: [] };
-  return formatRecord(parts).subarray(0, -1);
+  return Buffer.from(formatRecord(parts)).subarray(0, -1);
 }
 
 /** A ledger of these lines that can be opened again and again. */

@@ -13,7 +13,7 @@ import { buildReport, type Report } from '../../src/report/report.js';
 import { meters } from '../../src/value/meter.js';
 import { formatQuantity } from '../../src/value/quantity.js';
 import { VERSION } from '../../src/version.js';
-import { replayTo, type Point } from '../../src/verify/replay.js';
+import { replayTo, type Point } from '../../src/reader/replay.js';
 import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
 import {
   restoreVerification,

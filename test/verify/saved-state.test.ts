@@ -11,7 +11,7 @@ import {
   saveVerification,
   type SavedVerification,
 } from '../../src/verify/saved-state.js';
-import { replayTo } from '../../src/verify/replay.js';
+import { replayTo } from '../../src/reader/replay.js';
 import { listGrants } from '../../src/report/accounts.js';
 
 const fixtures = fileURLToPath(new URL('../../fixtures/', import.meta.url));

@@ -1,11 +1,23 @@
 /** What the tests of the writer share: folders that go away, keys, drafts, and naive looks at what is on disk. */
 
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, vi } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import type { JsonObject } from '../../src/json/value.js';
+import { nodeFileSystem } from '../../src/fs/file-system.js';
+import { lockFile } from '../../src/fs/lock.js';
 import { openLedgerSource } from '../../src/fs/source.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { createSigner } from '../../src/signature/signer.js';
@@ -48,11 +60,37 @@ export async function openUnsigned(path: string, options: LedgerOptions = {}): P
   return ledger;
 }
 
+/** Holds a ledger's lock as a writer does in the midst of a group; the function returned gives it back. */
+export async function holdLock(path: string): Promise<() => Promise<void>> {
+  const file = await nodeFileSystem.open(path, path.endsWith('/') ? 'read' : 'append');
+  await lockFile(file, 10_000);
+  let closing: Promise<void> | undefined;
+  const release = (): Promise<void> => (closing ??= file.close());
+  onTestFinished(release);
+  return release;
+}
+
 /** Makes a ledger with drafts 1 to `count` and closes it. */
 export async function makeLedger(path: string, count: number, options: LedgerOptions = {}): Promise<void> {
   const ledger = await openLedger(path, options);
   for (let n = 1; n <= count; n += 1) await ledger.append({ event: draft(n) });
   await ledger.close();
+}
+
+/** Waits until a second writer of this process has the file open. */
+export async function untilWaiting(path: string): Promise<void> {
+  const real = realpathSync(path);
+  const descriptors = (): number =>
+    readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === real;
+      } catch {
+        return false;
+      }
+    }).length;
+  // Where the system does not tell, a while is long enough.
+  if (!existsSync('/proc/self/fd')) await sleep(1_000);
+  else await vi.waitUntil(() => descriptors() > 1, { timeout: 60_000, interval: 5 });
 }
 
 /** Collects notices: pass `onNotice`, look at `notices`. */

@@ -8,8 +8,8 @@ import { draftAdjustment, type AdjustmentOptions } from '../../policy/draft-adju
 import type { AdjustmentEvent, AuthorizationEvent, ContentRef } from '../../schema/generated/types.js';
 import { digestFromBase64url } from '../../value/digest.js';
 import { formatQuantity } from '../../value/quantity.js';
-import { findRecord } from '../../verify/find-record.js';
-import type { ReadRecord } from '../../verify/read-records.js';
+import { findRecord } from '../../reader/find-record.js';
+import type { ReadRecord } from '../../reader/read-records.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openInput, openLedgerInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';

@@ -13,7 +13,7 @@ import { toFindingJson } from '../../report/report.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
 import { findEntitledKeys } from '../../trust/key-entry.js';
-import { findRecord } from '../../verify/find-record.js';
+import { findRecord } from '../../reader/find-record.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';

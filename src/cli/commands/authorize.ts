@@ -10,7 +10,7 @@ import { describeLeft, type DecidingBound } from '../../policy/deciding-bound.js
 import type { ResourceRef } from '../../schema/generated/types.js';
 import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';
-import { findRecord } from '../../verify/find-record.js';
+import { findRecord } from '../../reader/find-record.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { STDIN, openLedgerInput, readInput, readTrustPolicy } from '../input.js';

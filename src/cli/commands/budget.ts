@@ -1,13 +1,13 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
 import { Option, type Command } from 'commander';
+import { balancesOf } from '../../bounds/balance.js';
 import { chainIds } from '../../bounds/grant.js';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { withStarted } from '../../bounds/started.js';
 import { listRunning } from '../../policy/deciding-bound.js';
 import {
-  balancesOf,
   findGrant,
   listGrants,
   listOpenStarts,
@@ -19,8 +19,8 @@ import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
 import type { Paint } from '../../report/text.js';
 import { formatQuantity } from '../../value/quantity.js';
 import { isTimestamp } from '../../value/timestamp.js';
-import { findRecord } from '../../verify/find-record.js';
-import { replayTo, type Point } from '../../verify/replay.js';
+import { findRecord } from '../../reader/find-record.js';
+import { replayTo, type Point } from '../../reader/replay.js';
 import type { VerifyState } from '../../verify/state.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';

@@ -11,7 +11,7 @@ import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../sche
 import type { Meter } from '../../value/meter.js';
 import { formatQuantity } from '../../value/quantity.js';
 import { resolveTime } from '../../value/when.js';
-import { findRecord } from '../../verify/find-record.js';
+import { findRecord } from '../../reader/find-record.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { openLedgerInput, readInput } from '../input.js';

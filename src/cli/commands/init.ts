@@ -10,7 +10,7 @@ import type { Key } from '../../schema/generated/types.js';
 import { makeKeyEntry } from '../../trust/key-entry.js';
 import { ownKeyEntry } from '../../writer/genesis.js';
 import { openLedger } from '../../tile/open-ledger.js';
-import { describePredecessor } from '../../verify/predecessor.js';
+import { describePredecessor } from '../../reader/describe-predecessor.js';
 import { Ledger } from '../../writer/ledger.js';
 import { isUnbegun } from '../../writer/unbegun.js';
 import type { Signer } from '../../signature/signer.js';

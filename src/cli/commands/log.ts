@@ -8,7 +8,7 @@ import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
 import { matchesPrincipalPattern, isPrincipalPattern } from '../../value/principal.js';
 import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
 import { followLedger } from '../../fs/follow.js';
-import { readRecords, type ReadRecord } from '../../verify/read-records.js';
+import { readRecords, type ReadRecord } from '../../reader/read-records.js';
 import { NorthrootError } from '../../error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';

@@ -9,8 +9,8 @@ import type { GenesisEvent, Key, TrustPolicy } from '../../schema/generated/type
 import { listKeys } from '../../report/accounts.js';
 import { draftTrustPolicy, fingerprintsOf } from '../../trust/draft-policy.js';
 import type { SavedKey } from '../../trust/keyring.js';
-import { findCheckpoint } from '../../verify/find-checkpoint.js';
-import { readRecords } from '../../verify/read-records.js';
+import { findCheckpoint } from '../../reader/find-checkpoint.js';
+import { readRecords } from '../../reader/read-records.js';
 import { runVerification } from '../../verify/run-verification.js';
 import type { VerifyState } from '../../verify/state.js';
 import type { Context, ExitStatus } from '../context.js';

@@ -13,8 +13,8 @@ import { renderReport } from '../../report/text.js';
 import type { TrustPolicy } from '../../schema/generated/types.js';
 import type { WitnessPolicy } from '../../trust/witness-policy.js';
 import { isPrincipalPattern } from '../../value/principal.js';
-import { findRecord } from '../../verify/find-record.js';
-import type { ReadRecord } from '../../verify/read-records.js';
+import { findRecord } from '../../reader/find-record.js';
+import type { ReadRecord } from '../../reader/read-records.js';
 import type { Anchor } from '../../verify/anchors.js';
 import {
   DEFAULT_MAX_FINDINGS,

@@ -4,7 +4,7 @@ import { Option, type Command } from 'commander';
 import { NorthrootError } from '../../error.js';
 import { renderStory } from '../../report/story-text.js';
 import { tellStory } from '../../report/story.js';
-import { findRecord } from '../../verify/find-record.js';
+import { findRecord } from '../../reader/find-record.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerOf, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -4,11 +4,12 @@ import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
-import { startVerification, type EventVerdict, type VerifyState } from './state.js';
-import { verifyLine, type SegmentName } from './verify-line.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
+import { verifyLine } from '../verify/verify-line.js';
 
 /** A line that could be read as a record (or a bare event), with what it says of itself. */
 export interface ReadRecord {
@@ -39,57 +40,51 @@ export interface ReadOptions {
   readonly verify?: { readonly trust?: TrustPolicy } | undefined;
   /** Told of each line that is no record; such lines are left out. */
   readonly onUnread?: ((line: UnreadLine) => void) | undefined;
+  /** Aborting ends the reading with its reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * The records of a source in order.
  *
- * @throws NorthrootError when the source cannot be read. TypeError for an option that is not known or of the wrong type.
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts. TypeError for an option that is not
+ *   known or of the wrong type.
  */
 export async function* readRecords(
   source: LedgerSource,
   options: ReadOptions = {},
 ): AsyncGenerator<ReadRecord, void, void> {
-  checkOptions('readRecords', options, { verify: 'object', onUnread: 'function' });
+  checkOptions('readRecords', options, { verify: 'object', onUnread: 'function', signal: 'signal' });
   checkOptions('readRecords: verify', options.verify ?? {}, { trust: 'object' });
   const read = options.verify === undefined ? plainReader() : verifyingReader(options.verify.trust);
-  let count = 0;
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      for (const line of splitter.push(chunk)) {
-        const { examined, verdict } = read(line, segment);
-        const { event, eventId, seq = count, signatures = [] } = examined ?? {};
-        const place = { file: segment.file, line: line.number };
-        // As in verification, a blank line takes no place.
-        if (line.length > 0) count += 1;
-        if (event === undefined || eventId === undefined) options.onUnread?.(place);
-        else {
-          const bytes = Uint8Array.from(line.bytes);
-          yield { ...place, seq, eventId: `sha-256:${eventId}`, event, signatures, bytes, verdict };
-        }
-      }
+  for await (const each of readLines(source, { signal: options.signal })) {
+    const { line, segment, ordinal } = each;
+    const { examined, verdict } = read(each);
+    const { event, eventId, seq = ordinal, signatures = [] } = examined ?? {};
+    const place = { file: segment.file, line: line.number };
+    if (event === undefined || eventId === undefined) options.onUnread?.(place);
+    else {
+      const bytes = Uint8Array.from(line.bytes);
+      yield { ...place, seq, eventId: `sha-256:${eventId}`, event, signatures, bytes, verdict };
     }
-    const torn = splitter.finish();
-    if (torn !== undefined) options.onUnread?.({ file: segment.file, line: torn.number });
   }
 }
 
-type Reader = (
-  line: RawLine,
-  segment: SegmentName,
-) => { readonly examined: ExaminedLine | undefined; readonly verdict: EventVerdict | undefined };
+type Reader = (line: LedgerLine) => {
+  readonly examined: ExaminedLine | undefined;
+  readonly verdict: EventVerdict | undefined;
+};
 
 function plainReader(): Reader {
   let layout: ExaminedLine['layout'];
-  return ({ bytes, length }) => {
-    const examined = length > 0 && length <= MAX_LINE_BYTES ? examineLine(bytes, layout) : undefined;
+  return ({ line: { bytes, length }, takesPlace }) => {
+    const examined = takesPlace && length <= MAX_LINE_BYTES ? examineLine(bytes, layout) : undefined;
     layout ??= examined?.layout;
     return { examined, verdict: undefined };
   };
 }
 
 function verifyingReader(trust: TrustPolicy | undefined): Reader {
-  const state: VerifyState = startVerification(trust, nodeVerifier);
-  return (line, segment) => verifyLine(state, line, segment);
+  const state: VerifyState = startVerification(trust, defaultVerifier);
+  return ({ line, segment }) => verifyLine(state, line, segment);
 }

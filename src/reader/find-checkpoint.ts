@@ -3,11 +3,12 @@
  * Whether the checkpoint is right, and who signed it, is for others: a record whose note cannot be read is passed over.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../note/signed-note.js';
 
@@ -49,13 +50,13 @@ export async function findCheckpoint(
   let records = 0;
   let last: Found | undefined;
 
-  const take = ({ bytes, length }: RawLine): void => {
-    const position = records;
-    if (length > 0) records += 1;
-    if (length === 0 || length > MAX_LINE_BYTES) return;
-    const text = asBuffer(bytes);
+  const take = ({ line: { bytes, length }, ordinal, takesPlace }: LedgerLine): void => {
+    if (!takesPlace) return;
+    records += 1;
+    if (length > MAX_LINE_BYTES) return;
+    const text = decodeLatin1(bytes);
     if (!text.includes(CHECKPOINT_TYPE) && !text.includes(ATTESTATION_TYPE)) return;
-    const { event, eventId, seq = position, issues } = examineLine(bytes, undefined);
+    const { event, eventId, seq = ordinal, issues } = examineLine(bytes, undefined);
     if (event === undefined || eventId === undefined || issues.length > 0) return;
     const signed = checkpointOf(event);
     if (signed === undefined) return;
@@ -65,13 +66,7 @@ export async function findCheckpoint(
       last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
     }
   };
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) take(line);
-    }
-  }
+  for await (const line of readLines(source, { signal })) take(line);
   if (last === undefined) return undefined;
   const { signed, eventId, seq, attestations } = last;
   return {
@@ -87,7 +82,7 @@ export async function findCheckpoint(
 /** The checkpoint in the event's note, when the event is of a type that has one and the note can be read. */
 function checkpointOf({ event_type: type, note }: JsonObject): SignedCheckpoint | undefined {
   if ((type !== 'checkpoint' && type !== 'attestation') || typeof note !== 'string') return undefined;
-  const signed = readCheckpoint(Buffer.from(note));
+  const signed = readCheckpoint(encodeUtf8(note));
   return 'expected' in signed ? undefined : signed;
 }
 

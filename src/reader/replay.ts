@@ -4,12 +4,13 @@ import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
-import { LineSplitter, MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import { readLines } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
-import { startVerification, type VerifyState } from './state.js';
-import { verifyLine } from './verify-line.js';
+import { startVerification, type VerifyState } from '../verify/state.js';
+import { verifyLine } from '../verify/verify-line.js';
 
 /** A point in a ledger: after the record of a number, or before the first record that occurred after a time. */
 export type Point = { readonly seq: number } | { readonly time: string } | 'end';
@@ -26,23 +27,14 @@ export async function replayTo(
   trust?: TrustPolicy,
   signal?: AbortSignal,
 ): Promise<VerifyState> {
-  const state = startVerification(trust, nodeVerifier);
+  const state = startVerification(trust, defaultVerifier);
   const [time, seq] =
     point === 'end' ? [] : 'time' in point ? [point.time, undefined] : [undefined, point.seq];
-  for await (const segment of source.segments) {
-    const splitter = new LineSplitter();
-    for await (const chunk of segment.chunks) {
-      signal?.throwIfAborted();
-      for (const line of splitter.push(chunk)) {
-        if (time !== undefined && isAfter(line.bytes, time, state)) return state;
-        const { records } = state;
-        const { examined } = verifyLine(state, line, segment);
-        // A record without a number of its own has that of its place.
-        if (state.records > records && (examined?.seq ?? records) === seq) return state;
-      }
-    }
-    const torn = splitter.finish();
-    if (torn !== undefined) verifyLine(state, torn, segment);
+  for await (const { line, segment, ordinal, takesPlace } of readLines(source, { signal })) {
+    if (time !== undefined && takesPlace && isAfter(line, time, state)) return state;
+    const { examined } = verifyLine(state, line, segment);
+    // A record without a number of its own has that of its place.
+    if (takesPlace && (examined?.seq ?? ordinal) === seq) return state;
   }
   if (seq === undefined) return state;
   const [where = ''] = source.paths;
@@ -51,8 +43,8 @@ export async function replayTo(
   });
 }
 
-function isAfter(line: Uint8Array, time: string, state: VerifyState): boolean {
-  if (line.length === 0 || line.length > MAX_LINE_BYTES) return false;
-  const occurredAt = examineLine(line, state.layout).event?.['occurred_at'];
+function isAfter({ bytes, length }: RawLine, time: string, state: VerifyState): boolean {
+  if (length > MAX_LINE_BYTES) return false;
+  const occurredAt = examineLine(bytes, state.layout).event?.['occurred_at'];
   return typeof occurredAt === 'string' && isTimestamp(occurredAt) && compareTimestamps(occurredAt, time) > 0;
 }

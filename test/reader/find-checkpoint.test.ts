@@ -9,9 +9,9 @@ import { formatNote, formatSignatureLine, type NoteSignature } from '../../src/n
 import { createSigner } from '../../src/signature/signer.js';
 import { hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
 import { digestFromBase64url } from '../../src/value/digest.js';
-import { findCheckpoint } from '../../src/verify/find-checkpoint.js';
+import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
 import { ed25519Key } from '../key/key-samples.js';
-import { inChunks } from './support.js';
+import { inChunks } from '../verify/support.js';
 
 const ORIGIN = 'example.com/tests/find';
 const DEFAULTS = { occurredAt: '2026-01-01T00:00:00Z', principalId: 'service:ledger' };
@@ -41,7 +41,7 @@ const filler = (n: number): AnyEvent => buildEvent({ event_type: 'x.filler', n }
 
 function lineOf(event: AnyEvent, seq: number): Buffer {
   const prev = hashToBase64url(leafHash(Buffer.of()));
-  return formatRecord({ eventText: canonicalText(event), prev, seq, signatures: [] });
+  return Buffer.from(formatRecord({ eventText: canonicalText(event), prev, seq, signatures: [] }));
 }
 
 function ledgerOf(...events: AnyEvent[]): Buffer {

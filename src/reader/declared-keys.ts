@@ -19,8 +19,7 @@ export async function readDeclaredKeys(
   signal?: AbortSignal,
 ): Promise<Map<string, PublicKey>> {
   const found = new Map<string, PublicKey>();
-  for await (const { event } of readRecords(source)) {
-    signal?.throwIfAborted();
+  for await (const { event } of readRecords(source, { signal })) {
     for (const entry of entriesOf(event)) {
       if (checkKey(entry).length > 0) continue;
       const read = readWireKey(entry as Key);

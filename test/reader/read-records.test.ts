@@ -5,8 +5,9 @@ import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import { buildEvent } from '../../src/event/build.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { findRecord } from '../../src/verify/find-record.js';
-import { readRecords } from '../../src/verify/read-records.js';
+import { findRecord } from '../../src/reader/find-record.js';
+import { readRecords } from '../../src/reader/read-records.js';
+import { replayTo } from '../../src/reader/replay.js';
 
 const event = (n: number): string =>
   canonicalText(
@@ -41,5 +42,6 @@ test.each<[string, string, number[], number]>([
   expect((await verifyLedger(open())).ledger.records).toBe(records);
   for (const [n, seq] of numbers.entries()) {
     expect((await findRecord(open(), String(seq))).event['n']).toBe(n);
+    expect((await replayTo(open(), { seq })).records).toBe(seq + 1);
   }
 });
