@@ -62,7 +62,7 @@ export {
 } from './value/rational.js';
 export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
-export { resolveTime } from './value/when.js';
+export { resolvePastTime, resolveTime } from './value/when.js';
 export {
   coversToolPattern,
   escapeToolName,
@@ -162,6 +162,7 @@ export {
   type SourceGrowth,
   type SourceOptions,
 } from './fs/source.js';
+export { followLedger, type FollowOptions } from './fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
   Ledger,
@@ -284,6 +285,14 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export {
+  readLedgerStatus,
+  type LedgerStatus,
+  type LedgerStatusOptions,
+  type ScarceMeter,
+  type StatusKey,
+} from './report/status.js';
+export { renderStatus } from './report/status-text.js';
 export {
   verifyChunks,
   type ByteBlob,

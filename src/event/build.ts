@@ -3,6 +3,7 @@
  * whole. Builders read no clock unless they are given one.
  */
 
+import { checkOptions, describeValue } from '../options.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import type {
   AdjustmentEvent,
@@ -64,6 +65,10 @@ export interface AnyEvent {
  * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
  */
 export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
+  checkOptions('buildEvent', defaults, { occurredAt: 'string', principalId: 'string', ledgerId: 'string' });
+  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
+    throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
+  }
   return completeDraft(draft, defaults).event;
 }
 

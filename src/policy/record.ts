@@ -377,7 +377,7 @@ function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
   return first;
 }
 
-/** Why there is no authorization to act under, where one was asked for by `wanted`. */
+/** Why there is not an authorization to act under, where one was asked for by `wanted`. */
 function refuseEvent(state: VerifyState, wanted: string): NorthrootError {
   const isMeant = matchRecord(wanted);
   let other: string | undefined;

@@ -10,7 +10,6 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines } from '../ledger/read-lines.js';
 import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../note/signed-note.js';
-import { toDigestText } from '../value/digest.js';
 
 /** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {

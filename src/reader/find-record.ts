@@ -5,7 +5,7 @@ import { printable } from '../bytes/printable.js';
 import { checkString } from '../options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
-import { tryParseDigest, fromDigestText, toDigestText } from '../value/digest.js';
+import { tryParseDigest, fromDigestText } from '../value/digest.js';
 import { readRecords, type ReadRecord } from './read-records.js';
 
 /**

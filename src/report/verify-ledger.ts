@@ -30,24 +30,26 @@ export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
 export async function verifyLedger(ledger: LedgerInput, given: VerifyLedgerOptions = {}): Promise<Report> {
   checkOptions('verifyLedger', given, OPTIONS);
   const { predecessor, ...options } = given;
-  const source = await toSource(ledger);
+  const source = await openVerifiable('verifyLedger', ledger);
   const result = await runVerification(source, {
     ...options,
-    ...(predecessor === undefined ? {} : { predecessor: await toSource(predecessor) }),
+    ...(predecessor === undefined
+      ? {}
+      : { predecessor: await openVerifiable('verifyLedger: predecessor', predecessor) }),
   });
   return buildReport(result);
 }
 
 const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecessor: 'any' };
 
-/** The source of whatever can be verified. */
-async function toSource(ledger: LedgerInput): Promise<LedgerSource> {
+/** The source of whatever can be verified. @throws TypeError naming `where` for anything else. */
+export async function openVerifiable(where: string, ledger: LedgerInput): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
   const given: unknown = ledger;
   if (typeof given === 'object' && given !== null && !(given instanceof URL))
     return toChunkSource(ledger, '-');
   const hint = given instanceof URL ? '; fileURLToPath(url) gives the path of a file URL' : '';
   throw new TypeError(
-    `verifyLedger: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,
+    `${where}: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,
   );
 }

@@ -86,9 +86,13 @@ export async function openTileTree(folder: string): Promise<TileTree> {
   const path = inTree(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
   if (found.kind !== 'file') {
-    throw new NorthrootError('NOT_A_TILE_TREE', `${printable(path)} is no checkpoint: ${nameOf(found)}`, {
-      hint: 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
-    });
+    throw new NorthrootError(
+      'NOT_A_TILE_TREE',
+      `${printable(path)} is not a valid checkpoint: ${nameOf(found)}`,
+      {
+        hint: 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
+      },
+    );
   }
   const checkpoint = readCheckpoint(found.bytes);
   if ('expected' in checkpoint) {

@@ -301,7 +301,7 @@ async function readTreeCheckpoint(folder: string): Promise<Uint8Array | undefine
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
   if (found.kind === 'missing') return undefined;
   if (found.kind === 'file') return found.bytes;
-  throw new NorthrootError('NOT_A_TILE_TREE', `${printable(path)} is no checkpoint`, {
+  throw new NorthrootError('NOT_A_TILE_TREE', `${printable(path)} is not a valid checkpoint`, {
     hint: 'write the tree to a folder of its own',
   });
 }

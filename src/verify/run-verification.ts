@@ -50,7 +50,7 @@ export interface VerifyOptions {
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
   readonly onFinding?: ((finding: Finding) => void) | undefined;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
-  readonly onProgress?: (bytes: number, size: number | undefined) => void;
+  readonly onProgress?: ((bytes: number, size: number | undefined) => void) | undefined;
   /**
    * Goes on from a state that was saved, and changes it; the lines before it are only hashed, to see that they are the same.
    * It was saved under the same `trust` and `witnessPolicy`, and {@link canGoOn} with these `checkpoints`, or the report is not
