@@ -1,8 +1,9 @@
 /**
- * The project's checks, one after the other, recorded in a ledger of northroot's own: each step is authorized under a grant
+ * The project's checks, recorded in a ledger of northroot's own: each step is authorized under a grant
  * before it runs and recorded as an execution with its measured time after it, through `northroot append` as any pipeline
- * would do it; at the end the ledger is sealed and verified with the CLI that was just built. The last line printed is
- * `N passed, N failed`: a step counts as one, the tests count by themselves.
+ * would do it; at the end the ledger is sealed and verified with the CLI that was just built. First the build, then what only
+ * looks, two at a time, each with its output in one piece, and then the tests, which share the processors out by themselves. The
+ * last line printed is `N passed, N failed`: a step counts as one, the tests count by themselves.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -15,29 +16,39 @@ const ledger = `${folder}/ci.jsonl`;
 const testReport = `${folder}/tests.json`;
 const cli = [`${root}bin/northroot.js`];
 
-/** Every step: its tool name and its command. `time.ms` is what it may take at most. */
-const steps = [
-  { tool: 'ci.build', command: ['npm', 'run', 'build'], timeMs: 300_000 },
-  { tool: 'ci.generated', command: ['node', 'schemas/generate.js', '--check'], timeMs: 120_000 },
-  { tool: 'ci.format', command: ['npx', 'prettier', '--check', '.'], timeMs: 120_000 },
-  { tool: 'ci.lint', command: ['npx', 'eslint', '.'], timeMs: 300_000 },
-  { tool: 'ci.types', command: ['npx', 'tsc', '-p', 'test/tsconfig.json'], timeMs: 300_000 },
-  { tool: 'ci.unused', command: ['npx', 'knip', '--exclude', 'types'], timeMs: 120_000 },
-  { tool: 'ci.publint', command: ['npx', 'publint', '--strict'], timeMs: 120_000 },
-  { tool: 'ci.attw', command: ['npx', 'attw', '--pack', '.', '--profile', 'esm-only'], timeMs: 120_000 },
+/** Packing runs no build: it would write anew what other steps read. */
+const unbuilt = { npm_config_ignore_scripts: 'true' };
+
+/** Every step: its tool name and its command, with what it adds to the environment. `timeMs` is what it may take at most. */
+const build = { tool: 'ci.build', command: ['npm', 'run', 'build'], timeMs: 300_000 };
+/** The longest first: they are taken in this order. */
+const looks = [
+  { tool: 'ci.lint', command: ['npx', 'eslint', '.'], timeMs: 600_000 },
+  { tool: 'ci.format', command: ['npx', 'prettier', '--check', '.'], timeMs: 300_000 },
+  { tool: 'ci.types', command: ['npx', 'tsc', '-p', 'test/tsconfig.json'], timeMs: 600_000 },
   {
-    tool: 'ci.test',
-    command: [
-      'npx',
-      'vitest',
-      'run',
-      '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${testReport}`,
-    ],
-    timeMs: 3_600_000,
+    tool: 'ci.attw',
+    command: ['npx', 'attw', '--pack', '.', '--profile', 'esm-only'],
+    env: unbuilt,
+    timeMs: 300_000,
   },
+  { tool: 'ci.unused', command: ['npx', 'knip', '--exclude', 'types'], timeMs: 300_000 },
+  { tool: 'ci.publint', command: ['npx', 'publint', '--strict'], env: unbuilt, timeMs: 300_000 },
+  { tool: 'ci.generated', command: ['node', 'schemas/generate.js', '--check'], timeMs: 300_000 },
 ];
+const tests = {
+  tool: 'ci.test',
+  command: [
+    'npx',
+    'vitest',
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${testReport}`,
+  ],
+  timeMs: 3_600_000,
+};
+const steps = [build, ...looks, tests];
 const principal = 'service:ci';
 
 /** A digest as events have it, of a value's canonical JSON. */
@@ -57,11 +68,17 @@ function append(event) {
   return { alg: 'sha-256', b64: JSON.parse(line).event_id.slice('sha-256:'.length) };
 }
 
-function run([command, ...args]) {
+/** Runs a command to its end; gives its status, and its output where that is kept and not shown at once. */
+function run({ command: [program, ...args], env = {} }, isKept) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
-    child.once('error', () => resolve(127));
-    child.once('close', (status) => resolve(status ?? 1));
+    const stdio = isKept ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'];
+    const child = spawn(program, args, { cwd: root, env: { ...process.env, ...env }, stdio });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text) => (output += text));
+    }
+    child.once('error', () => resolve({ status: 127, output }));
+    child.once('close', (status) => resolve({ status: status ?? 1, output }));
   });
 }
 
@@ -100,7 +117,9 @@ const grant = append({
 
 let passed = 0;
 let failed = 0;
-for (const { tool, command, timeMs } of steps) {
+
+async function takeStep(step, isKept = false) {
+  const { tool, command, timeMs } = step;
   const intents = { intent_digest: digestOf({ tool, command }), user_intent_digest: runIntent.intent_digest };
   const params = digestOf(command);
   const authorization = append({
@@ -115,10 +134,11 @@ for (const { tool, command, timeMs } of steps) {
       action: { tool_name: tool, tool_params_digest: params, meter_reservation: meters(timeMs) },
     },
   });
-  console.log(`\n== ${tool}: ${command.join(' ')}`);
-  const startedAt = new Date().toISOString();
+  const header = `\n== ${tool}: ${command.join(' ')}`;
+  if (!isKept) console.log(header);
+  const startedAt = new Date();
   const start = performance.now();
-  const status = await run(command);
+  const { status, output } = await run(step, isKept);
   const elapsed = performance.now() - start;
   append({
     event_type: 'execution',
@@ -126,19 +146,28 @@ for (const { tool, command, timeMs } of steps) {
     auth_event_id: authorization,
     tool_name: tool,
     tool_params_digest: params,
-    started_at: startedAt,
-    ended_at: new Date().toISOString(),
+    started_at: startedAt.toISOString(),
+    ended_at: new Date(startedAt.getTime() + elapsed).toISOString(),
     meter_used: meters(elapsed),
     outcome: status === 0 ? 'success' : 'failure',
     ...(status === 0 ? {} : { error_code: `EXIT_${status}` }),
   });
+  if (isKept) console.log(`${header}\n${output.trimEnd()}`);
   console.log(
     `== ${tool}: ${status === 0 ? 'passed' : `FAILED with ${status}`} in ${(elapsed / 1000).toFixed(1)} s`,
   );
-  if (tool === 'ci.test') countTests();
+  if (step === tests) countTests();
   else if (status === 0) passed += 1;
   else failed += 1;
 }
+
+await takeStep(build);
+const waiting = [...looks];
+const lane = async () => {
+  for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) await takeStep(step, true);
+};
+await Promise.all([lane(), lane()]);
+await takeStep(tests);
 
 console.log('\n== the ledger of this run');
 northroot(['checkpoint', ledger, '--quiet']);

@@ -7,11 +7,11 @@
 /** Options of {@link NorthrootError}. */
 export interface NorthrootErrorOptions {
   /** One line saying what to do about it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** The error that led to this one. */
   readonly cause?: unknown;
   /** Exit status the CLI ends with, SPEC §8: 1 = invalid input evidence, 2 = could not decide. Default 2. */
-  readonly exitStatus?: 1 | 2;
+  readonly exitStatus?: 1 | 2 | undefined;
 }
 
 /** An expected failure of I/O or of input, with a stable `code` (`^[A-Z0-9_]{1,64}$`), a cause and a hint. */

@@ -17,6 +17,7 @@ export {
   type IngestIssue,
   type NumberMode,
 } from './json/ingest.js';
+export { JsonTextSplitter, placeInText, type JsonText, type TextPlace } from './json/split-texts.js';
 export { CANONICAL_PROFILE_ID } from './json/profile.js';
 export { type JsonObject, type JsonValue } from './json/value.js';
 
@@ -85,6 +86,7 @@ export {
   type EventDefaults,
 } from './event/build.js';
 export { EVENT_ID_PREFIX, eventId, payloadDigest } from './event/identity.js';
+export { resolveReferences } from './event/references.js';
 export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
 export { schemaDocument, schemaNames } from './schema/documents.js';
 export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssue } from './schema/check.js';
@@ -265,6 +267,13 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export {
+  verifyChunks,
+  type ByteBlob,
+  type ByteStream,
+  type LedgerBytes,
+  type VerifyChunksOptions,
+} from './report/verify-chunks.js';
 export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export { describePredecessor } from './reader/describe-predecessor.js';
 export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';

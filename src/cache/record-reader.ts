@@ -3,7 +3,8 @@
  * line that was verified. What the index cannot tell is undefined, and is to be asked of the ledger.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { tryDecodeBase64url } from '../bytes/encoding.js';
+import { decodeLatin1 } from '../bytes/text.js';
 import type { Account } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
@@ -65,7 +66,7 @@ export interface NamingRecords {
 const MAX_MATCHES = 256;
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-const HASH = /^[A-Za-z0-9_-]{43}$/;
+const HASH_LENGTH = 43;
 const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 const NEWLINE = 0x0a;
 
@@ -260,7 +261,7 @@ export class RecordReader {
   /** The line with what stands before and after it, which ends lines. */
   async #readLine({ file, o: offset, b: length }: RecordForm): Promise<Uint8Array> {
     const start = Math.max(0, offset - 1);
-    const buffer = Buffer.alloc(offset - start + length + 1);
+    const buffer = new Uint8Array(offset - start + length + 1);
     try {
       if (this.#file?.path !== file) {
         await this.close();
@@ -359,8 +360,9 @@ function readAmounts(text: string): Omit<Account, 'cap'> {
 }
 
 function fromBase64url(hash: string | undefined): string {
-  if (hash === undefined || !HASH.test(hash)) throw new IndexFault('a hash of the tree is malformed');
-  return asBuffer(Buffer.from(hash, 'base64url')).toString('latin1');
+  const bytes = hash === undefined || hash.length !== HASH_LENGTH ? undefined : tryDecodeBase64url(hash);
+  if (bytes === undefined) throw new IndexFault('a hash of the tree is malformed');
+  return decodeLatin1(bytes);
 }
 
 /** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */

@@ -1,7 +1,7 @@
 /** What is wrong with JSON from outside, in words. */
 
 import { NorthrootError } from '../error.js';
-import type { IngestCode, Ingested } from '../json/ingest.js';
+import type { IngestCode, Ingested, IngestIssue } from '../json/ingest.js';
 
 const WORDS: Readonly<Record<IngestCode, string>> = {
   INVALID_UTF8: 'the text is not valid UTF-8',
@@ -26,19 +26,25 @@ const HINTS: Readonly<Partial<Record<IngestCode, string>>> = {
   NUMBER_INEXACT: 'write it as a string, or an amount as a quantity: {"t":"dec","m":"125","s":2}',
 };
 
-/** Why {@link Ingested} has no value: the first of what made it Ambiguous or Invalid, and where. */
+/** The first of what made it Ambiguous or Invalid. */
+export function firstIssue({ issues }: Ingested): IngestIssue {
+  return issues.find(({ code }) => code !== 'NUMBER_COERCED') ?? { code: 'NOT_JSON', offset: 0, pointer: '' };
+}
+
+/**
+ * Why {@link Ingested} has no value, and where.
+ *
+ * @param where - What the place is called; by default the byte.
+ */
 export function ingestError(
-  { issues }: Ingested,
+  ingested: Ingested,
   hint: string | ((offset: number) => string),
+  where = `byte ${firstIssue(ingested).offset}`,
 ): NorthrootError {
-  const issue = issues.find(({ code }) => code !== 'NUMBER_COERCED') ?? {
-    code: 'NOT_JSON',
-    offset: 0,
-    pointer: '',
-  };
-  const at = issue.pointer === '' ? '' : ` at ${issue.pointer}`;
-  return new NorthrootError(issue.code, `${WORDS[issue.code]}${at} (byte ${issue.offset})`, {
+  const { code, offset, pointer } = firstIssue(ingested);
+  const at = pointer === '' ? '' : ` at ${pointer}`;
+  return new NorthrootError(code, `${WORDS[code]}${at} (${where})`, {
     exitStatus: 1,
-    hint: HINTS[issue.code] ?? (typeof hint === 'string' ? hint : hint(issue.offset)),
+    hint: HINTS[code] ?? (typeof hint === 'string' ? hint : hint(offset)),
   });
 }

@@ -4,6 +4,7 @@
  */
 
 import { NorthrootError } from '../error.js';
+import { EventError } from '../event/validate.js';
 import { printable } from '../bytes/printable.js';
 import { plainPaint, type Paint } from '../report/text.js';
 
@@ -76,9 +77,9 @@ export class Terminal {
     this.#clearProgress();
     const paint = this.#colours(process.stderr) ? ansiPaint : plainPaint;
     const where = place === undefined ? '' : `${printable(place)}: `;
-    process.stderr.write(
-      `${paint('red', 'error')}: ${where}${error.code}: ${printable(error.message, 2_000)}\n`,
-    );
+    const [message, ...faults] = wordsOf(error);
+    process.stderr.write(`${paint('red', 'error')}: ${where}${error.code}: ${printable(message, 2_000)}\n`);
+    for (const fault of faults) process.stderr.write(`  ${printable(fault, 2_000)}\n`);
     if (error.hint !== undefined) process.stderr.write(`hint: ${printable(error.hint, 2_000)}\n`);
   }
 
@@ -109,4 +110,17 @@ export class Terminal {
   #colours(stream: NodeJS.WriteStream): boolean {
     return stream.isTTY && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb';
   }
+}
+
+/** The message of an error; of an event with several faults, how many, and each on a line of its own. */
+function wordsOf(error: NorthrootError): [string, ...string[]] {
+  if (!(error instanceof EventError)) return [error.message];
+  const { faults, schema } = error;
+  const of = schema === undefined ? 'the event' : `not a valid event by the schema ${schema}`;
+  if (faults.length === 1)
+    return [schema === undefined ? error.message : `${error.message} (schema ${schema})`];
+  return [
+    schema === undefined ? `${of} has ${faults.length} faults` : `${of}: ${faults.length} faults`,
+    ...faults,
+  ];
 }

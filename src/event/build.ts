@@ -15,25 +15,33 @@ import type {
 } from '../schema/generated/types.js';
 import { digestFromBase64url } from '../value/digest.js';
 import { completePayload, payloadOf } from './identity.js';
+import { readDigestTexts } from './references.js';
 import { assertShape } from './validate.js';
 
 /** The members that a builder adds: always the ids, the others where the draft leaves them out. */
 type Added = 'event_id' | 'payload_digest';
 type Defaulted = 'event_type' | 'event_version' | 'canonical_profile_id' | 'occurred_at' | 'principal_id';
 
-/** An event that lacks its ids, and may lack what a builder can fill in. */
+/** A value in which a digest may be its text, `sha-256:…`. */
+type WithDigestTexts<T> = T extends { readonly alg: unknown; readonly b64: unknown }
+  ? T | string
+  : T extends object
+    ? { [K in keyof T]: WithDigestTexts<T[K]> }
+    : T;
+
+/** An event that lacks its ids, and may lack what a builder can fill in; its digests may be texts. */
 export type Draft<T> = T extends unknown
-  ? Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>
+  ? WithDigestTexts<Omit<T, Added | Defaulted> & Partial<Pick<T, Extract<keyof T, Defaulted>>>>
   : never;
 
 /** What fills the members that a draft leaves out. */
 export interface EventDefaults {
   /** For `occurred_at`: a timestamp of SPEC §2. */
-  readonly occurredAt?: string;
+  readonly occurredAt?: string | undefined;
   /** For `principal_id`. */
-  readonly principalId?: string;
+  readonly principalId?: string | undefined;
   /** For `ledger_id` of any event but a genesis: the event_id of the ledger's genesis, `sha-256:…` or its base64url. */
-  readonly ledgerId?: string;
+  readonly ledgerId?: string | undefined;
 }
 
 /** Any event, known or extension. */
@@ -49,7 +57,8 @@ export interface AnyEvent {
 /**
  * Completes a draft of any type.
  *
- * @param draft - The event without `event_id` and `payload_digest`; of the envelope only `event_type` is required.
+ * @param draft - The event without `event_id` and `payload_digest`; of the envelope only `event_type` is required. Digests may be
+ *   texts, `sha-256:…`: all in the types of SPEC §3, those of the envelope in others.
  * @throws EventError with the code of the first fault; TypeError for what is not plain JSON.
  * @example
  * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
@@ -69,7 +78,7 @@ export function completeDraft(
     ...(defaults.occurredAt === undefined ? {} : { occurred_at: defaults.occurredAt }),
     ...(defaults.principalId === undefined ? {} : { principal_id: defaults.principalId }),
     ...bindingOf(draft, defaults),
-    ...payloadOf(draft),
+    ...readDigestTexts(payloadOf(draft)),
   };
   const { identity, eventText } = completePayload(payload);
   const event = {

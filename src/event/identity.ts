@@ -1,7 +1,8 @@
 /** The identity of an event that is a value, not bytes in a line (SPEC §3): its payload, `payload_digest` and `event_id`. */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { concatBytes } from '../bytes/concat.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { decodeUtf8, encodeLatin1 } from '../bytes/text.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
 import { digestFromBase64url, type Digest } from '../value/digest.js';
@@ -26,7 +27,7 @@ export function identifyEvent(event: object): EventIdentity {
 
 /** Both ids of a payload given as its canonical bytes. */
 export function identifyPayload(payload: Uint8Array): EventIdentity {
-  const prefixed = Buffer.concat([Buffer.from(EVENT_ID_PREFIX, 'latin1'), payload]);
+  const prefixed = concatBytes([encodeLatin1(EVENT_ID_PREFIX), payload]);
   return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
 }
 
@@ -48,10 +49,7 @@ export function completePayload(payload: object): { identity: EventIdentity; eve
   const names = Object.keys(payload).sort();
   for (let row = 0, index = 0; row < marks.count * ROW; row += ROW) {
     if (marks.rows[row] !== 1) continue;
-    members.set(
-      names[index++] as string,
-      asBuffer(bytes).toString('utf8', marks.rows[row + 1], marks.rows[row + 4]),
-    );
+    members.set(names[index++] as string, decodeUtf8(bytes, marks.rows[row + 1], marks.rows[row + 4]));
   }
   const sorted = [...members.keys()].sort().map((name) => members.get(name));
   return { identity, eventText: `{${sorted.join(',')}}` };

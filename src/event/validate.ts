@@ -2,6 +2,7 @@
 
 import { NorthrootError } from '../error.js';
 import { checkEvent, type ShapeIssue } from '../schema/check.js';
+import { describeIssue, schemaOfEventType } from '../schema/issue-words.js';
 import { identifyEvent } from './identity.js';
 
 /** One fault of an event; `pointer` (RFC 6901) is from the event's root. */
@@ -12,31 +13,30 @@ export interface EventIssue {
   readonly actual: string;
 }
 
-/** So many issues are in the message of an {@link EventError}. */
-const MAX_SHOWN = 8;
-
-function describeIssue({ pointer, expected, actual }: EventIssue): string {
-  const place = pointer === '' ? 'the event' : pointer;
-  const [, type] = /^present(?: \((.*)\))?$/.exec(expected) ?? [];
-  if (expected === 'no such member') return `${place}: unknown member`;
-  if (expected.startsWith('present')) return `${place} is missing${type === undefined ? '' : ` (${type})`}`;
-  return `${place}: expected ${expected}, found ${actual}`;
-}
-
 /** An event was refused: `code` is the first issue's, all of them are in `issues`. */
 export class EventError extends NorthrootError {
-  readonly issues: readonly EventIssue[];
+  readonly issues: readonly [EventIssue, ...EventIssue[]];
+  /** Each issue in words, with its place; the message has them all. */
+  readonly faults: readonly string[];
+  /** The name of the schema that the event has to have; undefined of an extension type, or where nobody can say. */
+  readonly schema: string | undefined;
 
-  constructor(issues: readonly [EventIssue, ...EventIssue[]]) {
+  /** The `event_type` that the event says, of whatever form. */
+  readonly eventType: unknown;
+
+  constructor(
+    issues: readonly [EventIssue, ...EventIssue[]],
+    eventType?: unknown,
+    hint = `northroot explain ${issues[0].code}`,
+  ) {
     const [{ code }] = issues;
-    const more = issues.length - MAX_SHOWN;
-    const shown = issues.slice(0, MAX_SHOWN).map(describeIssue).join('; ');
-    super(code, more > 0 ? `${shown}; and ${more} more` : shown, {
-      exitStatus: 1,
-      hint: `northroot explain ${code}`,
-    });
+    const faults = issues.map((issue) => describeIssue(issue, eventType));
+    super(code, faults.join('; '), { exitStatus: 1, hint });
     this.name = 'EventError';
     this.issues = issues;
+    this.faults = faults;
+    this.eventType = eventType;
+    this.schema = schemaOfEventType(eventType);
   }
 }
 
@@ -69,14 +69,15 @@ export function validateEvent(event: object): EventIssue[] {
 
 /** @throws EventError when {@link validateEvent} finds anything. */
 export function assertEvent(event: object): void {
-  assertNone(validateEvent(event));
+  assertNone(validateEvent(event), event);
 }
 
 /** The same for an event whose ids were just made. @throws EventError when its shape or its values are not valid. */
 export function assertShape(event: object): void {
-  assertNone(checkEvent(event));
+  assertNone(checkEvent(event), event);
 }
 
-function assertNone([first, ...rest]: EventIssue[]): void {
-  if (first !== undefined) throw new EventError([first, ...rest]);
+function assertNone([first, ...rest]: EventIssue[], event: object): void {
+  if (first === undefined) return;
+  throw new EventError([first, ...rest], (event as { readonly event_type?: unknown }).event_type);
 }

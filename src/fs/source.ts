@@ -42,7 +42,7 @@ export interface SourceOptions {
    * For how long a file that ends within a line, and was written to in the last seconds, must not grow to be taken for torn, in
    * milliseconds. Default 250; 0 waits for nothing.
    */
-  readonly patienceMs?: number;
+  readonly patienceMs?: number | undefined;
 }
 
 /** A ledger to be read. */

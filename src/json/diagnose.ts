@@ -7,7 +7,7 @@
  */
 
 import { NorthrootError } from '../error.js';
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import { assertByteRange } from './byte-range.js';
 import { excerptBytes, excerptText } from './excerpt.js';
 import { JsonParser } from './parse.js';
@@ -82,7 +82,7 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
 export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonValue {
   assertByteRange(bytes, start, end);
   if (scanCanonical(bytes, start, end) === -1) {
-    return JSON.parse(asBuffer(bytes).toString('utf8', start, end)) as JsonValue;
+    return JSON.parse(decodeUtf8(bytes, start, end)) as JsonValue;
   }
   const issue = diagnoseCanonical(bytes, start, end);
   if (issue === undefined) throw new Error('scanner and diagnosis disagree');

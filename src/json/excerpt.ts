@@ -1,6 +1,6 @@
 /** Short, printable excerpts of bytes from outside, for messages: what they show cannot move a terminal's cursor or hide text. */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeUtf8, encodeUtf8 } from '../bytes/text.js';
 import { utf8SequenceLength } from './utf8.js';
 
 /** The most characters (UTF-16 code units) in an excerpt. */
@@ -17,8 +17,7 @@ export function excerptBytes(bytes: Uint8Array, from: number, end: number): stri
   let excerpt = '';
   for (let at = from; at < end;) {
     const length = utf8SequenceLength(bytes, at, end);
-    const next =
-      length === 0 ? byteEscape(bytes[at]!) : printable(asBuffer(bytes).toString('utf8', at, at + length));
+    const next = length === 0 ? byteEscape(bytes[at]!) : printable(decodeUtf8(bytes, at, at + length));
     at += Math.max(length, 1);
     // One place is kept for the ellipsis until the last character is known to fit.
     if (excerpt.length + next.length > (at < end ? MAX_EXCERPT_LENGTH - 1 : MAX_EXCERPT_LENGTH))
@@ -30,7 +29,7 @@ export function excerptBytes(bytes: Uint8Array, from: number, end: number): stri
 
 /** The same for a text: its beginning, at most 40 characters. */
 export function excerptText(text: string): string {
-  const bytes = Buffer.from(text.slice(0, MAX_EXCERPT_LENGTH + 1));
+  const bytes = encodeUtf8(text.slice(0, MAX_EXCERPT_LENGTH + 1));
   return excerptBytes(bytes, 0, bytes.length);
 }
 

@@ -7,7 +7,7 @@
  * It wants well-formed UTF-8 without a byte order mark: its callers look at that first.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import { jsonPointer } from './pointer.js';
 import { MAX_DEPTH } from './scan.js';
 import type { JsonObject, JsonValue } from './value.js';
@@ -42,14 +42,12 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
 /** Reads one JSON text; what it finds and what numbers become is for the subclass to say. */
 export abstract class JsonParser {
   readonly #bytes: Uint8Array;
-  readonly #buffer: Buffer;
   readonly #end: number;
   readonly #frames: Frame[] = [];
   #at: number;
 
   constructor(bytes: Uint8Array, start: number, end: number) {
     this.#bytes = bytes;
-    this.#buffer = asBuffer(bytes);
     this.#at = start;
     this.#end = end;
   }
@@ -167,11 +165,11 @@ export abstract class JsonParser {
       if (this.#at < this.#end && !' \t\n\r,]}'.includes(String.fromCharCode(this.#bytes[this.#at]!))) {
         return this.#stop('NOT_JSON', 'the end of a number');
       }
-      return this.onNumber(this.#buffer.toString('latin1', from, this.#at), from);
+      return this.onNumber(decodeLatin1(this.#bytes, from, this.#at), from);
     }
     for (const [word, value] of LITERALS) {
       const after = from + word.length;
-      if (after <= this.#end && this.#buffer.toString('latin1', from, after) === word) {
+      if (after <= this.#end && decodeLatin1(this.#bytes, from, after) === word) {
         this.#at = after;
         return value;
       }
@@ -191,7 +189,7 @@ export abstract class JsonParser {
       if (byte < 0x20) return this.#stop('NOT_JSON', 'control characters in a string as escapes');
       if (byte === 0x5c) {
         hasEscapes = true;
-        const escape = this.#buffer.toString('latin1', this.#at, Math.min(this.#at + 6, this.#end));
+        const escape = decodeLatin1(this.#bytes, this.#at, Math.min(this.#at + 6, this.#end));
         const length = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/.exec(escape)?.[0].length;
         if (length === undefined) return this.#stop('NOT_JSON', 'an escape sequence of JSON');
         this.#at += length - 1;
@@ -202,8 +200,8 @@ export abstract class JsonParser {
 
   #decodeString(from: number, hasEscapes: boolean): string {
     return hasEscapes
-      ? (JSON.parse(this.#buffer.toString('utf8', from, this.#at)) as string)
-      : this.#buffer.toString('utf8', from + 1, this.#at - 1);
+      ? (JSON.parse(decodeUtf8(this.#bytes, from, this.#at)) as string)
+      : decodeUtf8(this.#bytes, from + 1, this.#at - 1);
   }
 
   /** Looks at the escapes of the string that has just been skipped. */
@@ -217,7 +215,7 @@ export abstract class JsonParser {
       const isLong = this.#bytes[at + 1] === 0x75;
       let end = at + (isLong ? 6 : 2);
       if (isLong && (this.#unitAt(at) & 0xfc00) === 0xd800 && this.#isLowSurrogateAt(end)) end += 6;
-      const escape = this.#buffer.toString('latin1', at, end);
+      const escape = decodeLatin1(this.#bytes, at, end);
       const character = JSON.parse(`"${escape}"`) as string;
       const canonical = canonicalEscape(character);
       if (/\p{Surrogate}/u.test(character)) {
@@ -236,7 +234,7 @@ export abstract class JsonParser {
 
   /** The code unit that the escape `\uxxxx` at `at` stands for. */
   #unitAt(at: number): number {
-    return Number.parseInt(this.#buffer.toString('latin1', at + 2, at + 6), 16);
+    return Number.parseInt(decodeLatin1(this.#bytes, at + 2, at + 6), 16);
   }
 
   /** Whether such an escape, of a low surrogate, is at `at`, a place in a string or its closing quotation mark. */

@@ -7,7 +7,7 @@
  * {@link MemberMarks}, so that what is hashed are the bytes that were checked.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import { assertByteRange } from './byte-range.js';
 import { utf8SequenceLength } from './utf8.js';
 
@@ -221,9 +221,7 @@ function endOfNumber(bytes: Uint8Array, from: number, end: number): number {
     return bytes[digits] !== ZERO || at - from === 1 ? at : ~from;
   }
   while (at < end && NUMERIC[bytes[at]!] === 1) at++;
-  return at - from <= MAX_NUMBER_LENGTH && isNumberText(asBuffer(bytes).toString('latin1', from, at))
-    ? at
-    : ~from;
+  return at - from <= MAX_NUMBER_LENGTH && isNumberText(decodeLatin1(bytes, from, at)) ? at : ~from;
 }
 
 /** Whether a number's text is its ES6 text and, where that is an integer literal, within ±(2^53−1). */
@@ -259,10 +257,7 @@ function keysAscend(
   latterFrom: number,
   latterTo: number,
 ): boolean {
-  const buffer = asBuffer(bytes);
-  return (
-    decodeKey(buffer.toString('utf8', from, to)) < decodeKey(buffer.toString('utf8', latterFrom, latterTo))
-  );
+  return decodeKey(decodeUtf8(bytes, from, to)) < decodeKey(decodeUtf8(bytes, latterFrom, latterTo));
 }
 
 function decodeKey(quoted: string): string {

@@ -10,6 +10,7 @@
 
 import { Point } from '@noble/ed25519';
 
+import { tryDecodeHex } from '../bytes/encoding.js';
 import { ED25519_LENGTH } from './key-form.js';
 
 export type Ed25519KeyFault =
@@ -60,8 +61,8 @@ export function isSmallOrderPoint(bytes: Uint8Array): boolean {
 }
 
 /** The two y of the four points of order 8; they add up to p. */
-const ORDER_8_LOW = Buffer.from('26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05', 'hex');
-const ORDER_8_HIGH = Buffer.from('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a', 'hex');
+const ORDER_8_LOW = tryDecodeHex('26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05')!;
+const ORDER_8_HIGH = tryDecodeHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a')!;
 
 function hasOrdinate(bytes: Uint8Array, y: Uint8Array): boolean {
   for (let i = 0; i < 31; i++) if (bytes[i] !== y[i]) return false;

@@ -4,6 +4,7 @@
  */
 
 import { encodeBase64url, tryDecodeBase64url } from '../bytes/encoding.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import { ingestJson } from '../json/ingest.js';
 import {
   SECRET_LENGTH,
@@ -70,7 +71,7 @@ function publicMembers({ alg, bytes }: RawPublicKey): Record<string, string> {
 function parseMembers(text: string): Members {
   // Of two members with one name every reader takes another: such a text is refused. No message quotes the text, which may
   // hold a private key.
-  const { value, issues } = ingestJson(Buffer.from(text), { numbers: 'double' });
+  const { value, issues } = ingestJson(encodeUtf8(text), { numbers: 'double' });
   if (issues.some(({ code }) => code === 'DUPLICATE_KEYS'))
     throw malformed('each member of a JWK once', 'one of them twice');
   if (value === undefined) throw malformed(FORM, 'text that is not JSON');

@@ -5,7 +5,9 @@
  */
 
 import { equalBytes } from '../bytes/compare.js';
+import { concatBytes } from '../bytes/concat.js';
 import { encodeBase64, tryDecodeBase64 } from '../bytes/encoding.js';
+import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import {
   ED25519_LENGTH,
   P256_LENGTH,
@@ -44,10 +46,10 @@ export function readOpenSshPublic(text: string): RawPublicKey {
 export function formatOpenSshPublic(key: RawPublicKey, comment = ''): string {
   if (/\p{Cc}/u.test(comment)) throw new RangeError('expected a comment without control characters');
   const alg = curveOf(key.alg, 'OpenSSH');
-  const parts: Uint8Array[] = [Buffer.from(TYPE[alg])];
-  if (alg === 'p256') parts.push(Buffer.from(CURVE));
+  const parts: Uint8Array[] = [encodeLatin1(TYPE[alg])];
+  if (alg === 'p256') parts.push(encodeLatin1(CURVE));
   parts.push(key.bytes);
-  const blob = Buffer.concat(parts.flatMap((part) => [uint32(part.length), part]));
+  const blob = concatBytes(parts.flatMap((part) => [uint32(part.length), part]));
   return `${TYPE[alg]} ${encodeBase64(blob)}${comment === '' ? '' : ` ${comment}`}`;
 }
 
@@ -58,7 +60,7 @@ export function formatOpenSshPublic(key: RawPublicKey, comment = ''): string {
  */
 export function readOpenSshPrivate(bytes: Uint8Array): RawPrivateKey {
   const file = new Reader(bytes);
-  if (file.raw(MAGIC.length)?.toString('latin1') !== MAGIC)
+  if (decodeLatin1(file.raw(MAGIC.length) ?? new Uint8Array()) !== MAGIC)
     throw malformed('an OpenSSH private key', 'other bytes');
   const cipher = file.text();
   const kdf = file.text();
@@ -144,46 +146,48 @@ function assertKnownType(type: string): void {
   );
 }
 
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
+function uint32(value: number): Uint8Array {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, value);
   return bytes;
 }
 
 /** Reads SSH's data types (RFC 4251 §5) one after the other; `undefined` once the bytes do not have what is asked. */
 class Reader {
-  readonly #bytes: Buffer;
+  readonly #bytes: Uint8Array;
   #at = 0;
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.from(bytes);
+    this.#bytes = new Uint8Array(bytes);
   }
 
   get atEnd(): boolean {
     return this.#at === this.#bytes.length;
   }
 
-  raw(length: number): Buffer | undefined {
+  raw(length: number): Uint8Array | undefined {
     if (length > this.#bytes.length - this.#at) return undefined;
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
-  rest(): Buffer {
+  rest(): Uint8Array {
     return this.#bytes.subarray(this.#at);
   }
 
   uint32(): number | undefined {
-    return this.raw(4)?.readUInt32BE(0);
+    const bytes = this.raw(4);
+    return bytes && new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
   }
 
-  string(): Buffer | undefined {
+  string(): Uint8Array | undefined {
     const length = this.uint32();
     return length === undefined ? undefined : this.raw(length);
   }
 
   text(): string | undefined {
-    return this.string()?.toString('latin1');
+    const bytes = this.string();
+    return bytes && decodeLatin1(bytes);
   }
 
   /** A non-negative mpint in its shortest form, as `length` bytes. */

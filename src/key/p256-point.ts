@@ -1,10 +1,9 @@
 /** P-256 points in SEC1 form (SEC 1 §2.3.3): whether one is a key, and from the compressed form to the other and back. */
 
-import { ECDH } from 'node:crypto';
+import { convertP256Point } from '#platform';
 
 import { P256_LENGTH } from './key-form.js';
 
-const CURVE = 'prime256v1';
 const UNCOMPRESSED = 0x04;
 
 export type P256KeyFault = 'wrong_length' | 'not_uncompressed' | 'not_on_curve';
@@ -13,25 +12,19 @@ export type P256KeyFault = 'wrong_length' | 'not_uncompressed' | 'not_on_curve';
 export function checkP256PublicKey(bytes: Uint8Array): 'ok' | P256KeyFault {
   if (bytes.length !== P256_LENGTH) return 'wrong_length';
   if (bytes[0] !== UNCOMPRESSED) return 'not_uncompressed';
-  return convert(bytes, 'uncompressed') === undefined ? 'not_on_curve' : 'ok';
+  return convertP256Point(bytes, 'uncompressed') === undefined ? 'not_on_curve' : 'ok';
 }
 
 /** The 33 bytes of a compressed point as the 65 of an uncompressed one; `undefined` when they are no point. */
 export function decompressP256(bytes: Uint8Array): Uint8Array | undefined {
   return bytes.length === 33 && (bytes[0] === 2 || bytes[0] === 3)
-    ? convert(bytes, 'uncompressed')
+    ? convertP256Point(bytes, 'uncompressed')
     : undefined;
 }
 
 /** The 65 bytes of an uncompressed point as the 33 of a compressed one; `undefined` when they are no point. */
 export function compressP256(bytes: Uint8Array): Uint8Array | undefined {
-  return bytes.length === P256_LENGTH && bytes[0] === UNCOMPRESSED ? convert(bytes, 'compressed') : undefined;
-}
-
-function convert(bytes: Uint8Array, form: 'compressed' | 'uncompressed'): Uint8Array | undefined {
-  try {
-    return new Uint8Array(ECDH.convertKey(bytes, CURVE, undefined, undefined, form) as Buffer);
-  } catch {
-    return undefined;
-  }
+  return bytes.length === P256_LENGTH && bytes[0] === UNCOMPRESSED
+    ? convertP256Point(bytes, 'compressed')
+    : undefined;
 }

@@ -7,9 +7,8 @@
 import { createECDH, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
-import { asBuffer } from '../bytes/encoding.js';
 import type { NorthrootError } from '../error.js';
-import { formatPkcs8, readPkcs8 } from './der.js';
+import { asBuffer } from '../platform/buffer.js';
 import { detectForm, refuseForeignForm } from './detect-form.js';
 import { formatPrivateJwk, readPrivateJwk } from './jwk.js';
 import {
@@ -24,6 +23,7 @@ import {
 import { expandMlDsa44 } from './ml-dsa-44.js';
 import { OPENSSH_PRIVATE_LABEL, readOpenSshPrivate } from './openssh.js';
 import { formatPem, parsePem, pemLabel } from './pem.js';
+import { formatPkcs8, readPkcs8 } from './pkcs8.js';
 import { makePublicKey, type PublicKey } from './public-key.js';
 import { readNoteSigner, vkeyId } from './vkey.js';
 

@@ -6,6 +6,7 @@
 
 import { encodeBase64url, tryDecodeBase64, tryDecodeBase64url, tryDecodeHex } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import { formatSpki, readSpki } from './der.js';
 import { detectForm, refuseForeignForm } from './detect-form.js';
 import { formatDidKey, readDidKey } from './did-key.js';
@@ -64,7 +65,7 @@ export function makePublicKey(alg: KeyAlgorithm, bytes: Uint8Array): PublicKey {
  * ml-dsa-44 the SHA-256 of its text in {@link formatPublicKey}.
  */
 export function keyThumbprint(key: RawPublicKey): string {
-  return sha256Base64url(Buffer.from(key.alg === 'ml-dsa-44' ? formatPublicKey(key) : formatPublicJwk(key)));
+  return sha256Base64url(encodeUtf8(key.alg === 'ml-dsa-44' ? formatPublicKey(key) : formatPublicJwk(key)));
 }
 
 /**

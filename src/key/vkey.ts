@@ -8,8 +8,10 @@
  */
 
 import { equalBytes } from '../bytes/compare.js';
+import { concatBytes } from '../bytes/concat.js';
 import { encodeBase64, encodeHex, tryDecodeBase64, tryDecodeHex } from '../bytes/encoding.js';
 import { sha256 } from '../bytes/sha256.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import {
   ED25519_LENGTH,
   SECRET_LENGTH,
@@ -111,7 +113,7 @@ export function algorithmOf(type: VkeyType): KeyAlgorithm {
 /** The 4-byte key ID of a key under a name. */
 export function vkeyId(name: string, publicKey: Uint8Array, type: VkeyType = 'ed25519'): Uint8Array {
   const typed = Uint8Array.of(TYPE_BYTES[type], ...publicKey);
-  return sha256(Buffer.concat([Buffer.from(`${name}\n`), typed])).slice(0, 4);
+  return sha256(concatBytes([encodeUtf8(`${name}\n`), typed])).slice(0, 4);
 }
 
 /** Whether `name` can name a key in a signed note: not empty, without Unicode spaces, "+", control characters and lone surrogates. */

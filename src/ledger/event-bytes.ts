@@ -3,11 +3,13 @@
  * the bytes that were given are the bytes that are checked, and nothing is serialised again.
  */
 
+import { allocateBytes } from '../bytes/concat.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { encodeLatin1 } from '../bytes/text.js';
 import { EVENT_ID_PREFIX, type EventIdentity } from '../event/identity.js';
 import type { MemberMarks } from '../json/scan.js';
 
-const PREFIX = Buffer.from(EVENT_ID_PREFIX, 'latin1');
+const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const ROW = 5;
 const COMMA = 0x2c;
 const OPEN = 0x7b;
@@ -19,8 +21,8 @@ export interface Span {
   readonly end: number;
 }
 
-let scratch = Buffer.alloc(PREFIX.length + 64 * 1024);
-PREFIX.copy(scratch);
+let scratch = allocateBytes(PREFIX.length + 64 * 1024);
+scratch.set(PREFIX);
 
 /**
  * The span of the first member called `name` (a plain ASCII name) at `depth`: 1 is the top object, 2 the objects in it, of
@@ -47,8 +49,8 @@ export function findMember(
 export function hashEvent(bytes: Uint8Array, marks: MemberMarks, event: Span, depth: 1 | 2): EventIdentity {
   const room = PREFIX.length + event.end - event.start + 1;
   if (scratch.length < room) {
-    scratch = Buffer.alloc(room);
-    PREFIX.copy(scratch);
+    scratch = allocateBytes(room);
+    scratch.set(PREFIX);
   }
   let at = PREFIX.length;
   scratch[at++] = OPEN;

@@ -4,7 +4,7 @@
  * depends on earlier lines is `verify/`'s.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import { diagnoseCanonical } from '../json/diagnose.js';
 import type { EventIdentity } from '../event/identity.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
@@ -75,7 +75,7 @@ const marks = new MemberMarks();
  */
 export function examineLine(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   if (scanCanonical(line, 0, line.length, marks) !== -1) return { ...unreadable, issues: [byteIssue(line)] };
-  const value = JSON.parse(asBuffer(line).toString('utf8')) as JsonValue;
+  const value = JSON.parse(decodeUtf8(line)) as JsonValue;
   if (!isObject(value)) {
     const issue = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;
     return { ...unreadable, issues: [issue] };

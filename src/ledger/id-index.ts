@@ -4,6 +4,9 @@
  * an adversary cannot all meet in one place. What it answers does not depend on that secret.
  */
 
+import { allocateBytes } from '../bytes/concat.js';
+import { writeBase64url } from '../bytes/encoding.js';
+
 const ID_SIZE = 32;
 const WORDS = ID_SIZE / 4;
 const EMPTY = 0;
@@ -15,8 +18,8 @@ export class IdIndex {
   #slots = new Uint32Array(2048);
   #size: number;
   readonly #secret = Uint32Array.from({ length: WORDS }, () => (Math.random() * 0x1_0000_0000) | 1);
-  readonly #probe = new Uint32Array(WORDS);
-  readonly #probeBytes = Buffer.from(this.#probe.buffer);
+  readonly #probeBytes = allocateBytes(ID_SIZE);
+  readonly #probe = new Uint32Array(this.#probeBytes.buffer, this.#probeBytes.byteOffset, WORDS);
 
   /** An empty index, or one over the ids that {@link IdIndex.save} gave. */
   constructor(ids: Uint32Array = new Uint32Array(0)) {
@@ -40,7 +43,7 @@ export class IdIndex {
 
   /** The ordinal of an id given as 43 characters of canonical base64url, or -1. */
   find(id: string): number {
-    this.#probeBytes.write(id, 'base64url');
+    writeBase64url(this.#probeBytes, id);
     return (this.#slots[this.#slotOf(this.#probe)] as number) - 1;
   }
 
@@ -52,7 +55,7 @@ export class IdIndex {
       grown.set(this.#ids);
       this.#ids = grown;
     }
-    this.#probeBytes.write(id, 'base64url');
+    writeBase64url(this.#probeBytes, id);
     const slot = this.#slotOf(this.#probe);
     if (this.#slots[slot] !== EMPTY) throw new RangeError('the id is in the index already');
     this.#ids.set(this.#probe, this.#size * WORDS);

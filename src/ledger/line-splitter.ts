@@ -3,7 +3,8 @@
  * longer than SPEC §4 allows only the length and the hash are kept.
  */
 
-import { createHash, type Hash } from 'node:crypto';
+import { allocateBytes } from '../bytes/concat.js';
+import { createSha256, type Hasher } from '../bytes/sha256.js';
 
 /** The longest line, in bytes without its `\n` (SPEC §4: a tlog-tiles entry). */
 export const MAX_LINE_BYTES = 65_535;
@@ -30,9 +31,9 @@ const NEWLINE = 0x0a;
 export class LineSplitter {
   #number = 0;
   #offset = 0;
-  readonly #carry = Buffer.alloc(MAX_LINE_BYTES);
+  readonly #carry = allocateBytes(MAX_LINE_BYTES);
   #carried = 0;
-  #overflow: Hash | undefined;
+  #overflow: Hasher | undefined;
 
   /** The lines that `chunk` completes. Each must be used up before the next is taken, and all before `chunk` is reused. */
   *push(chunk: Uint8Array): Generator<RawLine, void, void> {
@@ -60,7 +61,7 @@ export class LineSplitter {
     const room = MAX_LINE_BYTES - this.#carried;
     if (room > 0) this.#carry.set(part.subarray(0, room), this.#carried);
     if (part.length > room) {
-      this.#overflow ??= createHash('sha256').update(Buffer.of(0)).update(this.#carry);
+      this.#overflow ??= createSha256().update(Uint8Array.of(0)).update(this.#carry);
       this.#overflow.update(room > 0 ? part.subarray(room) : part);
     }
     this.#carried += part.length;
@@ -72,7 +73,7 @@ export class LineSplitter {
       this.#carry.subarray(0, Math.min(length, MAX_LINE_BYTES)),
       length,
       terminated,
-      this.#overflow?.digest('binary'),
+      this.#overflow?.digestLatin1(),
     );
     this.#offset += length + 1;
     this.#carried = 0;

@@ -5,12 +5,14 @@
  * the checkpoint's origin tell which. What it signs does not include the extension lines of a checkpoint.
  */
 
+import { concatBytes } from '../bytes/concat.js';
 import { encodeHex } from '../bytes/encoding.js';
+import { encodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { checkPublicKey, describeKeyFault, makePublicKey, type PublicKey } from '../key/public-key.js';
 import { algorithmOf, formatVkey, isKeyName, readVkey, vkeyId, type VkeyType } from '../key/vkey.js';
 import { keyError, malformed } from '../key/key-form.js';
 import { ML_DSA_44_SIGNATURE_LENGTH } from '../key/ml-dsa-44.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { Signer } from '../signature/signer.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
 import { readCheckpointText } from './checkpoint.js';
@@ -31,7 +33,7 @@ const MAX_TIMESTAMP = Number.MAX_SAFE_INTEGER;
 const TIMESTAMP_BYTES = 8;
 /** Names in what ML-DSA-44 signs have at most so many bytes. */
 export const MAX_ML_DSA_NAME_BYTES = 255;
-const SUBTREE_LABEL = Buffer.from('subtree/v1\n\0', 'latin1');
+const SUBTREE_LABEL = encodeLatin1('subtree/v1\n\0');
 
 /** What a cosignature has after its timestamp. */
 const SIGNATURE_BYTES: Readonly<Record<Exclude<VkeyType, 'ed25519'>, number>> = {
@@ -42,7 +44,7 @@ const SIGNATURE_BYTES: Readonly<Record<Exclude<VkeyType, 'ed25519'>, number>> = 
 /**
  * A note key of an Ed25519 key, or of type `ml-dsa-44` one of ML-DSA-44.
  *
- * @param verification - The key prepared by a backend, where there is one already; node:crypto's otherwise.
+ * @param verification - The key prepared by a backend, where there is one already; the default one's otherwise.
  * @throws RangeError for what cannot be a key name
  * @throws NorthrootError `KEY_UNSUPPORTED` for another algorithm; `KEY_MALFORMED` for a key by which no signature is valid (SPEC §5)
  */
@@ -50,7 +52,7 @@ export function makeNoteKey(
   name: string,
   publicKey: PublicKey,
   type: VkeyType,
-  verification: VerificationKey = nodeVerifier.importKey(publicKey),
+  verification: VerificationKey = defaultVerifier.importKey(publicKey),
 ): NoteKey {
   const keyId = keyIdOf(name, publicKey, type);
   if (!verification.usable) {
@@ -68,7 +70,7 @@ export function makeNoteKey(
  *
  * @throws NorthrootError `KEY_MALFORMED` (no vkey, or a key by which no signature is valid, SPEC §5), `KEY_UNSUPPORTED` (another type)
  */
-export function parseNoteKey(vkey: string, verifier: Verifier = nodeVerifier): NoteKey {
+export function parseNoteKey(vkey: string, verifier: Verifier = defaultVerifier): NoteKey {
   const { name, type, key } = readVkey(vkey);
   const publicKey = makePublicKey(key.alg, key.bytes);
   return makeNoteKey(name, publicKey, type, verifier.importKey(publicKey));
@@ -101,7 +103,7 @@ export function canBeWitnessKey({ type }: { readonly type: VkeyType }): boolean 
 export function signNote(text: string, name: string, signer: Signer, timestamp = 0): NoteSignature {
   if (signer.publicKey.alg === 'ml-dsa-44') return cosignNote(text, name, signer, timestamp);
   const keyId = keyIdOf(name, signer.publicKey, 'ed25519');
-  return { name, keyId, signature: signer.sign(Buffer.from(text)) };
+  return { name, keyId, signature: signer.sign(encodeUtf8(text)) };
 }
 
 /**
@@ -123,10 +125,7 @@ export function cosignNote(text: string, name: string, signer: Signer, timestamp
       `expected a checkpoint, and a name and an origin of at most ${MAX_ML_DSA_NAME_BYTES} bytes, to sign with ml-dsa-44`,
     );
   }
-  const signature = Buffer.alloc(TIMESTAMP_BYTES + SIGNATURE_BYTES[type]);
-  signature.writeBigUInt64BE(BigInt(timestamp));
-  signature.set(signer.sign(message), TIMESTAMP_BYTES);
-  return { name, keyId, signature: new Uint8Array(signature) };
+  return { name, keyId, signature: concatBytes([uint64(timestamp), signer.sign(message)]) };
 }
 
 /** Whether `signature` is by `key` in name, key ID and type; whether it is right is another question. */
@@ -145,9 +144,9 @@ export function verifyNoteSignature(
   { name, type, verification }: NoteKey,
 ): { readonly timestamp: number | null } | undefined {
   if (type === 'ed25519')
-    return verification.verify(Buffer.from(text), signature) ? { timestamp: null } : undefined;
+    return verification.verify(encodeUtf8(text), signature) ? { timestamp: null } : undefined;
   if (signature.length !== TIMESTAMP_BYTES + SIGNATURE_BYTES[type]) return undefined;
-  const timestamp = Buffer.from(signature.subarray(0, TIMESTAMP_BYTES)).readBigUInt64BE();
+  const timestamp = new DataView(signature.buffer, signature.byteOffset).getBigUint64(0);
   if (timestamp > BigInt(MAX_TIMESTAMP)) return undefined;
   const seconds = Number(timestamp);
   const message = cosignedMessage(type, name, text, seconds);
@@ -164,16 +163,16 @@ function cosignedMessage(
 ): Uint8Array | undefined {
   return type === 'ml-dsa-44'
     ? subtreeMessage(name, text, timestamp)
-    : Buffer.from(`cosignature/v1\ntime ${timestamp}\n${text}`);
+    : encodeUtf8(`cosignature/v1\ntime ${timestamp}\n${text}`);
 }
 
 /** tlog-cosignature's `cosigned_message` of a whole tree. */
 function subtreeMessage(name: string, text: string, timestamp: number): Uint8Array | undefined {
   const checkpoint = readCheckpointText(text);
   if ('expected' in checkpoint) return undefined;
-  const [cosigner, origin] = [Buffer.from(name), Buffer.from(checkpoint.origin)];
+  const [cosigner, origin] = [encodeUtf8(name), encodeUtf8(checkpoint.origin)];
   if (cosigner.length > MAX_ML_DSA_NAME_BYTES || origin.length > MAX_ML_DSA_NAME_BYTES) return undefined;
-  return Buffer.concat([
+  return concatBytes([
     SUBTREE_LABEL,
     Uint8Array.of(cosigner.length),
     cosigner,
@@ -182,13 +181,13 @@ function subtreeMessage(name: string, text: string, timestamp: number): Uint8Arr
     origin,
     uint64(0),
     uint64(checkpoint.size),
-    Buffer.from(checkpoint.root, 'latin1'),
+    encodeLatin1(checkpoint.root),
   ]);
 }
 
 function uint64(value: number): Uint8Array {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64BE(BigInt(value));
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(value));
   return bytes;
 }
 

@@ -6,7 +6,8 @@
  * This is the format only; whose signatures are right is for `judge-note.ts`.
  */
 
-import { encodeBase64, encodeHex, tryDecodeBase64 } from '../bytes/encoding.js';
+import { concatBytes } from '../bytes/concat.js';
+import { encodeBase64, encodeHex, tryDecodeBase64, tryDecodeHex } from '../bytes/encoding.js';
 import { NorthrootError } from '../error.js';
 import { isKeyName } from '../key/vkey.js';
 
@@ -105,7 +106,7 @@ export function readSignatureLine(line: string): NoteSignature | undefined {
 
 /** A signature line, without its newline. */
 export function formatSignatureLine({ name, keyId, signature }: NoteSignature): string {
-  return `${EM_DASH}${name} ${encodeBase64(Buffer.concat([Buffer.from(keyId, 'hex'), signature]))}`;
+  return `${EM_DASH}${name} ${encodeBase64(concatBytes([tryDecodeHex(keyId) ?? new Uint8Array(), signature]))}`;
 }
 
 /**

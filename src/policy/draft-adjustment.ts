@@ -11,21 +11,21 @@ export interface AdjustmentOptions {
   /** The grant's id, `sha-256:…`. */
   readonly grantId: string;
   /** Lowers what counts as used: `{ usd: '0.3' }`. Nobody credits a grant of their own. */
-  readonly credit?: AmountsByUnit;
+  readonly credit?: AmountsByUnit | undefined;
   /** Raises what counts as used. */
-  readonly debit?: AmountsByUnit;
+  readonly debit?: AmountsByUnit | undefined;
   /** 1 to 64 of `A-Z 0-9 _`, such as `REFUND`. */
   readonly reason: string;
   /** The execution that is corrected, `sha-256:…`. */
-  readonly executionId?: string;
-  readonly meterBasis?: NonNullable<AdjustmentEvent['meter_basis']>;
+  readonly executionId?: string | undefined;
+  readonly meterBasis?: NonNullable<AdjustmentEvent['meter_basis']> | undefined;
   /** A bill, a credit note. */
-  readonly evidence?: ContentRef;
+  readonly evidence?: ContentRef | undefined;
   /** Who adjusts. Default: as the ledger is opened with. */
-  readonly principalId?: string;
-  readonly source?: Source;
+  readonly principalId?: string | undefined;
+  readonly source?: Source | undefined;
   /** A timestamp of SPEC §2. Default: when it is appended. */
-  readonly occurredAt?: string;
+  readonly occurredAt?: string | undefined;
 }
 
 const OPTIONS: Readonly<Record<keyof AdjustmentOptions, true>> = {

@@ -24,42 +24,42 @@ export interface GrantOptions {
   /** The grantee. The granter is whoever signs. */
   readonly principalId: string;
   /** Tool patterns, at most 1,024. Of a delegated grant those of the parent unless given. */
-  readonly allowedTools?: readonly string[];
+  readonly allowedTools?: readonly string[] | undefined;
   /** How much of each unit may be used in all: `{ usd: '5', calls: 100 }`. Of a delegated grant with the parent's other units. */
-  readonly meterCaps?: AmountsByUnit;
+  readonly meterCaps?: AmountsByUnit | undefined;
   /** How much of each unit one action may reserve, and one execution use. */
-  readonly actionCaps?: AmountsByUnit;
+  readonly actionCaps?: AmountsByUnit | undefined;
   /** By rate units, at most 16: `{ 'usd.per_5h': '1' }`. */
-  readonly rateLimits?: AmountsByUnit;
+  readonly rateLimits?: AmountsByUnit | undefined;
   /** A timestamp of SPEC §2, inclusive. */
-  readonly notBefore?: string;
+  readonly notBefore?: string | undefined;
   /** A timestamp of SPEC §2, exclusive. */
-  readonly expiresAt?: string;
+  readonly expiresAt?: string | undefined;
   /** How many executions may run at a time: a whole number of at least 1. */
-  readonly concurrencyLimit?: number;
+  readonly concurrencyLimit?: number | undefined;
   /** How many delegated grants may hang below this one, one under the other: 0 to 31. */
-  readonly maxDelegationDepth?: number;
-  readonly outputMode?: NonNullable<Bounds['output_mode']>;
-  readonly resources?: readonly ResourceRef[];
+  readonly maxDelegationDepth?: number | undefined;
+  readonly outputMode?: NonNullable<Bounds['output_mode']> | undefined;
+  readonly resources?: readonly ResourceRef[] | undefined;
   /** The grant to delegate from, as it stands in the ledger. */
-  readonly parent?: AuthorizationEvent;
+  readonly parent?: AuthorizationEvent | undefined;
   /**
    * What the grant is for, any JSON: recorded is the digest of its canonical bytes. Without it, it is the parent's intent; of a root grant
    * its bounds.
    */
-  readonly intent?: JsonValue;
+  readonly intent?: JsonValue | undefined;
   /** The digest instead: `sha-256:…`, or as events have it. */
-  readonly intentDigest?: string | Digest;
+  readonly intentDigest?: string | Digest | undefined;
   /** What the user asked for, of which the intent is a part or a refinement. A delegated grant names its parent's by itself. */
-  readonly userIntent?: JsonValue;
-  readonly userIntentDigest?: string | Digest;
+  readonly userIntent?: JsonValue | undefined;
+  readonly userIntentDigest?: string | Digest | undefined;
   /** Who or what decided: 1 to 256 characters. Default `manual`. */
-  readonly policyId?: string;
+  readonly policyId?: string | undefined;
   /** Of the policy. Default: of the canonical JSON of `policyId`. */
-  readonly policyDigest?: string | Digest;
-  readonly source?: Source;
+  readonly policyDigest?: string | Digest | undefined;
+  readonly source?: Source | undefined;
   /** A timestamp of SPEC §2. Default: when it is appended. */
-  readonly occurredAt?: string;
+  readonly occurredAt?: string | undefined;
 }
 
 const OPTIONS: Readonly<Record<keyof GrantOptions, true>> = {

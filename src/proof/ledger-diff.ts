@@ -4,6 +4,7 @@
  */
 
 import { equalBytes } from '../bytes/compare.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
 import { canonicalText } from '../json/canonicalize.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
@@ -196,7 +197,7 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
     code: issues[0]?.code ?? null,
   };
   if (event === undefined) return { record, value: undefined };
-  const value = JSON.parse(Buffer.from(line.bytes).toString('utf8')) as JsonObject;
+  const value = JSON.parse(decodeUtf8(line.bytes)) as JsonObject;
   return { record, value: layout === 'bare' ? { event: value } : value };
 }
 

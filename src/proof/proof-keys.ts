@@ -3,6 +3,7 @@
  * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
+import type { OptionTypes } from '../options.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { detectForm } from '../key/detect-form.js';
 import { readKeyText } from '../key/key-form.js';
@@ -11,7 +12,7 @@ import { isKeyName } from '../key/vkey.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
 import {
   CheckpointRequirements,
@@ -46,13 +47,21 @@ export type ProofKey =
 /** What a proof is verified with. Without any key no proof is ever more than undecided. */
 export interface ProofTrust {
   /** Pins the origins, the keys with their roles, and what must have signed. */
-  readonly policy?: TrustPolicy;
-  readonly keys?: readonly ProofKey[];
+  readonly policy?: TrustPolicy | undefined;
+  readonly keys?: readonly ProofKey[] | undefined;
   /** Names further logs and witnesses, and the quorum of them that must have cosigned every checkpoint. */
-  readonly witnessPolicy?: WitnessPolicy;
-  /** The signature backend; node:crypto unless given. */
-  readonly verifier?: Verifier;
+  readonly witnessPolicy?: WitnessPolicy | undefined;
+  /** The signature backend; the platform's own unless given. */
+  readonly verifier?: Verifier | undefined;
 }
+
+/** What each member of {@link ProofTrust} may be. */
+export const PROOF_TRUST: OptionTypes<ProofTrust> = {
+  policy: 'object',
+  keys: 'array',
+  witnessPolicy: 'object',
+  verifier: 'object',
+};
 
 /** Something that speaks against a proof, or that keeps it from being decided. */
 export interface ProofProblem {
@@ -99,7 +108,7 @@ export class ProofKeyring {
   readonly #ring: Keyring;
   readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
 
-  constructor({ policy, keys = [], witnessPolicy, verifier = nodeVerifier }: ProofTrust) {
+  constructor({ policy, keys = [], witnessPolicy, verifier = defaultVerifier }: ProofTrust) {
     this.#policy = policy;
     this.#requirements = new CheckpointRequirements(policy, witnessPolicy, verifier);
     this.#ring = new Keyring(verifier);

@@ -3,7 +3,8 @@
  * checkpoint, verbatim. The first lines are each format's own; the checkpoint is for `note/checkpoint.ts`.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { concatBytes } from '../bytes/concat.js';
+import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import { excerptText } from '../json/excerpt.js';
 import { MAX_NOTE_BYTES, type NoteFault } from '../note/signed-note.js';
@@ -27,9 +28,10 @@ export function splitProofText(bytes: Uint8Array): ProofText | NoteFault {
   if (bytes.length > MAX_PROOF_BYTES) {
     return { expected: `a proof of at most ${MAX_PROOF_BYTES} bytes`, actual: `${bytes.length} bytes` };
   }
-  const split = asBuffer(bytes).indexOf('\n\n');
+  const text = decodeLatin1(bytes);
+  const split = text.indexOf('\n\n');
   if (split === -1) return { expected: 'an empty line before the checkpoint', actual: 'none' };
-  const lines = asBuffer(bytes).toString('latin1', 0, split).split('\n');
+  const lines = text.slice(0, split).split('\n');
   return { lines, note: bytes.slice(split + 2) };
 }
 
@@ -60,7 +62,7 @@ export function formatProofText(
   note: Uint8Array,
 ): Uint8Array {
   const head = [...lines, ...hashes.map(hashToBase64), ''].map((line) => `${line}\n`).join('');
-  return new Uint8Array(Buffer.concat([Buffer.from(head), note]));
+  return concatBytes([encodeUtf8(head), note]);
 }
 
 /** @throws NorthrootError `PROOF_MALFORMED` (exit status 1) when `result` is a fault */

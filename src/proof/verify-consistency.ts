@@ -3,12 +3,19 @@
  * appended since. Pure: it reads no file and no clock.
  */
 
+import { checkOptions } from '../options.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteFault } from '../note/signed-note.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import { verifyConsistency } from '../tree/proof.js';
 import { readConsistencyProof } from './consistency-proof.js';
-import { ProofKeyring, type CheckpointSigners, type ProofProblem, type ProofTrust } from './proof-keys.js';
+import {
+  PROOF_TRUST,
+  ProofKeyring,
+  type CheckpointSigners,
+  type ProofProblem,
+  type ProofTrust,
+} from './proof-keys.js';
 import { NO_SIGNERS, NO_WITNESS, verdictOf, type ProofOutcome, type StatedTree } from './verify-proof.js';
 
 /** What was found; the members here are what the files say, proven only where the verdict is `ok`. */
@@ -33,6 +40,7 @@ export function verifyConsistencyProof(
   oldNote: Uint8Array,
   trust: ProofTrust,
 ): ConsistencyResult {
+  checkOptions('verifyConsistencyProof: trust', trust, PROOF_TRUST);
   const keyring = new ProofKeyring(trust);
   const problems: ProofProblem[] = [];
   const keep = <T extends object>(read: T | NoteFault, code: string): T | undefined => {

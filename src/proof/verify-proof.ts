@@ -7,8 +7,10 @@
  * first.
  */
 
+import { checkOptions } from '../options.js';
 import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -17,7 +19,13 @@ import type { NoteFault } from '../note/signed-note.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { verifyInclusion } from '../tree/proof.js';
-import { ProofKeyring, type CheckpointSigners, type ProofProblem, type ProofTrust } from './proof-keys.js';
+import {
+  PROOF_TRUST,
+  ProofKeyring,
+  type CheckpointSigners,
+  type ProofProblem,
+  type ProofTrust,
+} from './proof-keys.js';
 import { readTlogProof, type TlogProof } from './tlog-proof.js';
 
 /** `ok`: proven. `invalid`: broken. `undecided`: not broken as far as can be told, and nothing is proven. */
@@ -88,7 +96,7 @@ export interface VerifyProofOptions {
    * The entry, for a proof that does not carry it as its extra data. Its bytes; where only these without one final newline fit the
    * proof, it is those: files of lines end in one. At most {@link MAX_ENTRY_BYTES}.
    */
-  readonly entry?: Uint8Array;
+  readonly entry?: Uint8Array | undefined;
 }
 
 /**
@@ -99,6 +107,7 @@ export interface VerifyProofOptions {
  *   `ORIGIN_MISMATCH`, `CHECKPOINT_SIGNATURE_INVALID`, `CHECKPOINT_MISSING`, `KEY_UNKNOWN`, `KEY_NOT_…`, `WITNESS_QUORUM`,
  *   `ENTRY_MISSING` (undecided), `PROOF_INVALID`, and those of SPEC §8 for the record and its signatures.
  * @param trust - Without a known key of the log the result is never `ok`.
+ * @throws TypeError for an option that is not known or of the wrong type
  * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
  * @example
  * verifyProof(await readFile('event.tlog-proof'), { keys: [parseProofKey('example.com/log+530d903a+Aeky…')] }).verdict;
@@ -106,8 +115,11 @@ export interface VerifyProofOptions {
 export function verifyProof(
   bytes: Uint8Array,
   trust: ProofTrust,
-  { entry: given }: VerifyProofOptions = {},
+  options: VerifyProofOptions = {},
 ): ProofResult {
+  checkOptions('verifyProof', options, { entry: 'bytes' });
+  checkOptions('verifyProof: trust', trust, PROOF_TRUST);
+  const { entry: given } = options;
   if (given !== undefined && given.length > MAX_ENTRY_BYTES) {
     throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
   }
@@ -186,7 +198,7 @@ function claimsToBeRecord(entry: Uint8Array): boolean {
   if (entry.length > MAX_LINE_BYTES) return startsAsRecord(entry);
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(entry).toString());
+    value = JSON.parse(decodeUtf8(entry));
   } catch {
     return startsAsRecord(entry);
   }
@@ -201,7 +213,7 @@ function claimsToBeRecord(entry: Uint8Array): boolean {
 const RECORD_START = '{"event":{';
 
 function startsAsRecord(entry: Uint8Array): boolean {
-  return Buffer.from(entry.subarray(0, RECORD_START.length)).toString('latin1') === RECORD_START;
+  return decodeLatin1(entry.subarray(0, RECORD_START.length)) === RECORD_START;
 }
 
 function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {

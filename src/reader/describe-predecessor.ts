@@ -1,5 +1,6 @@
 /** Says of a ledger what the genesis of its successor is to say (SPEC §3.3, `continues`). */
 
+import { decodeUtf8 } from '../bytes/text.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
@@ -46,7 +47,7 @@ async function findWholeNote(
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
   // A tree is published whole.
-  if (published !== undefined) return Buffer.from(published.note).toString();
+  if (published !== undefined) return decodeUtf8(published.note);
   const found = await findCheckpoint(await open(), { signal });
   const isWhole = found !== undefined && found.seq + 1 + found.attestations === records;
   return isWhole ? found.note : undefined;

@@ -3,7 +3,7 @@
  * Whether the checkpoint is right, and who signed it, is for others: a record whose note cannot be read is passed over.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
@@ -43,7 +43,7 @@ const ATTESTATION_TYPE = '"event_type":"attestation"';
 
 /** Whether a line may be a checkpoint or an attestation; false says that it is neither. */
 export function mayBeCheckpoint(line: Uint8Array): boolean {
-  const text = asBuffer(line);
+  const text = decodeLatin1(line);
   return text.includes(CHECKPOINT_TYPE) || text.includes(ATTESTATION_TYPE);
 }
 
@@ -54,7 +54,7 @@ export class CheckpointTracker {
   /** @param found - What {@link CheckpointTracker.found} gave of the lines before. */
   constructor(found?: TrackedCheckpoint) {
     if (found === undefined) return;
-    const signed = readCheckpoint(Buffer.from(found.note));
+    const signed = readCheckpoint(encodeUtf8(found.note));
     if ('expected' in signed) throw new TypeError('a checkpoint that was found is malformed');
     const { seq, attestations } = found;
     this.#last = { signed, eventId: found.eventId.slice('sha-256:'.length), seq, attestations };
@@ -113,7 +113,7 @@ export async function findCheckpoint(
 /** The checkpoint in the event's note, when the event is of a type that has one and the note can be read. */
 function checkpointOf({ event_type: type, note }: JsonObject): SignedCheckpoint | undefined {
   if ((type !== 'checkpoint' && type !== 'attestation') || typeof note !== 'string') return undefined;
-  const signed = readCheckpoint(Buffer.from(note));
+  const signed = readCheckpoint(encodeUtf8(note));
   return 'expected' in signed ? undefined : signed;
 }
 

@@ -1,6 +1,8 @@
 /** Finds one record by what people have of it: its number, its id, or the beginning of its id. */
 
+import { encodeHex, tryDecodeBase64url } from '../bytes/encoding.js';
 import { printable } from '../bytes/printable.js';
+import { checkString } from '../options.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource } from '../fs/source.js';
 import { tryParseDigest } from '../value/digest.js';
@@ -18,6 +20,7 @@ export async function findRecord(
   wanted: string,
   signal?: AbortSignal,
 ): Promise<ReadRecord> {
+  checkString('findRecord', 'the record', wanted);
   const matches = matchRecord(wanted);
   const found: ReadRecord[] = [];
   for await (const record of readRecords(source, { signal })) {
@@ -65,7 +68,7 @@ export function matchRecord(wanted: string): (record: Pick<ReadRecord, 'seq' | '
   return ({ eventId }) => {
     const b64 = eventId.slice('sha-256:'.length);
     if (b64.startsWith(prefix)) return true;
-    return hex !== undefined && Buffer.from(b64, 'base64url').toString('hex').startsWith(hex);
+    return hex !== undefined && encodeHex(tryDecodeBase64url(b64)!).startsWith(hex);
   };
 }
 

@@ -1,12 +1,13 @@
 /** Reads a ledger's records one after the other, for showing them: as they stand, or with the verdict on each. */
 
+import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine } from '../verify/verify-line.js';
 
@@ -36,9 +37,9 @@ export interface UnreadLine {
 /** How {@link readRecords} reads. */
 export interface ReadOptions {
   /** Verifies on the way, with this trust policy if one is given. Without it nothing is verified. */
-  readonly verify?: { readonly trust?: TrustPolicy };
+  readonly verify?: { readonly trust?: TrustPolicy } | undefined;
   /** Told of each line that is no record; such lines are left out. */
-  readonly onUnread?: (line: UnreadLine) => void;
+  readonly onUnread?: ((line: UnreadLine) => void) | undefined;
   /** Aborting ends the reading with its reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -46,12 +47,15 @@ export interface ReadOptions {
 /**
  * The records of a source in order.
  *
- * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts. TypeError for an option that is not
+ *   known or of the wrong type.
  */
 export async function* readRecords(
   source: LedgerSource,
   options: ReadOptions = {},
 ): AsyncGenerator<ReadRecord, void, void> {
+  checkOptions('readRecords', options, { verify: 'object', onUnread: 'function', signal: 'signal' });
+  checkOptions('readRecords: verify', options.verify ?? {}, { trust: 'object' });
   const read = options.verify === undefined ? plainReader() : verifyingReader(options.verify.trust);
   for await (const each of readLines(source, { signal: options.signal })) {
     const { line, segment, ordinal } = each;
@@ -81,6 +85,6 @@ function plainReader(): Reader {
 }
 
 function verifyingReader(trust: TrustPolicy | undefined): Reader {
-  const state: VerifyState = startVerification(trust, nodeVerifier);
+  const state: VerifyState = startVerification(trust, defaultVerifier);
   return ({ line, segment }) => verifyLine(state, line, segment);
 }

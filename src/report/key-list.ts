@@ -1,6 +1,7 @@
 /** The keys of a ledger, from where on they count, and where they were revoked (SPEC §7): as verification knows them. */
 
 import { printable } from '../bytes/printable.js';
+import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { Key, TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
@@ -35,9 +36,9 @@ export interface KeyList {
 /** How {@link readKeyList} reads. */
 export interface KeyListOptions {
   /** The keys that it pins are listed first, and the ledger's own count only as far as they follow from these. */
-  readonly trust?: TrustPolicy;
+  readonly trust?: TrustPolicy | undefined;
   /** Aborting ends the reading with its reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -47,6 +48,7 @@ export interface KeyListOptions {
  * @throws NorthrootError when the source cannot be read.
  */
 export async function readKeyList(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
+  checkOptions('readKeyList', options, { trust: 'object', signal: 'signal' });
   const { state } = await runVerification(source, { ...options, maxFindings: 0 });
   const first = { seq: 0, eventId: `sha-256:${state.ledgerId ?? ''}` };
   const keys = state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {

@@ -1,15 +1,19 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
-import { bytesSource, streamSource, type LedgerSource } from '../fs/source.js';
+import { checkOptions, describeValue, type OptionTypes } from '../options.js';
+import type { LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
-import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
+import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
 import { buildReport, type Report } from './report.js';
+import { toChunkSource, type LedgerBytes } from './verify-chunks.js';
 
-/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes, a stream of bytes, or a source of one's own. */
-export type Verifiable = string | Uint8Array | AsyncIterable<Uint8Array> | LedgerSource;
+/** What can be verified: a path to a file, a folder of segments or a tile tree, bytes in any form, or a source of one's own. */
+export type Verifiable = string | LedgerBytes | LedgerSource;
 
 /** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
-export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & { readonly predecessor?: Verifiable };
+export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
+  readonly predecessor?: Verifiable | undefined;
+};
 
 /**
  * Verifies a ledger offline (SPEC §8). What is wrong with the ledger is in the report, never thrown.
@@ -20,12 +24,12 @@ export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & { readonl
  * if (report.verdict !== 'ok') for (const finding of report.findings) console.error(finding.message);
  * ```
  * @throws NorthrootError when it cannot be read: `FILE_NOT_FOUND`, `ACCESS_DENIED`, `NOT_A_LEDGER`, `FILE_CHANGED`, …
- * @throws RangeError for a bad option.
+ * @throws TypeError for an option that is not known or of the wrong type, and for a ledger that is none of {@link Verifiable};
+ *   RangeError for a value that is out of range.
  */
-export async function verifyLedger(
-  ledger: Verifiable,
-  { predecessor, ...options }: VerifyLedgerOptions = {},
-): Promise<Report> {
+export async function verifyLedger(ledger: Verifiable, given: VerifyLedgerOptions = {}): Promise<Report> {
+  checkOptions('verifyLedger', given, OPTIONS);
+  const { predecessor, ...options } = given;
   const source = await toSource(ledger);
   const result = await runVerification(source, {
     ...options,
@@ -34,9 +38,16 @@ export async function verifyLedger(
   return buildReport(result);
 }
 
+const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecessor: 'any' };
+
 /** The source of whatever can be verified. */
 async function toSource(ledger: Verifiable): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
-  if (ledger instanceof Uint8Array) return bytesSource(ledger, '-');
-  return 'segments' in ledger ? ledger : streamSource(ledger, '-');
+  const given: unknown = ledger;
+  if (typeof given === 'object' && given !== null && !(given instanceof URL))
+    return toChunkSource(ledger, '-');
+  const hint = given instanceof URL ? '; fileURLToPath(url) gives the path of a file URL' : '';
+  throw new TypeError(
+    `verifyLedger: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,
+  );
 }

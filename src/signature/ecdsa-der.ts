@@ -3,6 +3,8 @@
  * tools have. Both name the same numbers, and nothing else: only the one DER of a signature is read.
  */
 
+import { equalBytes } from '../bytes/compare.js';
+
 const NUMBER_BYTES = 32;
 const SEQUENCE = 0x30;
 const INTEGER = 0x02;
@@ -31,7 +33,7 @@ export function tryDecodeEcdsaDer(der: Uint8Array): Uint8Array | undefined {
   }
   // What was read is only then the one way to write it when it is written like that.
   const canonical = tryEncodeEcdsaDer(signature);
-  return canonical !== undefined && Buffer.compare(canonical, der) === 0 ? signature : undefined;
+  return canonical !== undefined && equalBytes(canonical, der) ? signature : undefined;
 }
 
 /** A number of at least 0: without leading zeroes, but for one where the first bit would be taken for a sign. */

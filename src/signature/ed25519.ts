@@ -4,6 +4,7 @@
  * accepts of the published vector sets is listed in docs/ed25519-verdicts.md.
  */
 
+import { tryDecodeHex } from '../bytes/encoding.js';
 import { isCanonicalPoint, isSmallOrderPoint } from '../key/ed25519-point.js';
 
 export { checkEd25519PublicKey } from '../key/ed25519-point.js';
@@ -13,7 +14,7 @@ export type Ed25519SignatureFault = 'wrong_length' | 's_not_reduced' | 'r_not_ca
 export const ED25519_SIGNATURE_LENGTH = 64;
 
 /** L, the order of the base point: 2^252 + 27742317777372353535851937790883648493, little-endian. */
-const GROUP_ORDER = Buffer.from('edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010', 'hex');
+const GROUP_ORDER = tryDecodeHex('edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010')!;
 
 /**
  * Whether `signature` may be valid at all: 64 bytes R ‖ S, S < L, R canonically encoded and not of small order. Byte

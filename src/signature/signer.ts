@@ -2,15 +2,17 @@
  * Making signatures (SPEC §4, §5): PureEdDSA, ES256 in IEEE P1363 form or hedged ML-DSA-44, as the key says, and of events by DSSE.
  */
 
+import { describeValue } from '../options.js';
 import { createPrivateKey, sign } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
-import { asBuffer, encodeBase64url } from '../bytes/encoding.js';
+import { encodeBase64url } from '../bytes/encoding.js';
 import { keyError } from '../key/key-form.js';
-import { readPkcs8 } from '../key/der.js';
+import { readPkcs8 } from '../key/pkcs8.js';
 import { expandMlDsa44, signMlDsa44 } from '../key/ml-dsa-44.js';
 import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
 import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
+import { asBuffer } from '../platform/buffer.js';
 import { PAYLOAD_TYPE, preAuthEncoding, type EventSignature } from './dsse.js';
 
 /** Something that signs with one key; where the key is kept is its own affair. */
@@ -25,11 +27,13 @@ export interface Signer {
  *
  * @throws NorthrootError `KEY_MALFORMED` when the two halves of the key do not belong together, or when no signature by it
  *   would be valid (SPEC §5); `KEY_UNSUPPORTED` for another algorithm
+ * @throws TypeError when it is not a key as `parsePrivateKey` gives it
  * @example
  * const signer = createSigner(generatePrivateKey());
  * signEvent(canonicalBytes(event), signer); // { keyid, sig }
  */
 export function createSigner(privateKey: PrivateKey): Signer {
+  assertPrivateKey(privateKey);
   const { publicKey, pkcs8 } = readPrivateDer(privateKey.pkcs8);
   const claimed = privateKey.publicKey;
   if (
@@ -77,5 +81,13 @@ export function assertSignsRecords({ alg }: PublicKey): void {
     'KEY_UNSUPPORTED',
     'expected an ed25519 or p256 key to sign records, found ml-dsa-44',
     'an ml-dsa-44 key signs the notes of checkpoints, beside an ed25519 key',
+  );
+}
+
+function assertPrivateKey(given: unknown): void {
+  const key = (typeof given === 'object' && given !== null ? given : {}) as Partial<PrivateKey>;
+  if (key.pkcs8 instanceof Uint8Array && typeof key.publicKey === 'object') return;
+  throw new TypeError(
+    `createSigner: expected a private key as parsePrivateKey gives it, found ${describeValue(given)}`,
   );
 }

@@ -3,10 +3,7 @@
  * only supplies the equation.
  */
 
-import { createPublicKey, verify } from 'node:crypto';
-
-import { asBuffer } from '../bytes/encoding.js';
-import { formatSpki } from '../key/der.js';
+import { importP256 } from '#platform';
 import { verifyMlDsa44 } from '../key/ml-dsa-44.js';
 import { checkPublicKey, type PublicKey } from '../key/public-key.js';
 import { checkEd25519Signature } from './ed25519.js';
@@ -34,7 +31,7 @@ export type Ed25519Equation = (message: Uint8Array, signature: Uint8Array) => bo
 const P1363_LENGTH = 64;
 
 /**
- * Prepares a key. Of an Ed25519 key `importEd25519` makes the equation; P-256 is node:crypto's in every backend: there is
+ * Prepares a key. Of an Ed25519 key `importEd25519` makes the equation; P-256 is the platform's in every backend: there is
  * one way to verify ECDSA, so nothing for backends to differ in, and low s is not required (SPEC §5). ML-DSA-44 is
  * @noble/post-quantum's in every backend: node:crypto does not have it everywhere.
  */
@@ -43,7 +40,7 @@ export function importVerificationKey(
   importEd25519: (bytes: Uint8Array) => Ed25519Equation,
 ): VerificationKey {
   if (checkPublicKey(publicKey) !== 'ok') return { publicKey, usable: false, verify: () => false };
-  if (publicKey.alg === 'p256') return { publicKey, usable: true, verify: importP256(publicKey) };
+  if (publicKey.alg === 'p256') return { publicKey, usable: true, verify: verifyP256(publicKey) };
   if (publicKey.alg === 'ml-dsa-44') {
     const bytes = new Uint8Array(publicKey.bytes);
     return {
@@ -60,9 +57,7 @@ export function importVerificationKey(
   };
 }
 
-function importP256(publicKey: PublicKey): VerificationKey['verify'] {
-  const key = createPublicKey({ key: asBuffer(formatSpki(publicKey)), format: 'der', type: 'spki' });
-  const options = { key, dsaEncoding: 'ieee-p1363' } as const;
-  return (message, signature) =>
-    signature.length === P1363_LENGTH && verify('sha256', message, options, signature);
+function verifyP256({ bytes }: PublicKey): VerificationKey['verify'] {
+  const holds = importP256(new Uint8Array(bytes));
+  return (message, signature) => signature.length === P1363_LENGTH && holds(message, signature);
 }

@@ -34,13 +34,13 @@ import { TILE_WIDTH, formatTilePath, hasTile, tileLevels, type TileId, type Tile
 /** How {@link writeTiles} writes. */
 export interface WriteTilesOptions {
   /** The checkpoint to publish, a signed note; without it the ledger's last one, with what its attestations add. */
-  readonly note?: Uint8Array;
+  readonly note?: Uint8Array | undefined;
   /** Called with the bytes read so far, and the size of what is read where it is known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
   /** Aborting ends it with the signal's reason; the tree stays whole. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** For tests: every change of files goes through it. */
-  readonly fileSystem?: FileSystem;
+  readonly fileSystem?: FileSystem | undefined;
 }
 
 /** How many files were written, and how many were there already. */

@@ -15,7 +15,7 @@ import {
 } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import type { EntitlementProblem, Keyring, RingKey } from './keyring.js';
 import {
@@ -192,7 +192,7 @@ export class CheckpointRequirements {
   constructor(
     policy: TrustPolicy | undefined,
     witnessPolicy: WitnessPolicy | undefined,
-    verifier: Verifier = nodeVerifier,
+    verifier: Verifier = defaultVerifier,
   ) {
     const { checkpoint_quorum: quorum = 0, witness_threshold: threshold = 0 } = policy?.require ?? {};
     const keys = policy?.keys ?? [];

@@ -3,6 +3,7 @@
  * what was learnt elsewhere: pinning keys unseen is believing the ledger.
  */
 
+import { encodeBase64, tryDecodeBase64 } from '../bytes/encoding.js';
 import { sha256 } from '../bytes/sha256.js';
 import { formatPublicKeyAs, type PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
@@ -23,9 +24,9 @@ export interface Fingerprints {
 /** What {@link draftTrustPolicy} goes by beside genesis. */
 export interface DraftOptions {
   /** What became of the ledger's keys, as `listKeys` says; without it no key is known to have been revoked. */
-  readonly keys?: readonly SavedKey[];
+  readonly keys?: readonly SavedKey[] | undefined;
   /** Keyids of revoked keys to be pinned all the same: what they signed before then counts as before. */
-  readonly includeRevoked?: readonly string[];
+  readonly includeRevoked?: readonly string[] | undefined;
 }
 
 /**
@@ -71,7 +72,7 @@ export function fingerprintsOf(key: Key, origin: string | undefined): Fingerprin
 
 function opensshFingerprint(publicKey: PublicKey): string {
   const [, blob = ''] = formatPublicKeyAs(publicKey, 'openssh').split(' ');
-  const digest = Buffer.from(sha256(Buffer.from(blob, 'base64'))).toString('base64');
+  const digest = encodeBase64(sha256(tryDecodeBase64(blob) ?? new Uint8Array()));
   return `SHA256:${digest.replace(/=+$/, '')}`;
 }
 

@@ -10,14 +10,14 @@ import { signingRuleFor, type Role, type SigningRule } from './authority.js';
 /** What a key may do beside its own parts. */
 export interface KeyEntryOptions {
   /** Default: `event` alone; `checkpoint` alone of ML-DSA-44, which signs no records. */
-  readonly roles?: readonly Role[];
+  readonly roles?: readonly Role[] | undefined;
   /** Patterns of principals that it signs for. Default: everybody. */
-  readonly principals?: readonly string[];
+  readonly principals?: readonly string[] | undefined;
   /** A witness needs the name that it cosigns under. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Timestamps of SPEC §2: inclusive, and exclusive. */
-  readonly validFrom?: string;
-  readonly validUntil?: string;
+  readonly validFrom?: string | undefined;
+  readonly validUntil?: string | undefined;
 }
 
 /** The entry of a key. */

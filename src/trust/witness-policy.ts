@@ -12,7 +12,8 @@
  * as the lone surrogate U+DC00 + octet. So no two different items are ever the same text here.
  */
 
-import { asBuffer } from '../bytes/encoding.js';
+import { equalBytes } from '../bytes/compare.js';
+import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { checkPublicKey, describeKeyFault, formatPublicKey } from '../key/public-key.js';
@@ -290,7 +291,7 @@ function splitLines(bytes: Uint8Array): string[] {
   if (bytes.length > MAX_WITNESS_POLICY_BYTES) {
     refuse(1, `at most ${MAX_WITNESS_POLICY_BYTES} bytes`, `${bytes.length}`);
   }
-  const octets = asBuffer(bytes).toString('latin1');
+  const octets = decodeLatin1(bytes);
   const control = /[\x00-\x08\x0b-\x1f\x7f]/.exec(octets);
   if (control !== null) {
     const line = octets.slice(0, control.index).split('\n').length;
@@ -306,10 +307,10 @@ function splitLines(bytes: Uint8Array): string[] {
 
 function toItem(item: string): string {
   if (!/[\x80-\xff]/.test(item)) return item;
-  const octets = Buffer.from(item, 'latin1');
-  const text = octets.toString();
+  const octets = encodeLatin1(item);
+  const text = decodeUtf8(octets);
   // What is not UTF-8 is read as replacement characters.
-  if (Buffer.from(text).equals(octets)) return text;
+  if (equalBytes(encodeUtf8(text), octets)) return text;
   return item.replace(/[\x80-\xff]/g, (octet) => String.fromCharCode(0xdc00 + octet.charCodeAt(0)));
 }
 

@@ -7,6 +7,7 @@
 
 import { encodeHex } from '../bytes/encoding.js';
 import { sha256 } from '../bytes/sha256.js';
+import { encodeUtf8 } from '../bytes/text.js';
 
 const MAX_TOOL_NAME_LENGTH = 128;
 const TOOL_NAME = /^[A-Za-z0-9_./:@+=#~-]{1,128}$/;
@@ -41,11 +42,11 @@ export function escapeToolName(name: string): string {
   if (/\p{Surrogate}/u.test(name)) throw new RangeError('expected a name without lone surrogates');
   const escaped = name.replace(/[^A-Za-z0-9_./:@+=#-]/gu, escapeCharacter);
   if (escaped.length <= MAX_TOOL_NAME_LENGTH) return escaped;
-  return `${escaped.slice(0, KEPT_LENGTH)}~~${encodeHex(sha256(Buffer.from(name, 'utf8')))}`;
+  return `${escaped.slice(0, KEPT_LENGTH)}~~${encodeHex(sha256(encodeUtf8(name)))}`;
 }
 
 function escapeCharacter(character: string): string {
-  return encodeHex(Buffer.from(character, 'utf8')).toUpperCase().replace(/../g, '~$&');
+  return encodeHex(encodeUtf8(character)).toUpperCase().replace(/../g, '~$&');
 }
 
 /** Whether a ToolPattern matches a ToolName. Both are taken to be well-formed. */

@@ -1,6 +1,7 @@
 /** Step 10 of SPEC §8, checkpoints (§3.4, §6): is each checkpoint one of this ledger, and signed by whoever may seal it? */
 
 import { sha256Base64url } from '../bytes/sha256.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { JsonObject } from '../json/value.js';
@@ -84,7 +85,7 @@ function judgeCheckpoint(
 }
 
 function hashText({ text }: SignedCheckpoint): string {
-  return sha256Base64url(Buffer.from(text));
+  return sha256Base64url(encodeUtf8(text));
 }
 
 /** Whether what the event says of the tree is so. Its root can only be held against the tree where the sizes agree. */
@@ -112,7 +113,7 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
 }
 
 function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
-  const note = readCheckpoint(Buffer.from(text));
+  const note = readCheckpoint(encodeUtf8(text));
   if (!('expected' in note)) return note;
   findings.addToEvent({ code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE, ...note });
   return undefined;

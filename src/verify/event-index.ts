@@ -1,5 +1,6 @@
 /** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
 
+import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
 
 /**
@@ -104,9 +105,9 @@ export class EventIndex implements EventTable {
   }
 
   *entries(): Generator<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }> {
-    const ids = Buffer.from(this.#ids.save().buffer);
+    const ids = new Uint8Array(this.#ids.save().buffer);
     for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
-      const eventId = `sha-256:${ids.toString('base64url', ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES)}`;
+      const eventId = `sha-256:${encodeBase64url(ids.subarray(ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES))}`;
       const kind = KINDS[this.#kinds[ordinal] as number] as EventKind;
       yield { seq: this.#seqs[ordinal] as number, eventId, kind };
     }

@@ -3,12 +3,13 @@
  * asynchronous about verification is here.
  */
 
+import { checkOptions, type OptionTypes } from '../options.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultVerifier } from '../signature/default-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../tree/compact-range.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
@@ -27,27 +28,27 @@ export const DEFAULT_MAX_FINDINGS = 1_000;
 /** What to verify against, and whom to tell. */
 export interface VerifyOptions {
   /** The keys, origins and requirements that the user pins; without it the ledger's own keys count, and the report says so. */
-  readonly trust?: TrustPolicy;
+  readonly trust?: TrustPolicy | undefined;
   /** The logs, witnesses and quorum that checkpoints are held against. */
-  readonly witnessPolicy?: WitnessPolicy;
+  readonly witnessPolicy?: WitnessPolicy | undefined;
   /** Checkpoints that the user holds: the ledger must extend each. */
-  readonly checkpoints?: readonly Anchor[];
+  readonly checkpoints?: readonly Anchor[] | undefined;
   /** The ledger that this one is to go on from: its genesis says where that one ended. */
-  readonly predecessor?: LedgerSource;
+  readonly predecessor?: LedgerSource | undefined;
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
-  readonly now?: string;
-  /** The signature backend; node:crypto unless given. */
-  readonly verifier?: Verifier;
+  readonly now?: string | undefined;
+  /** The signature backend; the platform's own unless given. */
+  readonly verifier?: Verifier | undefined;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
-  readonly maxFindings?: number;
+  readonly maxFindings?: number | undefined;
   /**
    * Which findings are listed and given to `onFinding`; all are counted. Default: all. Of findings that fold under one that is not
    * shown, the first that is shown is listed in its place, and those after it fold under that; not so of what folded before `from`
    * was saved.
    */
-  readonly show?: (finding: Finding) => boolean;
+  readonly show?: ((finding: Finding) => boolean) | undefined;
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
-  readonly onFinding?: (finding: Finding) => void;
+  readonly onFinding?: ((finding: Finding) => void) | undefined;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
   readonly onProgress?: (bytes: number, size: number | undefined) => void;
   /**
@@ -55,10 +56,26 @@ export interface VerifyOptions {
    * It was saved under the same `trust` and `witnessPolicy`, and {@link canGoOn} with these `checkpoints`, or the report is not
    * that of one pass.
    */
-  readonly from?: SavedVerification;
+  readonly from?: SavedVerification | undefined;
   /** Aborting makes verification end with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
+
+/** What each of {@link VerifyOptions} may be. */
+export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
+  trust: 'object',
+  witnessPolicy: 'object',
+  checkpoints: 'array',
+  predecessor: 'object',
+  now: 'string',
+  verifier: 'object',
+  maxFindings: 'number',
+  show: 'function',
+  onFinding: 'function',
+  onProgress: 'function',
+  from: 'object',
+  signal: 'signal',
+};
 
 /** The end of a verification. */
 export interface VerificationResult {
@@ -91,12 +108,13 @@ const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
  * Verifies a whole source.
  *
  * @throws NorthrootError when the source cannot be read to its end; `STATE_MISMATCH` when it is not the ledger that
- *   `options.from` comes from; `NOTE_MALFORMED` when one of `options.checkpoints` is none. RangeError for a bad option.
+ *   `options.from` comes from; `NOTE_MALFORMED` when one of `options.checkpoints` is none. TypeError and RangeError for a bad option.
  */
 export async function runVerification(
   source: LedgerSource,
   options: VerifyOptions = {},
 ): Promise<VerificationResult> {
+  checkOptions('runVerification', options, VERIFY_OPTIONS);
   const maxFindings = options.maxFindings ?? DEFAULT_MAX_FINDINGS;
   if (!Number.isSafeInteger(maxFindings) || maxFindings < 0) {
     throw new RangeError('maxFindings must be an integer of at least 0');
@@ -105,7 +123,7 @@ export async function runVerification(
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
-  const { verifier = nodeVerifier } = options;
+  const { verifier = defaultVerifier } = options;
   const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
   const { show = () => true, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.

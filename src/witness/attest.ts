@@ -22,18 +22,18 @@ export interface AttestOptions {
   /**
    * Keys of known witnesses, beside those that the ledger declares. Only lines that one of either verifies are appended.
    */
-  readonly keys?: readonly NoteKey[];
+  readonly keys?: readonly NoteKey[] | undefined;
   /** Opens the ledger for proofs that it extends what a witness saw before. */
   readonly open: OpenLedger;
   /** For each witness, in milliseconds. Default 10,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Who appends the attestation; the maker of the ledger unless given. */
-  readonly principalId?: string;
-  readonly signal?: AbortSignal;
+  readonly principalId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Told of the note with the cosignatures, as in {@link Attested.note}, once the attestation is on disk; the ledger is still held. */
-  readonly onAttested?: (note: string, ledger: Ledger) => Promise<void> | void;
-  readonly onProgress?: (result: Collected) => void;
-  readonly fetch?: typeof fetch;
+  readonly onAttested?: ((note: string, ledger: Ledger) => Promise<void> | void) | undefined;
+  readonly onProgress?: ((result: Collected) => void) | undefined;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 /** What came of it. */

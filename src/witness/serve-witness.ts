@@ -11,11 +11,11 @@ import { MAX_REQUEST_BYTES, type Witness, type WitnessResponse } from './witness
 /** Where a witness listens, and its limits. */
 export interface ServeOptions {
   /** An address or a name. Default 127.0.0.1. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** 0 for any that is free. */
   readonly port: number;
   /** How long a client may take to send a request, in milliseconds. Default 15,000. */
-  readonly requestTimeoutMs?: number;
+  readonly requestTimeoutMs?: number | undefined;
 }
 
 /** A witness that listens. */

@@ -23,11 +23,11 @@ export interface CollectOptions {
   /** For each witness, from the first request to the last answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The size that a witness is thought to have cosigned last. Default: none, so that it is asked. */
-  readonly oldSizes?: ReadonlyMap<string, number>;
+  readonly oldSizes?: ReadonlyMap<string, number> | undefined;
   /** Told of each witness when it is done. */
-  readonly onProgress?: (result: Collected) => void;
-  readonly signal?: AbortSignal;
-  readonly fetch?: typeof fetch;
+  readonly onProgress?: ((result: Collected) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly fetch?: typeof fetch | undefined;
 }
 
 /** What a witness answered. */

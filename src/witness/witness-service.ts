@@ -54,12 +54,12 @@ export interface WitnessOptions {
   /** Where it keeps what it has cosigned; made when missing. */
   readonly stateFolder: string;
   /** The path before `/add-checkpoint`, such as `/w1`. Default: none. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** The time in milliseconds since 1970. Default `Date.now`. */
-  readonly now?: () => number;
-  readonly fileSystem?: FileSystem;
+  readonly now?: (() => number) | undefined;
+  readonly fileSystem?: FileSystem | undefined;
   /** Told of what happens to the checkpoints of known logs. */
-  readonly onEvent?: (event: WitnessEvent) => void;
+  readonly onEvent?: ((event: WitnessEvent) => void) | undefined;
 }
 
 /** What happened to a checkpoint of a known log. */

@@ -125,6 +125,8 @@ export interface Entry {
    * appending it again would be a no-op. A draft that the ledger has already is then followed, by `prev_event_id`, by another one.
    */
   readonly isAnew?: boolean;
+  /** Whether it is refused, as `EVENT_DUPLICATE`, where the ledger has it already: that is no no-op then. */
+  readonly refusesExisting?: boolean;
 }
 
 /** Where an event stands, on disk, when an append is acknowledged. */
@@ -155,6 +157,7 @@ interface Prepared {
   /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
   readonly isAnew: boolean;
+  readonly refusesExisting: boolean;
   /** When it was given: the time of a checkpoint that becomes due by it. */
   readonly givenAt: string;
 }
@@ -428,7 +431,8 @@ export class Ledger {
     // As it is now: what its owner does with it before it is written is no matter.
     const kept = JSON.parse(eventText) as AnyEvent;
     const isAnew = entry.isAnew === true;
-    return { event: kept, eventText, meta, given, isAnew, givenAt: nowOf(this.#options) };
+    const refusesExisting = entry.refusesExisting === true;
+    return { event: kept, eventText, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
   }
 
   #has({ event_id: { b64 } }: AnyEvent): boolean {
@@ -572,7 +576,7 @@ export class Ledger {
       for (const pending of group) pending.reject(this.#failure);
       return;
     }
-    const lines: Buffer[] = [];
+    const lines: Uint8Array[] = [];
     const outcomes: (() => void)[] = [];
     const made: Checkpointed[] = [];
     let bytes = 0;
@@ -628,6 +632,7 @@ export class Ledger {
         const existing = this.#running.state.events.find(b64);
         if (existing !== undefined) {
           const { seq } = existing;
+          if (entry.refusesExisting) throw duplicate(eventId, seq);
           outcomes.push(() =>
             pending.resolve({ seq, eventId, status: 'exists', findings: [], verdict: undefined }),
           );
@@ -779,7 +784,7 @@ export class Ledger {
   }
 
   /** One write, one sync; on failure the file is cut back to what it was, as far as that can be done. */
-  async #write(bytes: Buffer): Promise<void> {
+  async #write(bytes: Uint8Array): Promise<void> {
     const file = await this.#currentFile();
     const before = await file.size();
     if (before !== this.#end) {
@@ -993,4 +998,14 @@ async function abandon(fileSystem: FileSystem, files: LedgerFiles): Promise<void
     // The error that led here says more.
   }
   await closeLedgerFiles(files).catch(() => undefined);
+}
+
+function duplicate(eventId: string, seq: number): NorthrootError {
+  return new NorthrootError(
+    'EVENT_DUPLICATE',
+    `the ledger has this event already, at seq ${seq}: ${eventId}`,
+    {
+      exitStatus: 1,
+    },
+  );
 }

@@ -33,7 +33,7 @@ export interface Judged {
 
 /** The line of a record, with its `\n`, and what `examineLine` says of it. */
 export interface MadeLine {
-  readonly bytes: Buffer;
+  readonly bytes: Uint8Array;
   readonly examined: ExaminedLine;
 }
 

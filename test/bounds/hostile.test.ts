@@ -18,7 +18,6 @@ import { runVerification } from '../../src/verify/run-verification.js';
 import { BareRun, NOON, RELEASE, digestOf, makeAction, makeExecution, makeGrant } from './support.js';
 
 const IS_SLOW = process.env.SLOW === '1';
-const TIMEOUT = IS_SLOW ? 600_000 : 60_000;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -158,7 +157,7 @@ function fineAmount(n: number): Quantity {
   return { t: 'rat', n: '1', d: String(10n ** 38n + BigInt(2 * n + 1)) };
 }
 
-describe('links', { timeout: TIMEOUT }, () => {
+describe('links', () => {
   test('grants that delegate in a chain', () => {
     const { findings, state } = expectLinear(
       { size: 3_000, full: 100_000, bytesPerEvent: 4_000 },
@@ -247,7 +246,7 @@ describe('links', { timeout: TIMEOUT }, () => {
   });
 });
 
-describe('executions', { timeout: TIMEOUT }, () => {
+describe('executions', () => {
   test('of one action', () => {
     const grant = makeGrant({ caps: { usd: 10n ** 12n } });
     const action = makeAction(grant, { usd: 1n });
@@ -340,7 +339,7 @@ describe('executions', { timeout: TIMEOUT }, () => {
   });
 });
 
-describe('amounts', { timeout: TIMEOUT }, () => {
+describe('amounts', () => {
   const units = Array.from({ length: 64 }, (_, n) => `u${n}`);
 
   test.each([1, 32])('64 units of rationals with 39 digits, under %i grants', (depth) => {

@@ -115,6 +115,46 @@ describe('append', () => {
   });
 });
 
+describe('append reads events as people have them', () => {
+  it('in an array, over several lines, without a type, naming others by seq or by the text of an id', () => {
+    const size = records().length;
+    const [first] = parseLines(expectOk(append(ndjson([note('first')]))));
+    const drafts = [
+      note('by id', { prev_event_id: first.event_id }),
+      note('by seq', { prev_event_id: first.seq }),
+      note('by one before it in the input', { prev_event_id: String(size + 2) }),
+      { ...note('without a type'), event_type: undefined },
+    ];
+    const results = parseLines(expectOk(append(JSON.stringify(drafts, undefined, 2), ['--type', 'x.typed'])));
+    expect(results.map(({ seq }) => seq)).toEqual([size + 1, size + 2, size + 3, size + 4]);
+    const events = records()
+      .slice(size + 1)
+      .map(({ event }) => event);
+    const [id, third] = [digestOfId(first.event_id), digestOfId(results[1].event_id)];
+    expect(events.map(({ prev_event_id }) => prev_event_id)).toEqual([id, id, third, undefined]);
+    expect(events.map(({ event_type }) => event_type)).toEqual(['x.note', 'x.note', 'x.note', 'x.typed']);
+    expectOk(shop.run(['verify', 'ledger.jsonl']));
+  });
+
+  it('up to the place where the text is broken', () => {
+    const [size, event] = [records().length, JSON.stringify(note('before'))];
+    const run = append(`[${event},\n{\n "event_type": "x.n",\n "n": 1 "m": 2}]`);
+    expect(run.status).toBe(1);
+    expectCode(run, 'NOT_JSON', 'stdin:4');
+    expect(records()).toHaveLength(size + 1);
+  });
+
+  it('and with --existing refuse stops at one that is there already', () => {
+    const whole = note('once', { occurred_at: '2026-05-05T00:00:00Z' });
+    expectOk(append(ndjson([whole, whole])));
+    const size = records().length;
+    const run = append(ndjson([note('new'), whole, note('late')]), ['--existing', 'refuse']);
+    expect(run.status).toBe(1);
+    expectCode(run, 'EVENT_DUPLICATE', 'stdin:2');
+    expect(records()).toHaveLength(size + 1);
+  });
+});
+
 describe('append stops at the first event that is refused', () => {
   const absent = { alg: 'sha-256', b64: '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU' };
 

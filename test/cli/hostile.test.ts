@@ -23,7 +23,7 @@ const envelope = {
 const digest = digestFromBase64url('47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU');
 
 /** A record of an event that is hostile in these members, its ids right. */
-function record(seq: number, members: object, signatures: { keyid: string; sig: string }[] = []): Buffer {
+function record(seq: number, members: object, signatures: { keyid: string; sig: string }[] = []): Uint8Array {
   const payload = { ...envelope, ...members };
   const { eventId, payloadDigest } = identifyEvent(payload);
   const event = {

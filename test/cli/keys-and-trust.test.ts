@@ -380,13 +380,14 @@ describe('trust init', () => {
     ['n', false],
     ['', false],
     ['yellow', false],
-  ])('on a terminal takes %j for an answer: %s', (answer, isYes) => {
+  ])('on a terminal takes %j for an answer: %s', async (answer, isYes) => {
     const out = `asked-${answer}.json`;
     const command = `northroot trust init t.jsonl --out ${out}`;
     shop.write('asked.sh', `exec '${process.execPath}' '${CLI}' ${command.slice('northroot '.length)}\n`);
-    const run = shop.shell(
-      `{ sleep 1; printf '${answer}\\n'; sleep 0.5; } | script -qec 'sh asked.sh' /dev/null`,
-    );
+    const running = shop.startProgram(['script', '-qec', 'sh asked.sh', '/dev/null']);
+    await running.until(({ stdout }) => stdout.includes('[y/N]'));
+    await running.feed(`${answer}\n`);
+    const run = await running.end();
     expect(run.stdout).toContain('[y/N]');
     expect([run.status, shop.has(out)]).toEqual(isYes ? [0, true] : [2, false]);
     if (!isYes) expect(run.stdout).toContain('NOT_CONFIRMED');

@@ -7,7 +7,7 @@ import { leafHash, hashToBase64url, emptyRange, rangeRoot } from '../../src/tree
 import { DIGEST, event, genesis } from '../docs/ledger-kit.js';
 import { Workshop, expectError } from './runner.js';
 
-const shop = new Workshop();
+const shop = new Workshop({ ownProcesses: true });
 
 /** Each grant stays in memory: its bounds are held against whatever comes. */
 function writeGrants(path: string, count: number): void {

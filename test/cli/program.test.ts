@@ -1,8 +1,12 @@
 /** The program around the commands: help, version, wrong use, completion, colours, and its own failures. */
 
 import { readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { ndjson, note } from './drafts.js';
+import { buildEvent } from '../../src/event/build.js';
+import { bare } from '../docs/ledger-kit.js';
+import { denial, execution, ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectError, expectOk, hasProgram, parse, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();
@@ -20,7 +24,7 @@ const COMMANDS = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
 
 describe('northroot', () => {
   it('says its version', () => {
-    expect(shop.run(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+    expect(shop.runProcess(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
     expect(shop.run(['-V'])).toMatchObject({ status: 0, stdout: `${version}\n` });
   });
 
@@ -240,9 +244,32 @@ describe('completion', () => {
   });
 });
 
+expectOk(shop.run(['append', 'ledger.jsonl', '--create'], { input: ndjson([note(1), note(2)]) }));
+shop.write('broken.jsonl', shop.read('ledger.jsonl').replace('"n":1', '"n":7'));
+
+describe('a process of its own', () => {
+  const denied = buildEvent(denial());
+  const done = buildEvent(execution(`sha-256:${denied.event_id.b64}`, 'net.send'));
+  shop.write('violated.jsonl', bare(denied, done));
+  it.each<[status: number, args: string[], input?: string]>([
+    [0, ['verify', 'ledger.jsonl']],
+    [1, ['verify', 'broken.jsonl']],
+    [2, ['verify', 'missing.jsonl']],
+    [3, ['verify', 'violated.jsonl']],
+    [2, ['verify', 'ledger.jsonl', '--no-such-option']],
+    [0, ['log', 'ledger.jsonl', '--format', 'ndjson']],
+    [0, ['digest', '-'], 'some bytes'],
+    [0, ['show', 'ledger.jsonl', '1', '--format', 'event']],
+    [1, ['append', 'ledger.jsonl'], '{"event_type":"genesis"}\n'],
+    [3, ['budget', 'violated.jsonl']],
+  ])('ends with %s, and prints what it does beside others: %j', (status, args, input = '') => {
+    const run = shop.runProcess(args, { input });
+    expect(run.status).toBe(status);
+    expect(shop.run(args, { input })).toEqual(run);
+  });
+});
+
 describe('on a terminal', () => {
-  expectOk(shop.run(['append', 'ledger.jsonl', '--create'], { input: ndjson([note(1), note(2)]) }));
-  shop.write('broken.jsonl', shop.read('ledger.jsonl').replace('"n":1', '"n":7'));
   shop.write('northroot.sh', `exec '${process.execPath}' '${CLI}' "$@"\n`);
   const ESCAPE = '\u001b[';
 
@@ -273,12 +300,26 @@ describe('on a terminal', () => {
       expect(stdout).not.toContain('\u001b');
     });
 
-    it('draws how far it has come, and clears it away, unless it is to be quiet', () => {
-      // A pipe with a name opens for writing when it was opened for reading: only then is the bar's delay awaited.
-      const late = 'rm -f late; mkfifo late; { exec 3>late; sleep 0.7; cat broken.jsonl >&3; } &';
-      const [talking = '', quiet = ''] = ['', '--quiet'].map(
-        (flag) => shop.shell(`${late} script -qec 'sh northroot.sh verify late ${flag}' /dev/null`).stdout,
-      );
+    it('draws how far it has come, and clears it away, unless it is to be quiet', async () => {
+      expectOk(shop.shell('mkfifo late'));
+      const bytes = shop.bytes('broken.jsonl');
+      /** Gives the ledger byte by byte until it was enough, and then the rest. */
+      const verifySlowly = async (flag: string, isEnough: (output: string, given: number) => boolean) => {
+        const command = `sh northroot.sh verify late ${flag}`;
+        const running = shop.startProgram(['script', '-qec', command, '/dev/null']);
+        // A pipe with a name opens for writing when it is opened for reading.
+        const late = await open(shop.path('late'), 'w');
+        let given = 0;
+        while (!isEnough(running.stdout, given)) {
+          await late.write(bytes.subarray(given, (given += 1)));
+          await sleep(5);
+        }
+        await late.write(bytes.subarray(given));
+        await late.close();
+        return { output: (await running.end()).stdout, given };
+      };
+      const { output: talking, given } = await verifySlowly('', (output) => / MB/.test(output));
+      const { output: quiet } = await verifySlowly('--quiet', (_, count) => count === given);
       expect(talking).toMatch(/\d\.\d MB/);
       expect(talking.lastIndexOf(`\r${ESCAPE}K`)).toBeGreaterThan(talking.lastIndexOf(' MB'));
       expect(quiet).not.toContain(' MB');
@@ -307,13 +348,13 @@ describe('a failure of its own', () => {
     ['verify', 'no-hash.mjs', ['verify', 'ledger.jsonl']],
     ['append', 'no-hash.mjs', ['append', 'ledger.jsonl']],
     ['a waiting command', 'late.mjs', ['verify', '-']],
-  ])('says nothing about the ledger: %s', (_what, module, args) => {
+  ])('says nothing about the ledger: %s', async (_what, module, args) => {
     const before = shop.read('ledger.jsonl');
-    const input = ndjson([note(1), note(2)]);
-    const run =
-      module === 'late.mjs'
-        ? shop.shell(`{ cat ledger.jsonl; sleep 1; } | northroot ${args.join(' ')}`, { env: env(module) })
-        : shop.run(args, { input, env: env(module) });
+    const running = shop.start(args, env(module));
+    // Its input does not end.
+    if (args.includes('-')) void running.feed(before);
+    else await running.feed(ndjson([note(1), note(2)])).then(() => running.endInput());
+    const run = await running.end();
     expect(run).toMatchObject({ status: 2, stdout: '' });
     expectCode(run, 'INTERNAL_ERROR');
     expect(run.stderr).toContain('says nothing about the ledger');

@@ -1,4 +1,7 @@
-/** Runs the command line as its users do: a process of its own, in a folder of its own, with the input and environment given. */
+/**
+ * Runs the command line as its users do, in a folder of its own, with the input and environment given. Where a test is not about
+ * the process itself, commands share one that has them loaded (command-server.ts); with SLOW=1 each has its own.
+ */
 
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import {
@@ -17,14 +20,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect } from 'vitest';
+import { CommandServer } from './command-server.js';
 
 /** The command line as it is shipped. */
 export const CLI = fileURLToPath(new URL('../../bin/northroot.js', import.meta.url));
 
 export interface RunOptions {
   readonly input?: string | Uint8Array;
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
+
+/** Below the time-out of a test, so that it is said what was waited for. */
+const MAX_WAIT_MS = 100_000;
 
 /** How a run ended. */
 export interface Run {
@@ -42,13 +49,28 @@ function environment(env: Readonly<Record<string, string>> = {}): NodeJS.Process
 /** A folder to work in, removed when the tests of the file are done. */
 export class Workshop {
   readonly folder = mkdtempSync(join(tmpdir(), 'northroot-cli-'));
+  readonly #ownProcesses: boolean;
+  #server: CommandServer | undefined;
 
-  constructor() {
-    afterAll(() => rmSync(this.folder, { recursive: true, force: true }));
+  /** @param options.ownProcesses - Each run has a process of its own. */
+  constructor({ ownProcesses = process.env['SLOW'] === '1' }: { readonly ownProcesses?: boolean } = {}) {
+    this.#ownProcesses = ownProcesses;
+    afterAll(() => {
+      this.#server?.close();
+      rmSync(this.folder, { recursive: true, force: true });
+    });
   }
 
   /** `northroot ARGS…`, to its end. */
-  run(args: readonly string[], { input = '', env }: RunOptions = {}): Run {
+  run(args: readonly string[], options: RunOptions = {}): Run {
+    const { input = '', env } = options;
+    if (this.#ownProcesses || needsProcess(args, options)) return this.runProcess(args, options);
+    this.#server ??= new CommandServer();
+    return this.#server.run({ args, cwd: this.folder, env: environment(env), input });
+  }
+
+  /** The same, always in a process of its own. */
+  runProcess(args: readonly string[], { input = '', env }: RunOptions = {}): Run {
     return this.#toEnd(process.execPath, [CLI, ...args], input, env);
   }
 
@@ -59,8 +81,13 @@ export class Workshop {
   }
 
   /** `northroot ARGS…`, left running. */
-  start(args: readonly string[]): Running {
-    return new Running(spawn(process.execPath, [CLI, ...args], { cwd: this.folder, env: environment() }));
+  start(args: readonly string[], env?: RunOptions['env']): Running {
+    return this.startProgram([process.execPath, CLI, ...args], env);
+  }
+
+  /** Another program, left running. */
+  startProgram([command, ...args]: readonly [string, ...string[]], env?: RunOptions['env']): Running {
+    return new Running(spawn(command, args, { cwd: this.folder, env: environment(env) }));
   }
 
   path(name: string): string {
@@ -123,6 +150,11 @@ export class Workshop {
   }
 }
 
+/** Options for Node count when it starts, and a command that is run inherits standard input. */
+function needsProcess(args: readonly string[], { env = {}, input = '' }: RunOptions): boolean {
+  return 'NODE_OPTIONS' in env || (args.includes('record') && args.includes('--') && input.length > 0);
+}
+
 /** A run that has not ended. */
 export class Running {
   readonly #child: ChildProcessWithoutNullStreams;
@@ -171,7 +203,7 @@ export class Running {
 
   /** Waits until `condition` holds of what was printed. */
   async until(condition: (running: this) => boolean): Promise<void> {
-    const deadline = performance.now() + 50_000;
+    const deadline = performance.now() + MAX_WAIT_MS;
     while (!condition(this)) {
       if (performance.now() > deadline) throw new Error(`waited in vain: ${this.stdout}${this.stderr}`);
       await new Promise((resolve) => setTimeout(resolve, 5));

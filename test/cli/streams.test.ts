@@ -7,7 +7,7 @@ import type { ReportJson } from '../../src/schema/generated/types.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectOk, hasProgram, parse, parseLines, Workshop } from './runner.js';
 
-const shop = new Workshop();
+const shop = new Workshop({ ownProcesses: true });
 const EVENTS = 20_000;
 shop.write('events.jsonl', ndjson(Array.from({ length: EVENTS }, (_, n) => note(n))));
 for (const name of ['ledger.jsonl', 'small.jsonl']) expectOk(shop.run(['init', name]));
@@ -139,7 +139,8 @@ describe.skipIf(!hasProgram('flock') || !existsSync('/proc/self/fd'))(
       expectOk(shop.run(['show', 'small.jsonl', '0']));
       const running = shop.start(['append', 'small.jsonl']);
       void running.feed(ndjson([note('late')]));
-      setTimeout(release, 500);
+      await running.until(() => running.hasOpen(realpathSync(shop.path('small.jsonl'))));
+      release();
       await running.until(({ stdout }) => stdout !== '');
       expect(JSON.parse(running.stdout)).toMatchObject({ seq: 1 });
       running.kill('SIGINT');

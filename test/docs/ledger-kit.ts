@@ -161,7 +161,7 @@ function makeLine(
   whole: AnyEvent,
   prev: string,
   seq: number,
-): Buffer {
+): Uint8Array {
   const bytes = canonicalBytes(whole);
   return formatRecord({
     eventText: Buffer.from(bytes).toString(),

@@ -138,7 +138,7 @@ describe.skipIf(!isThere)('Go', () => {
     });
     expect(stderr).toBe('');
     expect(status).toBe(0);
-  }, 60_000);
+  });
 
   describe('notes', () => {
     const leaves = makeLines(5).map(leafHash);

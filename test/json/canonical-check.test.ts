@@ -266,7 +266,8 @@ test('a refused text leaves nothing behind for the next', () => {
   expect(isCanonical('{"a":{"a":{"a":1}}}')).toBe(true);
 });
 
-test('time is linear in hostile texts', { timeout: 10_000 }, () => {
+// What is quadratic takes hours for texts so long.
+test('hostile texts are read in linear time', () => {
   const n = 400_000;
   const wideObject = `{${Array.from({ length: 50_000 }, (_, i) => `"é${String(i).padStart(6, '0')}":0`).join(',')}}`;
   const texts: [string, string | undefined][] = [

@@ -228,7 +228,8 @@ test('wrong arguments are refused', () => {
   expect(() => ingestJson(Buffer.from('1'), { numbers: 'rough' as NumberMode })).toThrow(TypeError);
 });
 
-test('time is linear in hostile texts', { timeout: 10_000 }, () => {
+// What is quadratic takes hours for texts so long.
+test('hostile texts are read in linear time', () => {
   const n = 1_000_000;
   for (const [text, code] of [
     [`${'9'.repeat(n)}e-${'9'.repeat(n)}`, 'NUMBER_INEXACT'],

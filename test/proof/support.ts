@@ -135,7 +135,7 @@ export function checkpointLine(lines: readonly Uint8Array[], note: Uint8Array): 
     principal_id: 'service:ledger',
   });
   const parts = { eventText: canonicalText(event), prev: 'A'.repeat(43), seq: lines.length, signatures: [] };
-  return formatRecord(parts).subarray(0, -1);
+  return Buffer.from(formatRecord(parts)).subarray(0, -1);
 }
 
 /** A ledger of these lines that can be opened again and again. */

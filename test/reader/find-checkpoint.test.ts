@@ -41,7 +41,7 @@ const filler = (n: number): AnyEvent => buildEvent({ event_type: 'x.filler', n }
 
 function lineOf(event: AnyEvent, seq: number): Buffer {
   const prev = hashToBase64url(leafHash(Buffer.of()));
-  return formatRecord({ eventText: canonicalText(event), prev, seq, signatures: [] });
+  return Buffer.from(formatRecord({ eventText: canonicalText(event), prev, seq, signatures: [] }));
 }
 
 function ledgerOf(...events: AnyEvent[]): Buffer {

@@ -76,7 +76,7 @@ describe('truncation', () => {
       }
     }
     expect(cuts).toBeGreaterThan(times(500, 1_000));
-  }, 120_000);
+  });
 
   test('is found when the rest is another ledger of the same length', async () => {
     const lines = linesOf(fixtureBytes('ledgers/agent-run.jsonl'));
@@ -110,13 +110,13 @@ describe('a byte changed before the anchor', () => {
     const bytes = fixtureBytes('ledgers/unsigned.jsonl');
     const anchor = anchorOfReport(await verify(bytes));
     for (const at of samplePositions(bytes.length, 300)) await expectFound(bytes, at, 1 << (at % 8), anchor);
-  }, 60_000);
+  });
 
   test('in any line of a larger one', async () => {
     const bytes = fixtureBytes('ledgers/agent-run.jsonl');
     const anchor = anchorOfReport(await verify(bytes));
     for (const at of samplePositions(bytes.length, 100)) await expectFound(bytes, at, 1 << (at % 8), anchor);
-  }, 60_000);
+  });
 
   test('after it is not the anchor’s to find', async () => {
     const lines = linesOf(fixtureBytes('ledgers/unsigned.jsonl'));
@@ -183,7 +183,7 @@ describe('the note of an anchor', () => {
       // Most are no notes at all: only what can be read is verified.
       if (refusalOf(part) !== 'NOTE_MALFORMED 2') expect(await isSeenThrough(part)).toBe(true);
     }
-  }, 60_000);
+  });
 
   test('of 10,000 signature lines is refused', () => {
     const [line = ''] = /—.*\n/.exec(good.note.toString()) ?? [];

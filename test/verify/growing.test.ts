@@ -54,9 +54,10 @@ function atChunk(step: (count: number) => void): () => void {
 describe('a line that is being written', () => {
   test('is waited for', async () => {
     const path = halfWritten();
-    const verifying = verifyLedger(path);
-    setTimeout(() => appendFileSync(path, REST), 40);
-    const report = await verifying;
+    const atFirst = atChunk((count) => {
+      if (count === 1) appendFileSync(path, REST);
+    });
+    const report = await verifyLedger(path, { onProgress: atFirst });
     expect([report.verdict, codesOf(report), report.ledger.records]).toEqual(['ok', [], 2]);
     expect(growthOf(report)).toEqual([]);
   });
@@ -64,13 +65,12 @@ describe('a line that is being written', () => {
   test('is waited for while it grows', async () => {
     const path = halfWritten();
     let at = 0;
-    const timer = setInterval(() => {
+    const more = atChunk(() => {
       appendFileSync(path, REST.slice(at, at + 100));
       at += 100;
-      if (at >= REST.length) clearInterval(timer);
-    }, 30);
-    onTestFinished(() => clearInterval(timer));
-    const report = await read(path, { patienceMs: 2_000 });
+    });
+    const report = await read(path, { patienceMs: 60_000 }, more);
+    expect(at).toBeGreaterThan(200);
     expect([report.verdict, report.ledger.records]).toEqual(['ok', 2]);
   });
 

@@ -32,12 +32,13 @@ export class LedgerMaker {
   append(given: AnyEvent, ...signers: readonly Signer[]): AnyEvent {
     const draft = boundIfKey(this.events[0], given);
     const bytes = canonicalBytes(draft);
-    const line = formatRecord({
+    const record = formatRecord({
       eventText: Buffer.from(bytes).toString(),
       prev: this.#prev,
       seq: this.lines.length,
       signatures: signers.map((signer) => signEvent(bytes, signer)),
-    }).subarray(0, -1);
+    });
+    const line = Buffer.from(record.subarray(0, -1));
     const leaf = leafHash(line);
     appendLeaf(this.#tree, leaf);
     this.#prev = hashToBase64url(leaf);

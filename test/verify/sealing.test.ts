@@ -259,7 +259,7 @@ describe('random ledgers', () => {
       ),
       { numRuns: 200 },
     );
-  }, 60_000);
+  });
 
   test('have one report by either backend', async () => {
     await fc.assert(
@@ -270,7 +270,7 @@ describe('random ledgers', () => {
       }),
       { numRuns: 15 },
     );
-  }, 60_000);
+  });
 });
 
 describe('fixtures with checkpoints and keys that change', () => {
@@ -300,7 +300,7 @@ describe('fixtures with checkpoints and keys that change', () => {
         expect((await verify(bytes, given, from)).report, `${fixture.ledger} ${count}`).toEqual(report);
       }
     }
-  }, 60_000);
+  });
 
   test('have one report by either backend', async () => {
     const few = chosen.filter((_, index) => index % 5 === 0);
@@ -310,5 +310,5 @@ describe('fixtures with checkpoints and keys that change', () => {
       const noble: Report = await verifyLedger(bytes, { ...given, verifier: nobleVerifier });
       expect(noble, fixture.ledger).toEqual(await verifyLedger(bytes, { ...given, verifier }));
     }
-  }, 60_000);
+  });
 });

@@ -179,7 +179,7 @@ describe('attestCheckpoint', () => {
       [URL_1]: () => lines(cosign(sealed)),
       'http://late.example': () =>
         new Promise<Response>((_, reject) =>
-          setTimeout(() => reject(new DOMException('late', 'TimeoutError')), 50),
+          setImmediate(() => reject(new DOMException('late', 'TimeoutError'))),
         ),
       'http://refuses.example': () => new Response('no\n', { status: 403 }),
       'http://silly.example': () => new Response('<html>'),

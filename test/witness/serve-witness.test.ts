@@ -174,19 +174,17 @@ describe('serveWitness', () => {
     const { url, witness } = server;
     const body = log.request(0, 1);
     const { hostname, port } = new URL(url);
-    const head = `POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const head = `POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`;
     const answered = new Promise<string>((resolve, reject) => {
       let text = '';
-      const socket = connect(Number(port), hostname, () => {
-        socket.write(head + Buffer.from(body).toString('latin1').slice(0, 10), () => {
-          setTimeout(() => {
-            closed = server.close();
-            socket.write(Buffer.from(body).subarray(10));
-          }, 50);
-        });
-      });
+      const socket = connect(Number(port), hostname, () => socket.write(head));
       socket
-        .on('data', (data) => (text += data.toString()))
+        .once('data', (data) => {
+          expect(data.toString()).toMatch(/^HTTP\/1\.1 100 /);
+          closed = server.close();
+          socket.on('data', (answer) => (text += answer.toString()));
+          socket.write(body);
+        })
         .on('close', () => resolve(text))
         .on('error', reject);
     });

@@ -363,7 +363,7 @@ describe('when the disk fails', () => {
     }
     expect(fired).toBeGreaterThan(30);
     expect(signed).toBeGreaterThan(fired);
-  }, 60_000);
+  });
 
   test('one view is signed, whenever the process is killed and the power fails', async () => {
     let unanswered = 0;
@@ -390,7 +390,7 @@ describe('when the disk fails', () => {
       }
     }
     expect([unanswered > 0, takenBack > 0]).toEqual([true, true]);
-  }, 60_000);
+  });
 
   test('says that it failed, and goes on when the disk does', async () => {
     const events: WitnessEvent[] = [];

@@ -37,7 +37,7 @@ afterEach(async () => {
 async function settled<T>(promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('a promise stays unsettled')), 10_000);
+    timer = setTimeout(() => reject(new Error('a promise stays unsettled')), 60_000);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

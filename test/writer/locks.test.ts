@@ -14,6 +14,7 @@ import {
   openUnsigned,
   readRecords,
   temporaryFolder,
+  untilWaiting,
 } from './support.js';
 
 const CLI = fileURLToPath(new URL('../../bin/northroot.js', import.meta.url));
@@ -85,7 +86,7 @@ describe.each([
     const path = join(temporaryFolder(), name);
     const first = await openLedger(path);
     expect(await codeOf(openLedger(path))).toBe('LEDGER_LOCKED');
-    const second = openLedger(path, { lockTimeoutMs: 10_000 });
+    const second = openLedger(path, { lockTimeoutMs: 60_000 });
     await first.append({ event: draft(1) });
     await first.close();
     expect(await (await second).append({ event: draft(2) })).toMatchObject({ seq: 2 });
@@ -115,9 +116,8 @@ describe('a path that is given another file while a writer waits', () => {
     await makeLedger(path, 1);
     copyFileSync(path, join(folder, 'copy.jsonl'));
     const first = await openLedger(path);
-    const second = openLedger(path, { lockTimeoutMs: 10_000 });
-    // Long enough for the other to have the old file open.
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const second = openLedger(path, { lockTimeoutMs: 60_000 });
+    await untilWaiting(path);
     renameSync(path, join(folder, 'old.jsonl'));
     renameSync(join(folder, 'copy.jsonl'), path);
     expect(await codeOf(first.append({ event: draft(2) }))).toBe('LEDGER_FAILED');
@@ -134,8 +134,8 @@ describe('a path that is given another file while a writer waits', () => {
   test('or to a new one, where the old one was taken away', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const first = await openLedger(path);
-    const second = openLedger(path, { lockTimeoutMs: 10_000 });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const second = openLedger(path, { lockTimeoutMs: 60_000 });
+    await untilWaiting(path);
     rmSync(path);
     await first.close();
     expect((await second).size).toBe(1);

@@ -1,9 +1,19 @@
 /** What the tests of the writer share: folders that go away, keys, drafts, and naive looks at what is on disk. */
 
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, vi } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import type { JsonObject } from '../../src/json/value.js';
 import { openLedgerSource } from '../../src/fs/source.js';
@@ -53,6 +63,22 @@ export async function makeLedger(path: string, count: number, options: LedgerOpt
   const ledger = await openLedger(path, options);
   for (let n = 1; n <= count; n += 1) await ledger.append({ event: draft(n) });
   await ledger.close();
+}
+
+/** Waits until a second writer of this process has the file open. */
+export async function untilWaiting(path: string): Promise<void> {
+  const real = realpathSync(path);
+  const descriptors = (): number =>
+    readdirSync('/proc/self/fd').filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === real;
+      } catch {
+        return false;
+      }
+    }).length;
+  // Where the system does not tell, a while is long enough.
+  if (!existsSync('/proc/self/fd')) await sleep(1_000);
+  else await vi.waitUntil(() => descriptors() > 1, { timeout: 60_000, interval: 5 });
 }
 
 /** Collects notices: pass `onNotice`, look at `notices`. */

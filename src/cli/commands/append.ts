@@ -3,27 +3,22 @@
  * goes on while earlier events are being written, so that a fast pipe is written in groups.
  */
 
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
 import { NorthrootError } from '../../error.js';
 import { EventError } from '../../event/validate.js';
 import { nodeFileSystem } from '../../fs/file-system.js';
-import { ingestJson } from '../../json/ingest.js';
-import type { JsonObject, JsonValue } from '../../json/value.js';
-import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../../ledger/line-splitter.js';
-import { isKnownEventType } from '../../schema/check.js';
-import { schemaDocument } from '../../schema/documents.js';
 import type { Finding } from '../../finding/finding.js';
 import { toFindingJson } from '../../report/report.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
+import { findRecord } from '../../reader/find-record.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
-import { didYouMean } from '../did-you-mean.js';
-import { ingestError } from '../ingest-error.js';
-import { openInput, STDIN } from '../input.js';
+import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
+import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { asUsageError, findNamedSigner, keyPathOf, notePathOf, openWithOwnKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
@@ -33,6 +28,8 @@ interface AppendOptions {
   readonly create?: boolean;
   readonly origin?: string;
   readonly quantities?: boolean;
+  readonly type?: string;
+  readonly existing: 'ok' | 'refuse';
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
   readonly segmentBytes?: number;
@@ -47,15 +44,24 @@ export function addAppend(
 ): void {
   program
     .command('append')
-    .summary('append events, one JSON object a line')
+    .summary('append events, as JSON')
     .description(
-      'Appends events from files or standard input, one JSON object a line: a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk, with what verification finds in it. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
+      'Appends events from files or standard input, JSON objects one a line, over several lines, or in an array: each is a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk, with what verification finds in it. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
     )
     .argument('<ledger>', 'the file or folder to append to')
     .argument('[files...]', 'files of events; - or none for standard input')
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--unsigned', 'sign nothing; a new ledger then declares no key')
     .option('--principal <id>', 'who acted, for drafts that do not say it', principalId)
+    .option('--type <type>', 'the event_type of drafts that do not say it, such as x.build')
+    .addOption(
+      new Option(
+        '--existing <how>',
+        'an event that the ledger has already: ok reports where it is ("status":"exists"), refuse stops there',
+      )
+        .choices(['ok', 'refuse'])
+        .default('ok'),
+    )
     .option('--create', 'make the ledger if nothing is there')
     .option(
       '--origin <name>',
@@ -113,9 +119,9 @@ async function append(
   let written = Promise.resolve();
 
   /** Results come out in the order of the events, each when it is on disk. */
-  const report = async (line: InputLine, order: number): Promise<void> => {
+  const report = async (read: ReadInput, order: number, place: string): Promise<void> => {
     try {
-      const { entry, lossy } = readEntry(line, options.quantities === true);
+      const { entry, lossy } = read;
       const { seq, eventId, status, findings } = await ledger.append(entry).catch((error: unknown) => {
         throw withHint(error, entry, path, options);
       });
@@ -124,24 +130,44 @@ async function append(
       const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene, ...told })}\n`;
       written = written.then(() => terminal.write(result));
     } catch (error) {
-      // A refusal by the ledger may become known after one of a later line that is not even JSON.
-      if (refusal === undefined || order < refusal.order) refusal = { error, order, place: line.place };
+      refuse(error, order, place);
     }
   };
+  const refuse = (error: unknown, order: number, place: string): void => {
+    // A refusal by the ledger may become known after one of a later event that is not even JSON.
+    if (refusal !== undefined && order >= refusal.order) return;
+    refusal = { error, order, place: error instanceof InputError ? error.place : place };
+  };
+  const settle = async (): Promise<void> => {
+    await Promise.all(waiting.splice(0));
+    await written;
+  };
+  const ids = new Map<string, string>();
+  /** The id of an event of the ledger, also of one that was given before. */
+  const find = async (wanted: string): Promise<string> => {
+    await settle();
+    const { eventId } = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+    ids.set(wanted, eventId);
+    return eventId;
+  };
+  const { type, quantities = false } = options;
 
   try {
-    for await (const line of readLines(inputs, context)) {
-      waiting.push(report(line, order));
-      order += 1;
-      if (waiting.length >= MAX_WAITING) {
-        await Promise.all(waiting.splice(0));
-        await written;
+    for await (const { place, read } of readEvents(inputs, { type, quantities }, context)) {
+      try {
+        const { entry, lossy } = read();
+        const resolved = await resolveEntry(entry, async (wanted) => ids.get(wanted) ?? find(wanted));
+        const isNew = options.existing === 'refuse';
+        waiting.push(report({ entry: { ...resolved, refusesExisting: isNew }, lossy }, order, place));
+      } catch (error) {
+        refuse(error, order, place);
       }
+      order += 1;
+      if (waiting.length >= MAX_WAITING) await settle();
       if (refusal !== undefined) break;
     }
   } finally {
-    await Promise.all(waiting);
-    await written;
+    await settle();
     await ledger.close();
     await published;
   }
@@ -218,83 +244,6 @@ async function openLedger(
   );
 }
 
-interface InputLine extends RawLine {
-  /** The input's name and the line's number in it. */
-  readonly place: string;
-}
-
-/** The lines of all inputs; blank ones are passed over. */
-async function* readLines(
-  inputs: readonly string[],
-  context: Context,
-): AsyncGenerator<InputLine, void, void> {
-  for (const input of inputs) {
-    const name = input === STDIN ? 'stdin' : input;
-    const splitter = new LineSplitter();
-    for await (const chunk of openInput(input, context)) {
-      for (const line of splitter.push(chunk)) {
-        context.signal.throwIfAborted();
-        if (!isBlank(line.bytes)) yield { ...line, place: `${name}:${line.number}` };
-      }
-    }
-    const last = splitter.finish();
-    if (last !== undefined && !isBlank(last.bytes)) yield { ...last, place: `${name}:${last.number}` };
-  }
-}
-
-/** What an input line asks for: an event, or an event with what travels beside it. */
-function readEntry(line: InputLine, quantities: boolean): { entry: Entry; lossy: readonly string[] } {
-  if (line.length !== line.bytes.length) {
-    throw new NorthrootError(
-      'LINE_TOO_LONG',
-      `the line has ${line.length} bytes, more than ${MAX_LINE_BYTES}`,
-      { exitStatus: 1, hint: 'refer to large content by its digest' },
-    );
-  }
-  const ingested = ingestJson(line.bytes, {
-    numbers: (pointer) => (quantities && AMOUNT.test(pointer) ? 'quantity' : 'exact'),
-  });
-  const { value, report } = ingested;
-  if (value === undefined) {
-    throw ingestError(
-      ingested,
-      line.terminated
-        ? 'each line must be one JSON object'
-        : 'the input ends here, without a newline: was it cut off?',
-    );
-  }
-  if (!isObject(value)) {
-    throw new NorthrootError('SCHEMA', 'expected a JSON object, found another JSON value', {
-      exitStatus: 1,
-    });
-  }
-  const lossy = report.warnings;
-  if (!Object.hasOwn(value, 'event') || Object.hasOwn(value, 'event_type'))
-    return { entry: { event: value }, lossy };
-  const { event, meta, signatures, ...others } = value;
-  const [other] = Object.keys(others);
-  if (other !== undefined || !isObject(event)) {
-    const problem =
-      other === undefined
-        ? '/event: expected an object'
-        : `/${other}: expected nothing but event, meta and signatures beside an event`;
-    const hint = 'prev and seq are given by the ledger that an event is appended to';
-    throw new NorthrootError('SCHEMA', problem, {
-      exitStatus: 1,
-      ...(isRecordMember(other) ? { hint } : {}),
-    });
-  }
-  const entry = {
-    event,
-    ...(meta === undefined ? {} : { meta }),
-    ...(signatures === undefined ? {} : { signatures }),
-  };
-  return { entry: entry as unknown as Entry, lossy };
-}
-
-/** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */
-const AMOUNT = /\/(?:amount|concurrency_limit)$/;
-
 /** A finding as result lines have it: its place is the record that the line is about. */
 function toResultFinding(finding: Finding): object {
   const { code, severity, class: of, at, expected, actual, related, message } = toFindingJson(finding);
@@ -321,42 +270,14 @@ function withHint(error: unknown, { event }: Entry, path: string, { key, unsigne
     });
   }
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
-  const type = (event as JsonObject)['event_type'];
-  let hint = error.hint;
-  if (error.issues[0]?.pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
+  let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;
+  if (error.issues[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
     hint = 'say who acted: in the event, or with --principal for all';
+  } else if (error.issues[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
+    hint =
+      'say what kind of event it is: in the event, or with --type for all; northroot schema lists the known types';
   } else if (error.issues.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
-    hint = 'write amounts as quantities, such as {"t":"int","v":"5"}, or give --quantities';
-  } else if (typeof type === 'string' && isKnownEventType(type)) {
-    const schema = type === 'key' ? 'key-event' : type;
-    const meant = suggestMember(error, schema);
-    hint = `${meant === undefined ? '' : `${meant} `}northroot schema ${schema} shows the form`;
+    hint = '--quantities makes quantities of JSON numbers in amounts';
   }
-  return new NorthrootError(error.code, error.message, {
-    exitStatus: error.exitStatus,
-    cause: error,
-    ...(hint === undefined ? {} : { hint }),
-  });
-}
-
-/** For the first member that is not known: the one of its schema that it may have been meant to be. */
-function suggestMember({ issues }: EventError, schema: string): string | undefined {
-  const unknown = issues.find(({ expected }) => expected === 'no such member');
-  if (unknown === undefined) return undefined;
-  const known = [...JSON.stringify(schemaDocument(schema)).matchAll(/"([a-z0-9_]+)":[{[]/g)].map(
-    ([, name]) => name as string,
-  );
-  return didYouMean(unknown.pointer.slice(unknown.pointer.lastIndexOf('/') + 1), [...new Set(known)]);
-}
-
-function isRecordMember(name: string | undefined): boolean {
-  return name === 'prev' || name === 'seq';
-}
-
-function isBlank(line: Uint8Array): boolean {
-  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return new EventError(error.issues, error.eventType, hint);
 }

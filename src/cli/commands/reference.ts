@@ -6,7 +6,7 @@ import { NorthrootError } from '../../error.js';
 import { CODE_PAGES, isFindingCode } from '../../finding/catalog.js';
 import { schemaDocument, schemaNames } from '../../schema/documents.js';
 import type { Context, ExitStatus } from '../context.js';
-import { didYouMean } from '../did-you-mean.js';
+import { didYouMean } from '../../bytes/did-you-mean.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 

@@ -2,7 +2,7 @@
 
 import { Option, type Command } from 'commander';
 import { printable } from '../../bytes/printable.js';
-import { asBuffer } from '../../bytes/encoding.js';
+import { decodeUtf8 } from '../../bytes/text.js';
 import { canonicalBytes } from '../../json/canonicalize.js';
 import { readSmallFile } from '../../fs/file-system.js';
 import { MAX_KEY_BYTES } from '../../key/key-form.js';
@@ -80,7 +80,7 @@ const NEWLINE = Buffer.from('\n');
 function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string | Uint8Array {
   switch (format) {
     case 'text': {
-      const text = jsonText(JSON.parse(asBuffer(record.bytes).toString('utf8')), 2);
+      const text = jsonText(JSON.parse(decodeUtf8(record.bytes)), 2);
       return `# ${printable(record.file)}:${record.line}  seq ${record.seq}  ${record.eventId}\n${text}\n`;
     }
     case 'record':

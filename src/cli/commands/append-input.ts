@@ -1,0 +1,159 @@
+/** The events that `append` is given: JSON texts from files or a pipe, and what each asks for. */
+
+import { NorthrootError } from '../../error.js';
+import { resolveReferences } from '../../event/references.js';
+import { ingestJson } from '../../json/ingest.js';
+import { JsonTextSplitter, placeInText, type JsonText } from '../../json/split-texts.js';
+import type { JsonObject, JsonValue } from '../../json/value.js';
+import type { Entry } from '../../writer/ledger.js';
+import type { Context } from '../context.js';
+import { firstIssue, ingestError } from '../ingest-error.js';
+import { openInput, STDIN } from '../input.js';
+
+/** The longest text of one event, in bytes: white space included, so more than a record may have. */
+const MAX_EVENT_TEXT_BYTES = 1024 * 1024;
+
+/** One event of the input. */
+export interface InputEvent {
+  /** The input's name and the line that the event begins in. */
+  readonly place: string;
+  /**
+   * What the event asks for, and what was lost when its numbers were read.
+   *
+   * @throws NorthrootError with the code of what is wrong with the text, and its place where that is another.
+   */
+  readonly read: () => ReadInput;
+}
+
+export interface ReadInput {
+  readonly entry: Entry;
+  readonly lossy: readonly string[];
+}
+
+/** An error within the text of an event, which may have many lines. */
+export class InputError extends NorthrootError {
+  /** The input's name and the line. */
+  readonly place: string;
+
+  constructor(error: NorthrootError, place: string) {
+    const { code, message, hint, exitStatus } = error;
+    super(code, message, { exitStatus, cause: error, ...(hint === undefined ? {} : { hint }) });
+    this.place = place;
+  }
+}
+
+/** How events are read. */
+export interface InputOptions {
+  /** For `event_type` where a draft has none. */
+  readonly type?: string | undefined;
+  /** Whether JSON numbers in amounts become quantities. */
+  readonly quantities: boolean;
+}
+
+/** The events of all inputs in order. Each must be read before the next is taken. */
+export async function* readEvents(
+  inputs: readonly string[],
+  options: InputOptions,
+  context: Context,
+): AsyncGenerator<InputEvent, void, void> {
+  for (const input of inputs) {
+    const name = input === STDIN ? 'stdin' : input;
+    const splitter = new JsonTextSplitter({ maxBytes: MAX_EVENT_TEXT_BYTES });
+    const toEvent = (text: JsonText): InputEvent => ({
+      place: `${name}:${text.line}`,
+      read: () => readEntry(text, name, options),
+    });
+    for await (const chunk of openInput(input, context)) {
+      for (const text of splitter.push(chunk)) {
+        context.signal.throwIfAborted();
+        yield toEvent(text);
+      }
+    }
+    const last = splitter.finish();
+    if (last !== undefined) yield toEvent(last);
+  }
+}
+
+function readEntry(text: JsonText, name: string, { type, quantities }: InputOptions): ReadInput {
+  assertWhole(text);
+  const ingested = ingestJson(text.bytes, {
+    numbers: (pointer) => (quantities && AMOUNT.test(pointer) ? 'quantity' : 'exact'),
+  });
+  const { value, report } = ingested;
+  if (value === undefined) {
+    const { line, column } = placeInText(text, firstIssue(ingested).offset);
+    const hint =
+      text.fault === 'cut'
+        ? 'the input ends within this event: was it cut off?'
+        : 'expected events: JSON objects, or arrays of them';
+    const error = ingestError(ingested, hint, `byte ${column} of the line`);
+    throw new InputError(error, `${name}:${line}`);
+  }
+  if (!isObject(value)) {
+    throw new NorthrootError('SCHEMA', 'expected a JSON object, found another JSON value', {
+      exitStatus: 1,
+      hint: 'each event is one JSON object',
+    });
+  }
+  const lossy = report.warnings;
+  if (!Object.hasOwn(value, 'event') || Object.hasOwn(value, 'event_type')) {
+    return { entry: { event: withType(value, type) }, lossy };
+  }
+  const { event, meta, signatures, ...others } = value;
+  const [other] = Object.keys(others);
+  if (other !== undefined || !isObject(event)) {
+    const problem =
+      other === undefined
+        ? 'event: expected an object'
+        : `${other}: expected nothing but event, meta and signatures beside an event`;
+    const hint = 'prev and seq are given by the ledger that an event is appended to';
+    throw new NorthrootError('SCHEMA', problem, {
+      exitStatus: 1,
+      ...(other === 'prev' || other === 'seq' ? { hint } : {}),
+    });
+  }
+  const entry = {
+    event: withType(event, type),
+    ...(meta === undefined ? {} : { meta }),
+    ...(signatures === undefined ? {} : { signatures }),
+  };
+  return { entry: entry as unknown as Entry, lossy };
+}
+
+function assertWhole({ bytes, fault }: JsonText): void {
+  if (fault === 'long') {
+    throw new NorthrootError('LINE_TOO_LONG', `the event has more than ${MAX_EVENT_TEXT_BYTES} bytes`, {
+      exitStatus: 1,
+      hint: 'refer to large content by its digest; or is a closing bracket missing?',
+    });
+  }
+  if (fault !== 'stray') return;
+  const found = bytes.length === 0 ? 'the end of the input' : 'something else';
+  throw new NorthrootError(
+    'NOT_JSON',
+    `expected a comma or ] between the events of an array, found ${found}`,
+    {
+      exitStatus: 1,
+      hint: 'events may stand in one array, or one after the other without commas',
+    },
+  );
+}
+
+/** A whole event has its type, under its id. */
+function withType(event: JsonObject, type: string | undefined): JsonObject {
+  const isWhole = Object.hasOwn(event, 'event_type') || Object.hasOwn(event, 'event_id');
+  return type === undefined || isWhole ? event : { event_type: type, ...event };
+}
+
+/** The entry with the ids of the events that its draft names by seq, or by the beginning of an id. */
+export async function resolveEntry(entry: Entry, find: (wanted: string) => Promise<string>): Promise<Entry> {
+  if (Object.hasOwn(entry.event, 'event_id')) return entry;
+  return { ...entry, event: await resolveReferences(entry.event, find) };
+}
+
+/** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */
+export const AMOUNT = /\/(?:amount|concurrency_limit)$/;
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

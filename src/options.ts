@@ -1,0 +1,92 @@
+/**
+ * Options as callers of the API give them. TypeScript refuses an option that is not known, or of another type; plain JavaScript
+ * would silently do without it, and for a verifier that is the difference between checked and not. So it is told of, by name.
+ */
+
+import { didYouMean } from './bytes/did-you-mean.js';
+import { printable } from './bytes/printable.js';
+
+/** What an option may be. `any` leaves it to the function that takes it. */
+export type OptionType =
+  'string' | 'boolean' | 'number' | 'function' | 'object' | 'array' | 'bytes' | 'signal' | 'any';
+
+/** What each of a function's options may be: one type, or several. */
+export type OptionTypes<T> = {
+  readonly [K in keyof Required<T>]: OptionType | readonly OptionType[];
+};
+
+const PHRASES: Readonly<Record<Exclude<OptionType, 'any'>, string>> = {
+  string: 'a string',
+  boolean: 'true or false',
+  number: 'a number',
+  function: 'a function',
+  object: 'an object',
+  array: 'an array',
+  bytes: 'a Uint8Array',
+  signal: 'an AbortSignal',
+};
+
+/**
+ * Refuses options that a function does not know, and options of the wrong type. One that is `undefined` is one that is not given.
+ *
+ * @param where - The function's name, for the message.
+ * @param types - All options that it knows.
+ * @throws TypeError naming the function and the option.
+ */
+export function checkOptions<T extends object>(where: string, options: T, types: OptionTypes<T>): void {
+  const given: unknown = options;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new TypeError(`${where}: expected an object of options, found ${describeValue(given)}`);
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(types, name)) {
+      const hint = didYouMean(name, Object.keys(types));
+      throw new TypeError(
+        `${where}: there is no option ${printable(name, 80)}${hint === undefined ? '' : `; ${hint}`}`,
+      );
+    }
+    const allowed = [types[name as keyof T]].flat() as OptionType[];
+    if (value === undefined || allowed.some((type) => isOfType(value, type))) continue;
+    const expected = allowed.filter((type) => type !== 'any').map((type) => PHRASES[type]);
+    throw new TypeError(
+      `${where}: option ${name}: expected ${expected.join(' or ')}, found ${describeValue(value)}`,
+    );
+  }
+}
+
+/** @throws TypeError where an argument that has to be a text is not one. */
+export function checkString(where: string, name: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string') {
+    throw new TypeError(`${where}: expected ${name} to be a string, found ${describeValue(value)}`);
+  }
+}
+
+/** What a value is, in words; nothing of its content, which may be a secret. */
+export function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (value instanceof Uint8Array) return 'a Uint8Array';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  const { constructor: maker } = value as { constructor?: { name?: unknown } };
+  const name = typeof maker === 'function' ? maker.name : undefined;
+  return typeof name === 'string' && name !== 'Object' && name !== ''
+    ? `a value of class ${printable(name, 40)}`
+    : 'an object';
+}
+
+function isOfType(value: unknown, type: OptionType): boolean {
+  switch (type) {
+    case 'any':
+      return true;
+    case 'array':
+      return Array.isArray(value);
+    case 'bytes':
+      return value instanceof Uint8Array;
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value);
+    case 'signal':
+      return value instanceof AbortSignal;
+    default:
+      return typeof value === type;
+  }
+}

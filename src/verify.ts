@@ -1,0 +1,163 @@
+/**
+ * `northroot/verify`: what verifies, and nothing else. Records, rules, reports, proofs, notes and public keys, from bytes alone: no
+ * files, no network, no private keys, nothing of Node. A bundler makes a browser's script of it. Everything here is exported by
+ * `northroot` too.
+ */
+
+export { NorthrootError, type NorthrootErrorOptions } from './error.js';
+export { VERSION } from './version.js';
+
+// Canonical JSON (SPEC §1)
+export { canonicalBytes, canonicalText } from './json/canonicalize.js';
+export { diagnoseCanonical, parseCanonical, type JsonIssue, type JsonIssueCode } from './json/diagnose.js';
+export { type JsonObject, type JsonValue } from './json/value.js';
+
+// Values (SPEC §2)
+export {
+  digestFromBase64url,
+  formatDigest,
+  isDigest,
+  parseDigest,
+  sha256Digest,
+  tryParseDigest,
+  type Digest,
+} from './value/digest.js';
+export { compareQuantities, formatQuantity, quantity, type Quantity } from './value/quantity.js';
+export { compareTimestamps, isTimestamp, parseTimestamp } from './value/timestamp.js';
+
+// Events (SPEC §3)
+export { eventId, payloadDigest } from './event/identity.js';
+export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
+export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssue } from './schema/check.js';
+export type * from './schema/generated/types.js';
+
+// Keys and signatures (SPEC §5, §7)
+export { type KeyAlgorithm } from './key/key-form.js';
+export {
+  checkPublicKey,
+  formatPublicKey,
+  formatPublicKeyAs,
+  makePublicKey,
+  parsePublicKey,
+  type PublicKey,
+  type PublicKeyFault,
+  type PublicKeyForm,
+} from './key/public-key.js';
+export {
+  PAYLOAD_TYPE,
+  fromDsseEnvelope,
+  preAuthEncoding,
+  toDsseEnvelope,
+  type DsseEnvelope,
+  type EventSignature,
+  type FindAlgorithm,
+  type SignedEvent,
+} from './signature/dsse.js';
+export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
+
+// The ledger file (SPEC §4)
+export {
+  type ExaminedLine,
+  type Layout,
+  type LineIssue,
+  type SignatureEntry,
+} from './ledger/examine-line.js';
+export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
+
+// Verification and its report (SPEC §8, §9)
+export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from './finding/catalog.js';
+export {
+  type Finding,
+  type FindingClass,
+  type Place,
+  type RelatedRecord,
+  type Severity,
+} from './finding/finding.js';
+export { describeFinding, hintFor } from './finding/words.js';
+export { type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
+export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export {
+  DEFAULT_MAX_FINDINGS,
+  runVerification,
+  type VerificationResult,
+  type VerifyOptions,
+} from './verify/run-verification.js';
+export { type FoldedFinding, type SignatureOutcome } from './verify/line-findings.js';
+export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
+export type { LedgerSource, Segment, SourceFault, SourceGrowth } from './fs/source.js';
+export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
+export { buildReport, toFindingJson, type Report } from './report/report.js';
+export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export {
+  verifyChunks,
+  type ByteBlob,
+  type ByteStream,
+  type LedgerBytes,
+  type VerifyChunksOptions,
+} from './report/verify-chunks.js';
+
+// Proofs (SPEC §6)
+export {
+  formatConsistencyProof,
+  parseConsistencyProof,
+  readConsistencyProof,
+  type ConsistencyProof,
+} from './proof/consistency-proof.js';
+export {
+  parseProofKey,
+  type CheckpointSigners,
+  type ProofKey,
+  type ProofProblem,
+  type ProofTrust,
+} from './proof/proof-keys.js';
+export { renderConsistencyResult, renderProofResult } from './proof/proof-result-text.js';
+export { MAX_PROOF_BYTES } from './proof/proof-text.js';
+export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
+export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
+export {
+  MAX_ENTRY_BYTES,
+  verifyProof,
+  type ProofEntry,
+  type ProofEventSignature,
+  type ProofGap,
+  type ProofOutcome,
+  type ProofResult,
+  type ProofVerdict,
+  type StatedTree,
+  type VerifyProofOptions,
+} from './proof/verify-proof.js';
+
+// Signed notes, checkpoints and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature)
+export {
+  formatCheckpoint,
+  parseCheckpoint,
+  type Checkpoint,
+  type SignedCheckpoint,
+} from './note/checkpoint.js';
+export { judgeNote, type NoteJudgement, type NoteSigner } from './note/judge-note.js';
+export {
+  canBeLogKey,
+  canBeWitnessKey,
+  formatNoteKey,
+  makeNoteKey,
+  parseNoteKey,
+  type NoteKey,
+} from './note/note-key.js';
+export { formatNote, parseNote, type NoteSignature, type SignedNote } from './note/signed-note.js';
+
+// Witness policies (C2SP tlog-policy)
+export {
+  describeQuorum,
+  describeSkipped,
+  MAX_WITNESS_POLICY_BYTES,
+  meetsQuorum,
+  parseWitnessPolicy,
+  witnessPolicyKeys,
+  type PolicyGroup,
+  type PolicyLog,
+  type PolicyWitness,
+  type SkippedPolicyKey,
+  type WitnessPolicy,
+  type WitnessPolicyKeys,
+} from './trust/witness-policy.js';
