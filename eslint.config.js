@@ -8,6 +8,22 @@ const noNodeFs = {
   })),
 };
 
+/** What `northroot/verify` may load runs without Node: what differs between hosts is `#platform`. */
+const core = [
+  ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
+  ...['ledger', 'bounds', 'verify', 'report', 'proof'],
+].map((folder) => `src/${folder}/**/*.ts`);
+const nodesOwn = [
+  // Private keys, and the two that name Node's crypto by its name.
+  ...[
+    'src/key/private-key.ts',
+    'src/key/pkcs8.ts',
+    'src/signature/signer.ts',
+    'src/signature/node-verifier.ts',
+  ],
+  'src/verify/saved-state.ts',
+];
+
 export default tseslint.config(
   { ignores: ['dist/', 'coverage/', 'src/schema/generated/'] },
   js.configs.recommended,
@@ -40,6 +56,35 @@ export default tseslint.config(
       'no-console': 'error',
     },
   },
+  {
+    files: [
+      ...core,
+      'src/verify.ts',
+      'src/error.ts',
+      'src/version.ts',
+      'src/platform/{platform,spki,web,noble-*}.ts',
+    ],
+    ignores: nodesOwn,
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          ...noNodeFs,
+          patterns: [
+            { group: ['node:*', 'commander'], message: 'the core runs without Node: see src/platform' },
+            { group: ['**/platform/{node,buffer,web}.js'], message: 'import #platform' },
+          ],
+        },
+      ],
+      'no-restricted-globals': [
+        'error',
+        ...['Buffer', 'process', 'global', 'setImmediate'].map((name) => ({
+          name,
+          message: 'the core runs without Node: see src/platform',
+        })),
+      ],
+    },
+  },
   { files: ['src/cli/**/*.ts'], rules: { 'no-restricted-imports': ['error', noNodeFs] } },
   {
     files: ['**/*.js'],
@@ -52,5 +97,9 @@ export default tseslint.config(
         performance: 'readonly',
       },
     },
+  },
+  {
+    files: ['test/platform/page.js'],
+    languageOptions: { globals: { Blob: 'readonly', atob: 'readonly' } },
   },
 );

@@ -170,7 +170,21 @@ export {
 } from './writer/ledger.js';
 export { type CheckpointSchedule } from './writer/checkpoint.js';
 export { repairLedger, type Repair } from './writer/repair.js';
-export { type SavedTail } from './writer/torn-tail.js';
+export { type OtherRecord } from './writer/running-verification.js';
+export { type MissedRecords, type WatchOptions } from './writer/watch.js';
+export { type SignatureDepth, type StateCache, type StateView } from './writer/state-cache.js';
+export {
+  type AcquireOptions,
+  type LedgerStore,
+  type NextPlace,
+  type SavedTail,
+  type Stored,
+  type StoredEnd,
+  type StorePosition,
+  type Turn,
+} from './store/ledger-store.js';
+export { FileStore, type FileStoreOptions } from './store/file-store.js';
+export { MemoryStore, type MemoryStoreOptions } from './store/memory-store.js';
 
 // Verification and its report (SPEC §8, §9)
 export { CODE_PAGES, isFindingCode, type CodePage, type FindingCode } from './finding/catalog.js';

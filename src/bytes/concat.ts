@@ -1,2 +1,2 @@
-/** Bytes made: of zero, and of parts one after the other. */
-export { allocateBytes, concatBytes } from '#platform';
+/** Bytes made: of zero, of anything, and of parts one after the other. */
+export { allocateBytes, allocateScratch, concatBytes } from '#platform';

@@ -4,6 +4,8 @@
  * open file and not to the process: a helper that inherits the descriptor takes the lock, exits, and leaves it to us.
  * The helper is `flock` (util-linux, busybox) or, where that is missing (macOS), `perl`: where systems keep them, and only
  * then wherever PATH leads.
+ *
+ * The helper waits in the kernel, which keeps those who wait in a queue: whoever asked first is woken first.
  */
 
 import { spawn } from 'node:child_process';
@@ -13,14 +15,18 @@ import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import type { OpenFile } from './file-system.js';
 
-const FLOCK = ['-n', '-x', '3'];
-/** Ends as flock does: 0 locked, 1 held by another, more where the lock cannot be had, with the reason. */
-const PERL = [
-  '-e',
-  `open(my $f, "<&=", 3) or exit 2; flock($f, 6) and exit 0; exit 1 if $!+0 == ${constants.errno.EWOULDBLOCK}; print STDERR $!; exit 2`,
-];
+/** Whether a helper waits for the lock, or tries once. */
+type Manner = 'wait' | 'try';
 
-const HELPERS: readonly (readonly [command: string, args: readonly string[]])[] = [
+const FLOCK: Readonly<Record<Manner, readonly string[]>> = { wait: ['-x', '3'], try: ['-n', '-x', '3'] };
+/** Ends as flock does: 0 locked, 1 held by another, more where the lock cannot be had, with the reason. */
+const perl = (operation: number): readonly string[] => [
+  '-e',
+  `open(my $f, "<&=", 3) or exit 2; flock($f, ${operation}) and exit 0; exit 1 if $!+0 == ${constants.errno.EWOULDBLOCK}; print STDERR $!; exit 2`,
+];
+const PERL: Readonly<Record<Manner, readonly string[]>> = { wait: perl(2), try: perl(6) };
+
+const HELPERS: readonly (readonly [command: string, args: Readonly<Record<Manner, readonly string[]>>])[] = [
   ['/usr/bin/flock', FLOCK],
   ['/bin/flock', FLOCK],
   ['/usr/bin/perl', PERL],
@@ -29,13 +35,15 @@ const HELPERS: readonly (readonly [command: string, args: readonly string[]])[] 
   ['perl', PERL],
 ];
 
+/** How long to leave a lock alone that a helper found held although it was to wait for it. */
 const RETRY_MS = 50;
 /** Who waits longer than this wants to know what for. */
 const SILENT_MS = 1_000;
-/** What a helper gets at least: on a busy machine a process takes its time to start. */
+/** What a helper gets at least that tries once: on a busy machine a process takes its time to start. */
 const MIN_HELPER_MS = 2_000;
 const EXIT_MS = 200;
 const MAX_REASON = 200;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Locks `file` for this process until it is closed.
@@ -53,34 +61,48 @@ export async function lockFile(
   signal?: AbortSignal,
   onWait?: () => void,
 ): Promise<void> {
-  const start = performance.now();
-  const deadline = start + timeoutMs;
-  let tell = onWait;
-  while (!(await tryLock(file, deadline, signal))) {
-    signal?.throwIfAborted();
-    if (performance.now() - start >= SILENT_MS) {
-      tell?.();
-      tell = undefined;
+  const deadline = performance.now() + timeoutMs;
+  const telling = onWait === undefined ? undefined : setTimeout(onWait, SILENT_MS);
+  try {
+    while (performance.now() < deadline) {
+      const end = await ask(file, 'wait', deadline - performance.now(), signal);
+      if (end === 'locked') return;
+      if (end === 'late') break;
+      await sleep(Math.min(RETRY_MS, Math.max(0, deadline - performance.now())));
     }
-    if (performance.now() >= deadline) {
-      throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
-        hint: 'wait until it has finished, or give a longer --lock-timeout',
-      });
-    }
-    await sleep(RETRY_MS);
+    // A helper that was ended may have waited for the lock, or have hung: one that need not wait tells which.
+    const end = await ask(file, 'try', MIN_HELPER_MS, signal);
+    if (end === 'locked') return;
+    if (end !== 'held') throw unavailable(file, `${end} did not end`, 'find out why it hangs');
+  } finally {
+    clearTimeout(telling);
   }
+  throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
+    hint: 'wait until it has finished, or give a longer --lock-timeout',
+  });
 }
 
-async function tryLock(file: OpenFile, deadline: number, signal: AbortSignal | undefined): Promise<boolean> {
+/**
+ * Runs the first helper that can be run, for so long.
+ *
+ * @returns `held` when another has the lock; `late`, or the name of the helper that tried once, when it did not end in time.
+ */
+async function ask(
+  file: OpenFile,
+  manner: Manner,
+  limitMs: number,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   let reason: string | undefined;
   for (const [command, args] of HELPERS) {
-    const limit = Math.max(deadline - performance.now(), MIN_HELPER_MS);
-    const { status, stderr, isLate } = await run(command, args, file.fd, limit, signal);
     signal?.throwIfAborted();
-    if (status === 0) return true;
+    const limit = Math.min(limitMs, MAX_TIMER_MS);
+    const { status, stderr, isLate } = await run(command, args[manner], file.fd, limit, signal);
+    signal?.throwIfAborted();
+    if (status === 0) return 'locked';
     // busybox ends with 1 whatever went wrong, but says what: a lock that is held is nothing to be said.
-    if (status === 1 && stderr === '') return false;
-    if (isLate) throw unavailable(file, `${command} did not end`, 'find out why it hangs');
+    if (status === 1 && stderr === '') return 'held';
+    if (isLate) return manner === 'wait' ? 'late' : command;
     if (status !== undefined) reason ??= stderr === '' ? `${command} ended with ${status}` : stderr;
   }
   if (reason === undefined) {

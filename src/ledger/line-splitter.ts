@@ -35,6 +35,12 @@ export class LineSplitter {
   #carried = 0;
   #overflow: Hasher | undefined;
 
+  /** @param from - Where in the file the first chunk begins, at the beginning of a line: so many bytes and lines come before it. */
+  constructor(from: { readonly offset: number; readonly lines: number } = { offset: 0, lines: 0 }) {
+    this.#offset = from.offset;
+    this.#number = from.lines;
+  }
+
   /** The lines that `chunk` completes. Each must be used up before the next is taken, and all before `chunk` is reused. */
   *push(chunk: Uint8Array): Generator<RawLine, void, void> {
     let start = 0;

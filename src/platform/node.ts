@@ -12,6 +12,10 @@ export function allocateBytes(length: number): Uint8Array {
   return Buffer.alloc(length);
 }
 
+export function allocateScratch(length: number): Uint8Array {
+  return Buffer.allocUnsafe(length);
+}
+
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -121,6 +125,8 @@ export function convertP256Point(
   point: Uint8Array,
   form: 'compressed' | 'uncompressed',
 ): Uint8Array | undefined {
+  // OpenSSL also takes the point at infinity, and a hybrid form.
+  if (point[0] !== 2 && point[0] !== 3 && point[0] !== 4) return undefined;
   try {
     return new Uint8Array(ECDH.convertKey(point, 'prime256v1', undefined, undefined, form) as Buffer);
   } catch {

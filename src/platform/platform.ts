@@ -21,6 +21,8 @@ export interface Platform {
 
   /** Bytes of zero. What is kept to be read or written often should come from here: on Node it is a Buffer. */
   allocateBytes(length: number): Uint8Array;
+  /** Bytes of anything, for what is written over whole and soon forgotten. */
+  allocateScratch(length: number): Uint8Array;
   concatBytes(parts: readonly Uint8Array[]): Uint8Array;
   equalBytes(a: Uint8Array, b: Uint8Array): boolean;
 

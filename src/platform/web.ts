@@ -16,6 +16,10 @@ export function allocateBytes(length: number): Uint8Array {
   return new Uint8Array(length);
 }
 
+export function allocateScratch(length: number): Uint8Array {
+  return new Uint8Array(length);
+}
+
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -195,7 +199,9 @@ export function readSpki(der: Uint8Array): SpkiKey {
 /** What follows `prefix`, where it is of that length. */
 function after(der: Uint8Array, prefix: Uint8Array, length: number): Uint8Array | undefined {
   if (der.length !== prefix.length + length) return undefined;
-  return equalBytes(der.subarray(0, prefix.length), prefix) ? der.slice(prefix.length) : undefined;
+  return equalBytes(der.subarray(0, prefix.length), prefix)
+    ? new Uint8Array(der.subarray(prefix.length))
+    : undefined;
 }
 
 const SEQUENCE = 0x30;

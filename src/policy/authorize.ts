@@ -47,9 +47,10 @@ export async function authorizeAction(
       throw new TypeError('the ledger is open: give trust to Ledger.open instead');
     return decideAction(ledger, request, options);
   }
-  const opened = await Ledger.open(ledger, { ...options, decides: true });
+  const { policy, ...own } = options;
+  const opened = await Ledger.open(ledger, { ...own, decides: true });
   try {
-    return await decideAction(opened, request, options);
+    return await decideAction(opened, request, { ...own, ...(policy === undefined ? {} : { policy }) });
   } finally {
     await opened.close();
   }

@@ -4,7 +4,7 @@
  * base64url, and those of P-256 keys as r‖s where envelopes have DER; nothing is lost between the two.
  */
 
-import { concatBytes } from '../bytes/concat.js';
+import { allocateScratch } from '../bytes/concat.js';
 import { encodeBase64, encodeBase64url, tryDecodeBase64url } from '../bytes/encoding.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
@@ -45,8 +45,12 @@ const MAX_KEYID_TEXT = 1_024;
 
 /** PAE(type, body) of DSSE: `DSSEv1 SP LEN(type) SP type SP LEN(body) SP body`, lengths in bytes of UTF-8. */
 export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8Array {
-  const head = `DSSEv1 ${encodeUtf8(payloadType).length} ${payloadType} ${payload.length} `;
-  return concatBytes([encodeUtf8(head), payload]);
+  const typeLength = encodeUtf8(payloadType).length;
+  const head = encodeUtf8(`DSSEv1 ${typeLength} ${payloadType} ${payload.length} `);
+  const bytes = allocateScratch(head.length + payload.length);
+  bytes.set(head);
+  bytes.set(payload, head.length);
+  return bytes;
 }
 
 /** The algorithm of the key with a keyid; `undefined` where the key is not known. */

@@ -1,9 +1,9 @@
 /** `northroot repair`: cuts off what a crash left at a ledger's end, and nothing else. Records are never touched. */
 
-import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
-import { closeLedgerFiles, openLedgerFiles } from './ledger-files.js';
-import { surveyLedger } from './survey.js';
-import { settleTornTail, type SavedTail } from './torn-tail.js';
+import type { FileSystem } from '../fs/file-system.js';
+import { FileStore } from '../store/file-store.js';
+import type { SavedTail } from '../store/ledger-store.js';
+import { isStartOfGenesis, notALedger, readGenesis } from './genesis-line.js';
 
 /** What a repair found and did. */
 export interface Repair {
@@ -28,12 +28,23 @@ export async function repairLedger(
     readonly fileSystem?: FileSystem;
   } = {},
 ): Promise<Repair> {
-  const { fileSystem = nodeFileSystem, lockTimeoutMs = 10_000, signal } = options;
-  const files = await openLedgerFiles(path, { fileSystem, create: false, lockTimeoutMs, signal });
+  const { fileSystem, lockTimeoutMs = 10_000, signal } = options;
+  const store = await FileStore.open(path, fileSystem === undefined ? {} : { fileSystem });
   try {
-    const survey = await surveyLedger(fileSystem, files);
-    return { saved: await settleTornTail(fileSystem, files, survey), lines: survey.lines };
+    await store.acquire({ timeoutMs: lockTimeoutMs, signal });
+    let lines = 0;
+    for await (const stored of store.read()) {
+      if (stored.kind === 'lines') {
+        for (const { bytes } of stored.lines) {
+          if (lines === 0) readGenesis(path, bytes);
+          lines += 1;
+        }
+      } else if (stored.kind === 'torn' && stored.isLast && lines === 0 && !isStartOfGenesis(stored.start)) {
+        throw notALedger(path, 'it does not begin with a genesis');
+      }
+    }
+    return { saved: await store.settleTornTail(), lines };
   } finally {
-    await closeLedgerFiles(files);
+    await store.close();
   }
 }

@@ -1,28 +1,24 @@
 /**
- * The verification of a ledger that is being written: read once from its files, and then one step further with each record that is
- * added. It tells what every record gives, which keys count, what the clock is, and whether the ledger may be sealed.
+ * The verification of a ledger that is being written. It reads what is stored once, catches up on what others add, and goes one step
+ * further with each record of our own. It tells what every record gives, which keys count, what the clock is, and whether the ledger
+ * may be sealed. It knows no files: only a store and a cache of states.
  */
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
-import type { FileSystem } from '../fs/file-system.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { JsonObject } from '../json/value.js';
+import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
-import type { TrustPolicy } from '../schema/generated/types.js';
+import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
+import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
+import { misplacedSegment } from '../store/segments.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
-import { firstSeqOf, type LedgerFiles } from './ledger-files.js';
-import { surveyLedger, type Survey } from './survey.js';
-
-/** Which signatures are verified when the files are read. */
-export type SignatureDepth =
-  /** All: the ledger may be sealed, and decided upon. */
-  | 'all'
-  /** Those that decide what counts: not those of executions and of extension events, which are taken as they are. */
-  | 'deciding';
+import { assertGenesisKeys, isStartOfGenesis, notALedger, readGenesis } from './genesis-line.js';
+import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 /** What one record gave. */
 export interface Judged {
@@ -37,48 +33,97 @@ export interface MadeLine {
   readonly examined: ExaminedLine;
 }
 
+/** A record that somebody else appended. */
+export interface OtherRecord {
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly event: JsonObject;
+  /** What verification says of it, by the ledger's own keys; undefined where another process has judged it, and left only the state. */
+  readonly verdict: EventVerdict | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** What a {@link RunningVerification} tells of what others have left. */
+export interface Listeners {
+  /** Each record that others appended since the ledger was opened, in order. */
+  readonly onOther?: (record: OtherRecord) => void;
+  readonly onTornTail?: (saved: SavedTail) => void;
+  /** So many lines are no records. */
+  readonly onDamage?: (lines: number) => void;
+}
+
+/** What a {@link RunningVerification} goes by. */
+export interface RunningOptions extends Listeners {
+  readonly depth: SignatureDepth;
+  /** A policy by which the ledger is verified besides, every signature of it, for decisions. */
+  readonly trust: TrustPolicy | undefined;
+  readonly cache: StateCache;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** One state and how it is read: the ledger's own, or that of the trust policy. */
+interface View {
+  readonly isOwn: boolean;
+  trust: TrustPolicy | undefined;
+  state: VerifyState;
+  /** Whether the state has seen what is not stored: it is not to be gone on with. */
+  isSpoilt: boolean;
+}
+
+/** What reading has shown of the ledger's files that no state keeps. */
+interface Reading {
+  /** The number that the next record should have; undefined after a line without one. */
+  nextSeq: number | undefined;
+  /** Whether the last line can be built on. */
+  isTailSound: boolean;
+  damaged: number;
+  hasTornBefore: boolean;
+  torn: { readonly start: Uint8Array } | undefined;
+}
+
 /** See the head of this file. */
 export class RunningVerification {
-  readonly depth: SignatureDepth;
-  readonly state: VerifyState = startVerification(undefined, nodeVerifier);
-  /** What decisions rest on: the state under the trust policy, where there is one, and else the same. */
-  readonly deciding: VerifyState;
-  readonly #path: string;
+  depth: SignatureDepth;
+  readonly #store: LedgerStore;
+  readonly #options: RunningOptions;
+  readonly #own: View;
+  readonly #deciding: View;
+  #genesis: GenesisEvent | undefined;
   #checkpoint: ChainTip['checkpoint'];
+  #size = 0;
   #unreadable = 0;
-  /** Where the next line begins in the file that is appended to, and its number there. */
-  #offset = 0;
-  #number = 1;
+  #damaged = 0;
+  #reading: Reading = freshReading();
+  /** So many lines are our own, or were told of to `onOther`; undefined while the ledger is being opened. */
+  #toldSize: number | undefined;
+  /** A position before that, or at it. */
+  #toldAt: StorePosition | undefined;
+  /** Where the next record of our own goes. */
+  #next: NextPlace = { file: '', line: 1, byteOffset: 0 };
 
-  private constructor(path: string, depth: SignatureDepth, trust: TrustPolicy | undefined) {
-    this.#path = path;
-    this.deciding = trust === undefined ? this.state : startVerification(trust, nodeVerifier);
-    this.depth = depth;
-    if (depth === 'deciding') this.state.assumedSignatures = 'ordinary';
+  constructor(store: LedgerStore, options: RunningOptions) {
+    this.#store = store;
+    this.#options = options;
+    this.depth = options.depth;
+    this.#own = freshView(true, undefined);
+    this.#deciding = options.trust === undefined ? this.#own : freshView(false, options.trust);
   }
 
-  /**
-   * Verifies what the files hold, by the keys that the ledger declares, up to its last whole line.
-   *
-   * @param trust - A policy by which it is verified besides, every signature of it, for decisions.
-   * @param signal - Aborting ends it with its reason.
-   * @throws as the file system does.
-   */
-  static async read(
-    fileSystem: FileSystem,
-    files: LedgerFiles,
-    depth: SignatureDepth,
-    trust?: TrustPolicy,
-    signal?: AbortSignal,
-  ): Promise<{ readonly running: RunningVerification; readonly survey: Survey }> {
-    const running = new RunningVerification(files.path, depth, trust);
-    const survey = await surveyLedger(fileSystem, files, (line, file) => {
-      signal?.throwIfAborted();
-      running.#step(line, { file, firstSeq: files.isFolder ? firstSeqOf(file) : undefined });
-    });
-    // What is added was signed, or its signatures verified, when it was admitted.
-    running.state.assumedSignatures = 'all';
-    return { running, survey };
+  /** The verification by the ledger's own keys; another object may take its place at a turn. */
+  get state(): VerifyState {
+    return this.#own.state;
+  }
+
+  /** What decisions rest on: the state under the trust policy, where there is one, and else the same. */
+  get deciding(): VerifyState {
+    return this.#deciding.state;
+  }
+
+  /** The ledger's first event. @throws TypeError before it has one. */
+  get genesis(): GenesisEvent {
+    if (this.#genesis === undefined) throw new TypeError('the ledger is not open');
+    return this.#genesis;
   }
 
   /** Where the next record goes. */
@@ -87,71 +132,288 @@ export class RunningVerification {
     return { seq: chain.seq, prev: chain.prev, eventId: tipEventId, tree, checkpoint: this.#checkpoint };
   }
 
-  /** Lines that are no records, or not of the form of one. */
-  get unreadable(): number {
-    return this.#unreadable;
+  /** How many records are known to be on disk: the next one's `seq`. */
+  get size(): number {
+    return this.#size;
   }
 
-  /** Takes the line of a record that is added to `file`. */
-  add({ bytes: line, examined }: MadeLine, file: string): Judged {
-    const { state } = this;
+  /** Up to where the store's lines are known. */
+  get position(): StorePosition {
+    return positionOf(this.state);
+  }
+
+  /**
+   * Reads ahead without the turn, as far as all is well: what is found wrong is judged when the turn is had. What is read may turn
+   * out not to be there to stay; {@link catchUp} then begins again.
+   */
+  async readAhead(): Promise<void> {
+    try {
+      for (const view of this.#views()) await this.#follow(view);
+    } catch (error) {
+      if (this.#options.signal?.aborted === true) throw error;
+      this.forget();
+    }
+  }
+
+  /**
+   * With the turn held: takes up what is stored and was not seen yet, as at opening. A torn tail is saved and cut off.
+   *
+   * @returns How many lines others wrote since the last time.
+   * @throws NorthrootError `NOT_A_LEDGER`, `LEDGER_TAIL_INVALID`, `SEGMENT_MISSING`, `SEGMENT_MISPLACED`; `LEDGER_CONFLICT` and
+   *   `FILE_CHANGED` when what was seen is not there any more; as the store does.
+   */
+  async catchUp(mayBeginAgain = false): Promise<number> {
+    const before = this.#toldSize ?? 0;
+    await this.#load();
+    try {
+      for (const view of this.#views()) await this.#follow(view);
+    } catch (error) {
+      if (!mayBeginAgain || !isConflict(error)) throw error;
+      this.forget();
+      for (const view of this.#views()) await this.#follow(view);
+    }
+    await this.#settle();
+    this.#toldAt = this.position;
+    this.#toldSize = Math.max(before, this.#toldAt.size);
+    this.#size = this.tip.seq;
+    return this.#toldSize - before;
+  }
+
+  /** Verifies every signature from now on, and those of what is there already. */
+  async deepen(): Promise<void> {
+    if (this.depth === 'all') return;
+    this.depth = 'all';
+    this.forget();
+    await this.catchUp();
+  }
+
+  /** What was judged is not stored: the states are begun again, or loaded, when the ledger is caught up on. */
+  forget(): void {
+    for (const view of this.#views()) view.isSpoilt = true;
+  }
+
+  /** Takes the line of a record that is about to be appended. */
+  add({ bytes: line, examined }: MadeLine): Judged {
     const bytes = line.subarray(0, -1);
-    const raw: RawLine = {
-      bytes,
-      length: bytes.length,
-      offset: this.#offset,
-      number: this.#number,
-      terminated: true,
-      longLeafHash: undefined,
-    };
+    const { file, line: number, byteOffset: offset } = this.#next;
+    this.#next = { file, line: number + 1, byteOffset: offset + line.length };
+    const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
+    const segment = { file, firstSeq: undefined };
+    if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
     // What is alike in an earlier record is told of this one too.
-    state.foldRoots.clear();
-    const { findings, waiting, verdict, eventId } = this.#step(raw, { file, firstSeq: undefined }, examined);
+    this.state.foldRoots.clear();
+    const { findings, waiting, verdict, eventId } = this.#step(this.#own, raw, segment, examined);
     // What an earlier execution waited for is told of that one.
     const own = findings.filter((finding) => finding.eventId === eventId);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
-  /** From here on records are added to another file. */
-  beginFile(): void {
-    this.#offset = 0;
-    this.#number = 1;
+  /** With the turn held, and caught up: where the records that are added will stand. */
+  async begin(): Promise<void> {
+    this.#next = await this.#store.nextPlace(this.tip.seq);
+  }
+
+  /**
+   * So many lines that were added are on disk.
+   *
+   * @param isAhead - Whether something was added besides that is not: it is forgotten.
+   */
+  async committed(lines: number, isAhead: boolean): Promise<void> {
+    this.#toldSize = (this.#toldSize ?? 0) + lines;
+    if (isAhead) {
+      this.forget();
+      await this.catchUp();
+    }
+    this.#toldAt = this.position;
+    this.#size = this.tip.seq;
+    for (const view of this.#views()) {
+      // A cache that cannot keep it costs a reading, and no record.
+      await this.#options.cache.save(this.#viewOf(view), view.state).catch(() => undefined);
+    }
+  }
+
+  /** Takes the first record of a new ledger for its genesis. */
+  adopt(genesis: GenesisEvent): void {
+    this.#genesis = genesis;
   }
 
   /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when any evidence is broken or missing. */
   assertSound(): void {
     if (!this.state.hasInvalid) return;
-    throw new NorthrootError(
-      'LEDGER_INVALID',
-      `${printable(this.#path)} does not verify, and was not sealed`,
-      {
-        exitStatus: 1,
-        hint: `northroot verify ${printable(this.#path)} says what is wrong with it`,
-      },
-    );
+    const name = printable(this.#store.name);
+    throw new NorthrootError('LEDGER_INVALID', `${name} does not verify, and was not sealed`, {
+      exitStatus: 1,
+      hint: `northroot verify ${name} says what is wrong with it`,
+    });
   }
 
   /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when nothing can be decided upon it. */
   assertDecidable(): void {
-    assertDecidable(this.deciding, this.#path);
+    assertDecidable(this.deciding, this.#store.name);
   }
 
-  #step(
-    line: RawLine,
-    segment: SegmentName,
-    given?: ExaminedLine,
-  ): Judged & { readonly eventId: string | undefined; readonly waiting: Finding | undefined } {
-    const seq = this.state.records;
-    if (this.deciding !== this.state) verifyLine(this.deciding, line, segment, given);
-    const { findings, waiting, examined, verdict } = verifyLine(this.state, line, segment, given);
-    if (examined?.eventId === undefined) this.#unreadable += 1;
-    if (examined?.wellFormed === true && examined.event?.['event_type'] === 'checkpoint')
-      this.#checkpoint = { seq, occurredAt: examined.event['occurred_at'] as string };
-    this.#offset = line.offset + line.length + 1;
-    this.#number = line.number + 1;
-    const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
-    return { findings, waiting, verdict, eventId };
+  #views(): readonly View[] {
+    return this.#deciding === this.#own ? [this.#own] : [this.#own, this.#deciding];
   }
+
+  #viewOf({ isOwn, trust }: View): StateView {
+    return { trust, depth: isOwn ? this.depth : 'all' };
+  }
+
+  /** Takes what the cache has, where that is further along than what is here. */
+  async #load(): Promise<void> {
+    for (const view of this.#views()) {
+      const current = view.isSpoilt ? undefined : view.state;
+      const loaded = await this.#options.cache.load(this.#viewOf(view), current).catch(() => undefined);
+      if (loaded === undefined || loaded === view.state) continue;
+      view.state = loaded;
+      view.isSpoilt = false;
+      if (view.isOwn) await this.#takeOver(loaded);
+    }
+  }
+
+  /** What no state keeps, of one that comes from elsewhere. */
+  async #takeOver(state: VerifyState): Promise<void> {
+    this.#reading = { ...freshReading(), nextSeq: state.chain.seq, isTailSound: true };
+    this.#checkpoint = undefined;
+    for (const { place, occurredAt } of state.seals.known.values()) {
+      this.#checkpoint = { seq: place.seq, occurredAt };
+    }
+    this.#genesis ??= await this.#readGenesis();
+    await this.#tellSkipped(positionOf(state));
+  }
+
+  /** Reads what is stored beyond a view's state. */
+  async #follow(view: View): Promise<void> {
+    if (view.isSpoilt) {
+      view.state = startVerification(view.trust, nodeVerifier);
+      view.isSpoilt = false;
+      if (view.isOwn) {
+        this.#reading = freshReading();
+        this.#checkpoint = undefined;
+        this.#unreadable = 0;
+      }
+    }
+    const { state } = view;
+    const { signal } = this.#options;
+    const isDeep = !view.isOwn || this.depth === 'all';
+    state.assumedSignatures = isDeep ? 'none' : 'ordinary';
+    const reading = this.#reading;
+    if (view.isOwn) reading.torn = undefined;
+    for await (const stored of this.#store.read(positionOf(state))) {
+      signal?.throwIfAborted();
+      if (stored.kind === 'lines') {
+        const { file, firstSeq } = stored;
+        for (const line of stored.lines) {
+          signal?.throwIfAborted();
+          const ordinal = state.lines;
+          const step = this.#step(view, line, { file, firstSeq });
+          if (view.isOwn) this.#noteStored(line, ordinal, step);
+        }
+      } else if (view.isOwn && stored.kind === 'file') {
+        const { nextSeq, hasTornBefore } = reading;
+        if (stored.firstSeq === undefined || nextSeq === undefined || hasTornBefore) continue;
+        if (stored.firstSeq !== nextSeq) throw misplacedSegment(stored.file, nextSeq);
+      } else if (view.isOwn && stored.kind === 'torn') {
+        if (stored.isLast) reading.torn = stored;
+        else {
+          // Only the last file can be torn by a crash: what came after was begun when all before it was on disk.
+          reading.damaged += 1;
+          reading.hasTornBefore = true;
+        }
+      }
+    }
+    // What is added was signed, or its signatures verified, when it was admitted.
+    state.assumedSignatures = 'all';
+  }
+
+  /** What only the line itself tells, of one that was stored by somebody. */
+  #noteStored(line: RawLine, ordinal: number, { examined, verdict, findings, eventId }: Step): void {
+    const reading = this.#reading;
+    reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
+    reading.isTailSound =
+      examined?.seq !== undefined && eventId !== undefined && examined.issues.length === 0;
+    if (ordinal === 0) this.#genesis = readGenesis(this.#store.name, line.bytes);
+    if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
+    const { event, seq } = examined ?? {};
+    if (event === undefined || seq === undefined || eventId === undefined) return;
+    this.#options.onOther?.({ seq, eventId, event, verdict, findings });
+  }
+
+  /** Refuses what cannot be built on; what a crash left is put aside first. */
+  async #settle(): Promise<void> {
+    const { torn, isTailSound, damaged } = this.#reading;
+    const { name } = this.#store;
+    const isEmpty = this.state.lines === 0;
+    if (torn !== undefined) {
+      if (isEmpty && !isStartOfGenesis(torn.start))
+        throw notALedger(name, 'it does not begin with a genesis');
+      const saved = await this.#store.settleTornTail();
+      this.#reading.torn = undefined;
+      if (saved !== undefined) this.#options.onTornTail?.(saved);
+    }
+    if (isEmpty) return;
+    if (!isTailSound) {
+      throw new NorthrootError('LEDGER_TAIL_INVALID', `the last record of ${printable(name)} is not valid`, {
+        hint: `northroot verify ${printable(name)} says what is wrong with it`,
+        exitStatus: 1,
+      });
+    }
+    if (this.#toldSize === undefined) assertGenesisKeys(this.genesis);
+    const broken = this.#unreadable + damaged;
+    if (broken > this.#damaged) this.#options.onDamage?.(broken);
+    this.#damaged = broken;
+  }
+
+  async #readGenesis(): Promise<GenesisEvent | undefined> {
+    for await (const stored of this.#store.read()) {
+      if (stored.kind !== 'lines') continue;
+      for (const { bytes } of stored.lines) return readGenesis(this.#store.name, bytes);
+    }
+    return undefined;
+  }
+
+  /** Tells of what others appended and others judged: the state that was loaded has them already. */
+  async #tellSkipped(to: StorePosition): Promise<void> {
+    const { onOther } = this.#options;
+    const told = this.#toldSize;
+    if (onOther === undefined || this.#toldAt === undefined || told === undefined || to.size <= told) return;
+    let ordinal = this.#toldAt.size;
+    for await (const stored of this.#store.read(this.#toldAt)) {
+      if (stored.kind !== 'lines') continue;
+      for (const { bytes } of stored.lines) {
+        ordinal += 1;
+        if (ordinal <= told || ordinal > to.size) continue;
+        const { event, seq, eventId } = examineLine(bytes, 'records');
+        if (event === undefined || seq === undefined || eventId === undefined) continue;
+        onOther({ seq, eventId: `sha-256:${eventId}`, event, verdict: undefined, findings: [] });
+      }
+    }
+    this.#toldSize = to.size;
+  }
+
+  #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
+    const seq = view.state.records;
+    const { findings, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
+    const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
+    if (view.isOwn) {
+      if (eventId === undefined) this.#unreadable += 1;
+      if (examined?.wellFormed === true && examined.event?.['event_type'] === 'checkpoint')
+        this.#checkpoint = { seq, occurredAt: examined.event['occurred_at'] as string };
+      // Of our own records the form was examined when they were made.
+      if (given !== undefined && given.seq !== undefined) {
+        this.#reading.nextSeq = given.seq + 1;
+        this.#reading.isTailSound = true;
+      }
+    }
+    return { findings, waiting, verdict, eventId, examined };
+  }
+}
+
+interface Step extends Judged {
+  readonly eventId: string | undefined;
+  readonly waiting: Finding | undefined;
+  readonly examined: ExaminedLine | undefined;
 }
 
 /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when the evidence in a ledger is broken. */
@@ -161,5 +423,25 @@ export function assertDecidable(state: VerifyState, path: string): void {
     'LEDGER_INVALID',
     `${printable(path)} is not valid: nothing can be decided upon it`,
     { exitStatus: 1, hint: `northroot verify ${printable(path)} says what is wrong` },
+  );
+}
+
+/** Where a state stands in what is stored. */
+function positionOf({ lines, chain, end }: VerifyState): StorePosition {
+  return { size: lines, tip: chain.prev, file: end.file, line: end.line, byteOffset: end.byteOffset };
+}
+
+function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
+  return { isOwn, trust, state: startVerification(trust, nodeVerifier), isSpoilt: false };
+}
+
+function freshReading(): Reading {
+  return { nextSeq: 0, isTailSound: true, damaged: 0, hasTornBefore: false, torn: undefined };
+}
+
+/** Whether what was read is not stored any more. */
+export function isConflict(error: unknown): boolean {
+  return (
+    error instanceof NorthrootError && (error.code === 'LEDGER_CONFLICT' || error.code === 'FILE_CHANGED')
   );
 }

@@ -1,8 +1,8 @@
 /** Whether a path has no ledger yet, so that one can be made there: also after an attempt that was killed on the way. */
 
 import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
-import { joinPath, segmentName } from './ledger-files.js';
-import { isStartOfGenesis } from './torn-tail.js';
+import { joinPath, segmentName } from '../store/segments.js';
+import { isStartOfGenesis } from './genesis-line.js';
 
 /** More than any genesis has, in bytes. */
 const MAX_START_BYTES = 65_536;

@@ -18,6 +18,7 @@ import { formatQuantity } from '../../src/value/quantity.js';
 import type { VerifyState } from '../../src/verify/state.js';
 import {
   codeOf,
+  holdLock,
   judge,
   openUnsigned,
   readRecords,
@@ -155,12 +156,12 @@ describe('authorizeAction', () => {
 
   it('is asked about the moment in which it has the ledger for itself', async () => {
     const { path } = await makeLedger({ ...BOUNDS, expires_at: '2026-03-01T12:00:01Z' });
-    const holder = await openUnsigned(path);
+    const release = await holdLock(path);
     let now = NOON;
     const answer = authorizeAction(path, ANY_TIME, { now: () => now, lockTimeoutMs: 20_000 });
     await untilWaiting(path);
     now = '2026-03-01T12:00:01Z';
-    await holder.close();
+    await release();
     expect((await answer).decisionCode).toBe('GRANT_EXPIRED');
     expect(readRecords(path).at(-1)?.event['occurred_at']).toBe(now);
   });

@@ -19,6 +19,7 @@ import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { meters } from '../../src/value/meter.js';
 import { Ledger } from '../../src/writer/ledger.js';
+import { holdLock } from '../writer/support.js';
 import { digestOf } from './bare-events.js';
 
 const shop = new Workshop();
@@ -515,16 +516,13 @@ describe('record does not run', () => {
     refused('SCHEMA', (command) =>
       record('main.jsonl', mainGrant, command, '--tool', 'sh.run', '--meter', units),
     );
-    const holder = shop.start(['append', 'main.jsonl']);
-    await holder.feed(ndjson([{ event_type: 'x.note', principal_id: 'agent:a1', n: 'held' }]));
-    await holder.until(({ stdout }) => stdout.includes('appended'));
+    const release = await holdLock(shop.path('main.jsonl'));
     refused(
       'LEDGER_LOCKED',
       (command) => record('main.jsonl', mainGrant, command, '--tool', 'sh.run', '--lock-timeout', '0.1'),
       2,
     );
-    holder.endInput();
-    await holder.end();
+    await release();
     refused(
       'FILE_NOT_FOUND',
       (command) => record('missing.jsonl', mainGrant, command, '--tool', 'sh.run'),
@@ -533,17 +531,14 @@ describe('record does not run', () => {
   });
 
   it('no ledger that is only held for a while: --lock-timeout is in seconds', async () => {
-    const holder = shop.start(['append', 'main.jsonl']);
-    await holder.feed(ndjson([{ event_type: 'x.note', principal_id: 'agent:a1', n: 'held for a while' }]));
-    await holder.until(({ stdout }) => stdout.includes('appended'));
+    const release = await holdLock(shop.path('main.jsonl'));
     const common = ['--tool', 'sh.run', '--lock-timeout', '30'];
     const asking = shop.start(['authorize', 'main.jsonl', '--principal', 'agent:a1', ...common]);
     const recording = shop.start(['record', 'main.jsonl', '--auth', mainGrant, ...common, '--', 'true']);
     await recording.until(({ stderr }) => stderr.includes('waiting for another process'));
-    holder.endInput();
+    await release();
     expect((await asking.end()).stderr).not.toContain('LEDGER_LOCKED');
     expect(await recording.end()).toMatchObject({ status: 0 });
-    await holder.end();
   });
 
   it('with what is said of an end that nobody has seen', () => {

@@ -5,7 +5,16 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Ledger } from '../../src/writer/ledger.js';
-import { codeOf, draft, errorOf, expectSound, makeLedger, openLedger, temporaryFolder } from './support.js';
+import {
+  codeOf,
+  draft,
+  errorOf,
+  expectSound,
+  holdLock,
+  makeLedger,
+  openLedger,
+  temporaryFolder,
+} from './support.js';
 
 /** What is run instead of a helper; what is not here is run itself. Those that were asked for, in order. */
 const helpers = vi.hoisted((): { instead: Map<string, string>; asked: string[] } => ({
@@ -77,12 +86,12 @@ describe('a helper', () => {
   test('may be perl, and keeps out one that has flock', async () => {
     const path = await newLedger();
     replace(FLOCKS, '/nowhere/flock');
-    const holder = await openLedger(path);
+    const release = await holdLock(path);
     expect(await codeOf(openLedger(path))).toBe('LEDGER_LOCKED');
     helpers.instead.clear();
     expect(await codeOf(openLedger(path))).toBe('LEDGER_LOCKED');
-    await holder.append({ event: draft(2) });
-    await holder.close();
+    await release();
+    await makeLedger(path, 2);
     await (await openLedger(path)).close();
     await expectSound(path, 3);
   });

@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, type TestContext } from 'vitest';
@@ -21,6 +22,7 @@ import {
   errorOf,
   expectSound,
   makeLedger,
+  noticeBoard,
   openLedger,
   openUnsigned,
   readBytes,
@@ -195,17 +197,54 @@ describe('someone who may not', () => {
   });
 });
 
-test.each<[string, (path: string) => void]>([
-  ['cut short', (path) => truncateSync(path, 100)],
-  ['added to', (path) => appendFileSync(path, '{"event":')],
-])('a ledger that someone else has %s under its writer is left alone', async (_name, spoil) => {
+test('a ledger that someone else has cut short under its writer is left alone', async () => {
   const path = join(temporaryFolder(), 'ledger.jsonl');
   const ledger = await openLedger(path);
   await ledger.append({ event: draft(1) });
-  spoil(path);
+  truncateSync(path, 100);
   const spoilt = readBytes(path);
   const error = await errorOf(ledger.append({ event: draft(2) }));
   expect(error).toMatchObject({ code: 'LEDGER_FAILED', cause: { code: 'FILE_CHANGED' } });
   await ledger.close();
   expect(readBytes(path)).toEqual(spoilt);
+});
+
+test('what someone else has left torn under a writer is saved as at opening', async () => {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  const { notices, onNotice } = noticeBoard();
+  const ledger = await openLedger(path, { onNotice });
+  await ledger.append({ event: draft(1) });
+  const { size } = statSync(path);
+  appendFileSync(path, '{"event":');
+  expect(await ledger.append({ event: draft(2) })).toMatchObject({ seq: 2 });
+  await ledger.close();
+  expect(notices.slice(1)).toMatchObject([{ code: 'TORN_TAIL_SAVED', offset: size, length: 9 }]);
+  expect(readFileSync(`${path}.torn-${size}`, 'utf8')).toBe('{"event":');
+  await expectSound(path, 3);
+});
+
+test('what someone else has made of the last record under a writer is not built upon', async () => {
+  for (const tail of ['{"a":1}\n', '\n']) {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const ledger = await openLedger(path);
+    await ledger.append({ event: draft(1) });
+    appendFileSync(path, tail);
+    const spoilt = readBytes(path);
+    for (const n of [2, 3])
+      expect(await codeOf(ledger.append({ event: draft(n) }))).toBe('LEDGER_TAIL_INVALID');
+    await ledger.close();
+    expect(readBytes(path)).toEqual(spoilt);
+  }
+});
+
+test('a ledger whose last record someone else has changed under its writer is left alone', async () => {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  const ledger = await openLedger(path, { lingerMs: 0 });
+  await ledger.append({ event: draft(1) });
+  const spoilt = readFileSync(path, 'utf8').replace('"n":1', '"n":7');
+  writeFileSync(path, spoilt);
+  const error = await errorOf(ledger.append({ event: draft(2) }));
+  expect(error).toMatchObject({ code: 'LEDGER_FAILED', cause: { code: 'LEDGER_CONFLICT' } });
+  await ledger.close();
+  expect(readFileSync(path, 'utf8')).toBe(spoilt);
 });

@@ -16,6 +16,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, vi } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import type { JsonObject } from '../../src/json/value.js';
+import { nodeFileSystem } from '../../src/fs/file-system.js';
+import { lockFile } from '../../src/fs/lock.js';
 import { openLedgerSource } from '../../src/fs/source.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { createSigner } from '../../src/signature/signer.js';
@@ -56,6 +58,16 @@ export async function openUnsigned(path: string, options: LedgerOptions = {}): P
   const ledger = await Ledger.open(path, { ...DEFAULTS, ...options });
   onTestFinished(() => ledger.close().catch(() => undefined));
   return ledger;
+}
+
+/** Holds a ledger's lock as a writer does in the midst of a group; the function returned gives it back. */
+export async function holdLock(path: string): Promise<() => Promise<void>> {
+  const file = await nodeFileSystem.open(path, path.endsWith('/') ? 'read' : 'append');
+  await lockFile(file, 10_000);
+  let closing: Promise<void> | undefined;
+  const release = (): Promise<void> => (closing ??= file.close());
+  onTestFinished(release);
+  return release;
 }
 
 /** Makes a ledger with drafts 1 to `count` and closes it. */

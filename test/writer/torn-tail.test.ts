@@ -6,6 +6,7 @@ import {
   codeOf,
   draft,
   expectSound,
+  holdLock,
   judge,
   makeLedger,
   noticeBoard,
@@ -196,11 +197,11 @@ describe('repair', () => {
 
   test('waits for a writer, or does not', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
-    const ledger = await openLedger(path);
+    await makeLedger(path, 1);
+    const release = await holdLock(path);
     expect(await codeOf(repairLedger(path, { lockTimeoutMs: 0 }))).toBe('LEDGER_LOCKED');
     const repair = repairLedger(path);
-    await ledger.append({ event: draft(1) });
-    await ledger.close();
+    await release();
     expect(await repair).toEqual({ saved: undefined, lines: 2 });
   });
 });

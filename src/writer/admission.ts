@@ -1,6 +1,6 @@
 /**
- * Keeps a writer from writing what would not verify: the ledger's own rules on signatures (SPEC §5, §7), asked before a
- * record is written and answered by the same code that judges it afterwards.
+ * Keeps a writer from writing what would not verify: the ledger's own rules on signatures, keys, checkpoints and links (SPEC §5, §6,
+ * §7), asked before a record is written and answered by the same code that judges it afterwards.
  */
 
 import { tryDecodeBase64url } from '../bytes/encoding.js';
@@ -12,24 +12,61 @@ import type { JsonObject } from '../json/value.js';
 import { readWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
-import type { Key, KeyEvent } from '../schema/generated/types.js';
+import type { AttestationEvent, CheckpointEvent, Key, KeyEvent } from '../schema/generated/types.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
+import { assertAttests, assertFits } from './checkpoint.js';
+import type { RunningVerification } from './running-verification.js';
 
 /** A writer has no policies: it writes what the ledger's own rules allow. */
 const NO_REQUIREMENTS = new CheckpointRequirements(undefined, undefined);
 
-/** Asks the running verification's own keys, clock and grants. */
-export class SignatureGuard {
-  readonly #state: VerifyState;
+/** What may be written: asks the running verification's own keys, clock, grants and checkpoints. */
+export class AdmissionRules {
+  readonly #running: RunningVerification;
 
-  /** @param state - Of a ledger whose genesis was taken up; it is read at each question. */
-  constructor(state: VerifyState) {
-    this.#state = state;
+  /** @param running - Of a ledger whose genesis was taken up; it is read at each question. */
+  constructor(running: RunningVerification) {
+    this.#running = running;
+  }
+
+  get #state(): VerifyState {
+    return this.#running.state;
+  }
+
+  /** Whether the ledger has an event already. */
+  has({ event_id: { b64 } }: AnyEvent): boolean {
+    return this.#state.events.find(b64) !== undefined;
+  }
+
+  /** @throws NorthrootError `PREV_EVENT_NOT_FOUND` for an event that names one which is not there yet. */
+  assertLinked(event: AnyEvent): void {
+    const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
+    if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
+    const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
+    throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
+      exitStatus: 1,
+      hint: 'append the event that it names first',
+    });
+  }
+
+  /** Whether a checkpoint or an attestation that somebody gives fits the place that it gets. @throws as `assertFits` and `assertAttests`. */
+  assertFits(event: AnyEvent): void {
+    const { tip, genesis } = this.#running;
+    if (event.event_type === 'checkpoint') {
+      const judge = (note: SignedCheckpoint): NoteVerdict => this.judgeNote(note, event.occurred_at);
+      assertFits(tip, event as unknown as CheckpointEvent, genesis.origin, judge);
+    }
+    if (event.event_type === 'attestation') {
+      assertAttests(event as unknown as AttestationEvent, (id) => {
+        const checkpoint = this.#state.seals.known.get(id);
+        return checkpoint && (checkpoint.textHash ?? null);
+      });
+    }
   }
 
   /**
@@ -103,7 +140,7 @@ export class SignatureGuard {
   }
 
   /** @throws NorthrootError `SCHEMA` when a key event adds a key that is known, or contradicts itself. */
-  assertNews({ action, key }: KeyEvent): void {
+  assertNewKey({ action, key }: KeyEvent): void {
     if (action !== 'add') return;
     const read = readWireKey(key);
     if ('pointer' in read)

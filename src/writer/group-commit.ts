@@ -1,0 +1,379 @@
+/**
+ * The queue of what is to be appended, and the groups in which it is: whatever waits when a group begins is written with one write
+ * and one sync, in the order of the calls. The life of a group:
+ *
+ *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
+ */
+
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import type { Finding } from '../finding/finding.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import type { VerifyState } from '../verify/state.js';
+import { failed, type CheckpointTimer } from './checkpoint-timer.js';
+import type { Appended, Checkpointed, Entry, LedgerOptions } from './options.js';
+import type { Prepared, RecordMaker } from './record-maker.js';
+import type { RunningVerification } from './running-verification.js';
+import type { TurnKeeper } from './turn-keeper.js';
+
+interface Promised<T> {
+  readonly resolve: (result: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** An event that is complete. */
+export interface EventJob extends Promised<Appended> {
+  readonly kind: 'event';
+  readonly prepared: Prepared;
+  readonly givenAt: string;
+}
+
+/** A checkpoint that is asked for, made when its place is known. */
+export interface CheckpointJob extends Promised<Checkpointed> {
+  readonly kind: 'checkpoint';
+  readonly givenAt: string;
+  readonly principalId: string | undefined;
+}
+
+/** A checkpoint that is due by time; left out when records before it made one already. */
+interface DueJob {
+  readonly kind: 'due';
+  readonly givenAt: string;
+}
+
+/** An event that is made when its place is known. */
+export interface DecisionJob extends Promised<Appended> {
+  readonly kind: 'decision';
+  readonly makes: (state: VerifyState) => Entry;
+  readonly givenAt: string;
+}
+
+/** A look at what others wrote. */
+export interface LookJob extends Promised<void> {
+  readonly kind: 'look';
+  readonly givenAt: string;
+}
+
+type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob;
+
+/** What a {@link GroupCommit} works with. */
+export interface GroupParts {
+  readonly store: LedgerStore;
+  readonly options: LedgerOptions;
+  readonly running: RunningVerification;
+  readonly maker: RecordMaker;
+  readonly turns: TurnKeeper;
+  readonly timer: CheckpointTimer;
+  readonly onCheckpoint: (made: Checkpointed) => void;
+}
+
+/** One write and one sync take at most so much. */
+const MAX_GROUP_RECORDS = 1_000;
+const MAX_GROUP_BYTES = 8 * 1024 * 1024;
+/** So often in a row another writer may come first where there is no lock. */
+const MAX_CONFLICTS = 100;
+/** What is wrong with what is stored, and not with storing. */
+const REFUSALS = new Set(['NOT_A_LEDGER', 'LEDGER_TAIL_INVALID', 'SEGMENT_MISSING', 'SEGMENT_MISPLACED']);
+
+/** See the head of this file. */
+export class GroupCommit {
+  readonly #parts: GroupParts;
+  #queue: Job[] = [];
+  #running: Promise<void> | undefined;
+  #isClosing = false;
+  #failure: NorthrootError | undefined;
+  /** Set when an event was refused and none may be given after it. */
+  #stopped: NorthrootError | undefined;
+  /** Set when that event stood in the queue: those behind it in the queue were given after it. */
+  #cut: NorthrootError | undefined;
+  #conflicts = 0;
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws what keeps the ledger from taking anything. */
+  assertUsable(): void {
+    if (this.#isClosing) throw new TypeError('the ledger is closed');
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  add(job: Job): void {
+    this.#parts.turns.noteRequest();
+    this.#queue.push(job);
+    this.#running ??= this.#commitAll();
+  }
+
+  /** A checkpoint is due by time. Where it cannot be made, the next append says why. */
+  addDue(givenAt: string): void {
+    this.add({ kind: 'due', givenAt });
+  }
+
+  /** What was given was refused before it was queued. */
+  noteRefusal(): void {
+    if (this.#parts.options.stopsAtRefusal !== true) return;
+    this.#stopped ??= notReached();
+  }
+
+  /** Takes nothing any more; settles when all that was given is settled, and the turn given back. */
+  async close(): Promise<void> {
+    const { timer, turns } = this.#parts;
+    this.#isClosing = true;
+    timer.clear();
+    await this.#running;
+    // What was committed may have set it again.
+    timer.clear();
+    await turns.giveBack();
+  }
+
+  /** Runs until the queue is empty; what is appended meanwhile makes the next group. */
+  async #commitAll(): Promise<void> {
+    await Promise.resolve();
+    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, MAX_GROUP_RECORDS));
+    this.#running = undefined;
+    if (!this.#isClosing && this.#failure === undefined) this.#parts.timer.set();
+  }
+
+  async #commit(jobs: Job[]): Promise<void> {
+    const { store, running, turns } = this.#parts;
+    if (this.#failure !== undefined) {
+      rejectAll(jobs, this.#failure);
+      return;
+    }
+    try {
+      await turns.take();
+    } catch (error) {
+      await this.#refuseTurn(jobs, error);
+      return;
+    }
+    const group = new Group(this.#parts);
+    try {
+      if ((await running.catchUp()) > 0) turns.noteOthers();
+      if (this.#needsAll(jobs)) await running.deepen();
+      await running.begin();
+      const { position } = running;
+      this.#fill(group, jobs);
+      if (group.lines.length > 0) await store.appendIf(position, group.lines);
+      // That an event is there already is acknowledged too.
+      else await store.confirm();
+      this.#conflicts = 0;
+      await running.committed(group.lines.length, group.isAhead);
+    } catch (error) {
+      await this.#give(jobs, group, error);
+      return;
+    }
+    await turns.endGroup(this.#queue.length > 0);
+    for (const outcome of group.outcomes) outcome();
+    // On its own: what the listener throws is none of the ledger's.
+    for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
+  }
+
+  /** Makes the lines of a group; what does not fit goes back to the queue. */
+  #fill(group: Group, jobs: Job[]): void {
+    const { timer, turns } = this.#parts;
+    const end = performance.now() + turns.groupMs;
+    for (const [index, job] of jobs.entries()) {
+      const isFull = group.bytes >= MAX_GROUP_BYTES || (group.lines.length > 0 && performance.now() > end);
+      if (isFull || group.isAhead) {
+        this.#queue.unshift(...jobs.splice(index));
+        return;
+      }
+      const cut = this.#cut;
+      if (cut !== undefined) {
+        group.outcomes.push(() => rejectAll([job], cut));
+        continue;
+      }
+      try {
+        group.add(job);
+      } catch (error) {
+        if (job.kind === 'due') {
+          this.#stop(error);
+          continue;
+        }
+        // A question that is not answered is no event that was refused.
+        if (job.kind !== 'decision') this.#cutAfterRefusal();
+        group.outcomes.push(() => rejectAll([job], error));
+        continue;
+      }
+      if (job.kind === 'look' || !timer.isDue(job.givenAt)) continue;
+      try {
+        group.addCheckpoint(job.givenAt);
+      } catch (error) {
+        this.#stop(error);
+      }
+    }
+  }
+
+  /** A group could not be written, or it is not certain that it was. */
+  async #give(jobs: Job[], group: Group, error: unknown): Promise<void> {
+    const { running, turns } = this.#parts;
+    running.forget();
+    const isLate = error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT';
+    if (isLate && group.lines.length > 0 && this.#conflicts < MAX_CONFLICTS) {
+      // Another came first: the group is made again, behind what that one wrote.
+      this.#conflicts += 1;
+      this.#cut = undefined;
+      this.#queue.unshift(...jobs);
+      await turns.giveBack();
+      return;
+    }
+    const isRefusal = error instanceof NorthrootError && REFUSALS.has(error.code);
+    this.#failure = isRefusal ? error : failed(error);
+    await turns.giveBack();
+    rejectAll(jobs, this.#failure);
+  }
+
+  /** The turn was not to be had: nothing was written, and it may be had another time. */
+  async #refuseTurn(jobs: Job[], error: unknown): Promise<void> {
+    const { signal } = this.#parts.options;
+    const mayComeAgain =
+      (signal?.aborted === true && error === signal.reason) ||
+      (error instanceof NorthrootError && ['LEDGER_LOCKED', 'LOCK_UNAVAILABLE'].includes(error.code));
+    if (!mayComeAgain) this.#failure = failed(error);
+    await this.#parts.turns.giveBack();
+    const isStream = this.#parts.options.stopsAtRefusal === true;
+    // What comes after an event that was not appended is not to be either.
+    const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
+    if (isStream) this.#cutAfterRefusal();
+    rejectAll(jobs, this.#failure ?? error);
+    rejectAll(waiting, notReached());
+  }
+
+  /** Whether something of a group rests on every signature. */
+  #needsAll(jobs: readonly Job[]): boolean {
+    const { options, timer } = this.#parts;
+    if (jobs.some(({ kind }) => kind === 'checkpoint')) return true;
+    if (options.trust === undefined && jobs.some(({ kind }) => kind === 'decision')) return true;
+    if (!timer.isOn) return false;
+    // A checkpoint that somebody gives may be dated back, and so make the next one due.
+    const isGiven = (job: Job): boolean =>
+      job.kind === 'event' && job.prepared.event.event_type === 'checkpoint';
+    return (
+      jobs.some((job) => job.kind === 'due' || isGiven(job)) || timer.mayBeDue(jobs.map((job) => job.givenAt))
+    );
+  }
+
+  #cutAfterRefusal(): void {
+    this.noteRefusal();
+    this.#cut = this.#stopped;
+  }
+
+  #stop(error: unknown): void {
+    const { timer, store } = this.#parts;
+    const reason = timer.stop(error, store.name);
+    if (reason !== undefined) this.#stopped ??= reason;
+  }
+}
+
+/** The lines of one group, and what its askers are told when they are on disk. */
+class Group {
+  readonly lines: Uint8Array[] = [];
+  readonly outcomes: (() => void)[] = [];
+  readonly made: Checkpointed[] = [];
+  bytes = 0;
+  /** Set when an event was judged that is not to be written: what was learnt from it is to be forgotten. */
+  isAhead = false;
+  readonly #parts: GroupParts;
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts;
+  }
+
+  /** Makes the record that is asked for. @throws what the asker is told */
+  add(job: Job): void {
+    switch (job.kind) {
+      case 'look':
+        this.outcomes.push(() => job.resolve());
+        return;
+      case 'due':
+        if (this.#parts.timer.isDue(job.givenAt)) this.addCheckpoint(job.givenAt);
+        return;
+      case 'checkpoint': {
+        const checkpoint = this.addCheckpoint(job.givenAt, job.principalId);
+        this.outcomes.push(() => job.resolve(checkpoint));
+        return;
+      }
+      case 'decision': {
+        const { running, maker } = this.#parts;
+        running.assertDecidable();
+        const appended = this.#addEvent(maker.prepare(job.makes(running.deciding)));
+        this.outcomes.push(() => job.resolve(appended));
+        return;
+      }
+      case 'event': {
+        const appended = this.#addEvent(job.prepared);
+        this.outcomes.push(() => job.resolve(appended));
+        return;
+      }
+    }
+  }
+
+  addCheckpoint(givenAt: string, principalId?: string): Checkpointed {
+    const { running, maker } = this.#parts;
+    running.assertSound();
+    const { seq } = running.tip;
+    const { event, line } = maker.makeCheckpointLine(givenAt, principalId);
+    const judged = running.add(line);
+    this.#put(line.bytes);
+    const { note, tree_size: treeSize } = event;
+    const eventId = `sha-256:${event.event_id.b64}`;
+    const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
+    this.made.push(checkpoint);
+    return checkpoint;
+  }
+
+  #addEvent(prepared: Prepared): Appended {
+    const { running, maker, options } = this.#parts;
+    const entry = maker.makeDistinct(prepared);
+    const { b64 } = entry.event.event_id;
+    const eventId = `sha-256:${b64}`;
+    const existing = running.state.events.find(b64);
+    if (existing !== undefined) {
+      if (entry.refusesExisting) throw duplicate(eventId, existing.seq);
+      return { seq: existing.seq, eventId, status: 'exists', findings: [], verdict: undefined };
+    }
+    const { seq } = running.tip;
+    const line = maker.makeLine(entry);
+    const judged = running.add(line);
+    if (options.strict === true && judged.verdict === 'invalid') {
+      this.isAhead = true;
+      throw wouldInvalidate(judged.findings);
+    }
+    this.#put(line.bytes);
+    return { seq, eventId, status: 'appended', ...judged };
+  }
+
+  #put(line: Uint8Array): void {
+    this.lines.push(line);
+    this.bytes += line.length;
+  }
+}
+
+function rejectAll(jobs: readonly Job[], error: unknown): void {
+  for (const job of jobs) if (job.kind !== 'due') job.reject(error);
+}
+
+function notReached(): NorthrootError {
+  return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
+    exitStatus: 1,
+    hint: 'mend the event that was refused, then append from it on',
+  });
+}
+
+/** Why a strict writer takes no event that would make the ledger invalid. */
+function wouldInvalidate(findings: readonly Finding[]): NorthrootError {
+  const fault = findings.find((finding) => finding.class === 'invalid');
+  const { expected, actual } = fault ?? {};
+  const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
+  return new NorthrootError(
+    fault?.code ?? 'LEDGER_INVALID',
+    `the event would make the ledger invalid${printable(found)}`,
+    { exitStatus: 1, hint: 'without strict it is recorded as it is' },
+  );
+}
+
+function duplicate(eventId: string, seq: number): NorthrootError {
+  const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
+  return new NorthrootError('EVENT_DUPLICATE', message, { exitStatus: 1 });
+}

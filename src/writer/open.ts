@@ -1,0 +1,121 @@
+/** Opening a ledger: its store is read, what a crash left is settled, and a new one gets its genesis, all in one turn. */
+
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import type { AnyEvent } from '../event/build.js';
+import { canonicalText } from '../json/canonicalize.js';
+import type { GenesisEvent } from '../schema/generated/types.js';
+import { FileStore } from '../store/file-store.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { AdmissionRules } from './admission.js';
+import { assertGenesisKeys } from './genesis-line.js';
+import { makeGenesis } from './genesis.js';
+import { lockTimeoutOf, nowOf, willSeal, type LedgerOptions } from './options.js';
+import { RecordMaker } from './record-maker.js';
+import { RunningVerification, type OtherRecord } from './running-verification.js';
+import { memoryOnly } from './state-cache.js';
+
+/** What an open ledger is made of. */
+export interface OpenParts {
+  readonly store: LedgerStore;
+  readonly running: RunningVerification;
+  readonly rules: AdmissionRules;
+  readonly maker: RecordMaker;
+}
+
+/**
+ * Opens a ledger, or makes it.
+ *
+ * @param place - A path, or a store, which is closed when that fails.
+ * @param onOther - Told of each record that others append from then on.
+ */
+export async function openParts(
+  place: string | LedgerStore,
+  options: LedgerOptions,
+  onOther: (record: OtherRecord) => void,
+): Promise<OpenParts> {
+  // Made before anything is touched: a bad option leaves no empty file behind.
+  const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
+  const store = typeof place === 'string' ? await openFiles(place, options) : place;
+  try {
+    return await openStore(store, options, genesis, onOther);
+  } catch (error) {
+    await store.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+function openFiles(path: string, { create, segmentBytes, fileSystem }: LedgerOptions): Promise<FileStore> {
+  return FileStore.open(path, {
+    create: create !== undefined,
+    ...(segmentBytes === undefined ? {} : { segmentBytes }),
+    ...(fileSystem === undefined ? {} : { fileSystem }),
+  });
+}
+
+async function openStore(
+  store: LedgerStore,
+  options: LedgerOptions,
+  genesis: GenesisEvent | undefined,
+  onOther: (record: OtherRecord) => void,
+): Promise<OpenParts> {
+  const { trust, signal, decides, checkpointEvery, stateCache: cache = memoryOnly, onNotice } = options;
+  const { name } = store;
+  const isAsked = decides === true && trust === undefined;
+  const running = new RunningVerification(store, {
+    depth: willSeal(options) || isAsked ? 'all' : 'deciding',
+    trust,
+    cache,
+    signal,
+    onOther,
+    onTornTail: (saved) => onNotice?.({ code: 'TORN_TAIL_SAVED', ...saved }),
+    onDamage: (lines) => onNotice?.({ code: 'LEDGER_DAMAGED', path: name, lines }),
+  });
+  // Others may append while the most of it is read.
+  if (cache === memoryOnly) await running.readAhead();
+  const turn = await store.acquire({
+    timeoutMs: lockTimeoutOf(options),
+    signal,
+    onWait: () => onNotice?.({ code: 'LEDGER_WAITING', path: name }),
+  });
+  try {
+    await running.catchUp(true);
+    const rules = new AdmissionRules(running);
+    const maker = new RecordMaker(options, running, rules);
+    if (running.state.lines > 0) await store.confirm();
+    else await begin({ store, running, rules, maker }, options, genesis);
+    if (checkpointEvery !== undefined) maker.assertNoteSigners();
+    return { store, running, rules, maker };
+  } catch (error) {
+    // The error that led here says more.
+    await store.discard().catch(() => undefined);
+    throw error;
+  } finally {
+    await cache.release().catch(() => undefined);
+    await turn.release();
+  }
+}
+
+/** Writes the genesis record of a new ledger. */
+async function begin(
+  { store, running, rules, maker }: OpenParts,
+  { onNotice }: LedgerOptions,
+  genesis: GenesisEvent | undefined,
+): Promise<void> {
+  if (genesis === undefined) {
+    throw new NorthrootError('LEDGER_EMPTY', `${printable(store.name)} has no records`, {
+      hint: 'northroot init makes a ledger of it',
+    });
+  }
+  assertGenesisKeys(genesis);
+  running.adopt(genesis);
+  const line = maker.makeGenesisLine(genesis);
+  const { position } = running;
+  await running.begin();
+  running.add(line);
+  const signatures = line.examined.signatures ?? [];
+  rules.check(genesis as unknown as AnyEvent, Buffer.from(canonicalText(genesis)), signatures, undefined);
+  await store.appendIf(position, [line.bytes]);
+  await running.committed(1, false);
+  onNotice?.({ code: 'LEDGER_CREATED', path: store.name, origin: genesis.origin });
+}

@@ -1,0 +1,188 @@
+/** Makes records: completes what is given, signs it, and puts it in its place, where the rules let it stand. */
+
+import { NorthrootError } from '../error.js';
+import { completeDraft, type AnyEvent } from '../event/build.js';
+import { payloadOf } from '../event/identity.js';
+import { EventError, assertEvent } from '../event/validate.js';
+import { canonicalText } from '../json/canonicalize.js';
+import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { formatRecord } from '../ledger/record.js';
+import { checkRecord } from '../schema/check.js';
+import type { CheckpointEvent, GenesisEvent, KeyEvent } from '../schema/generated/types.js';
+import { signEvent, type Signer } from '../signature/signer.js';
+import { digestFromBase64url } from '../value/digest.js';
+import type { AdmissionRules } from './admission.js';
+import type { ChainTip } from './chain-tip.js';
+import { makeCheckpoint } from './checkpoint.js';
+import { nowOf, type Entry, type LedgerOptions } from './options.js';
+import type { MadeLine, RunningVerification } from './running-verification.js';
+
+/** An entry that is complete, and of the right form. */
+export interface Prepared {
+  readonly event: AnyEvent;
+  readonly eventText: string;
+  readonly meta: Entry['meta'];
+  /** The signatures that it brings. */
+  readonly given: readonly SignatureEntry[];
+  readonly isAnew: boolean;
+  readonly refusesExisting: boolean;
+  /** When it was given: the time of a checkpoint that becomes due by it. */
+  readonly givenAt: string;
+}
+
+/** See the head of this file. */
+export class RecordMaker {
+  readonly #options: LedgerOptions;
+  readonly #running: RunningVerification;
+  readonly #rules: AdmissionRules;
+
+  constructor(options: LedgerOptions, running: RunningVerification, rules: AdmissionRules) {
+    this.#options = options;
+    this.#running = running;
+    this.#rules = rules;
+  }
+
+  /**
+   * Completes and checks what is given, as far as its place does not matter.
+   *
+   * @throws EventError, TypeError, NorthrootError `GENESIS_MISPLACED`
+   */
+  prepare(entry: Entry): Prepared {
+    const { event, eventText } = this.#completeEvent(entry.event);
+    if (event.event_type === 'genesis' && !this.#rules.has(event)) {
+      throw new NorthrootError(
+        'GENESIS_MISPLACED',
+        'only the first record of a ledger may be a genesis event',
+        { exitStatus: 1 },
+      );
+    }
+    const { meta, given } = this.#readCompanions(entry, event);
+    // As it is now: what its owner does with it before it is written is no matter.
+    const kept = JSON.parse(eventText) as AnyEvent;
+    const isAnew = entry.isAnew === true;
+    const refusesExisting = entry.refusesExisting === true;
+    return { event: kept, eventText, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
+  }
+
+  /** Of an event that has to be a record of its own: another that follows those that are there. */
+  makeDistinct(prepared: Prepared): Prepared {
+    let { event, eventText } = prepared;
+    while (prepared.isAnew && this.#rules.has(event)) {
+      const previous = digestFromBase64url(event.event_id.b64);
+      ({ event, eventText } = completeDraft({ ...payloadOf(event), prev_event_id: previous }, {}));
+    }
+    return { ...prepared, event, eventText };
+  }
+
+  /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
+  admit({ event, eventText, given }: Prepared): readonly SignatureEntry[] {
+    if (event.event_type !== 'genesis') this.#rules.assertBound(event);
+    const signatures = this.#sign(event, eventText, given);
+    if (event.event_type === 'key') this.#rules.assertNewKey(event as unknown as KeyEvent);
+    return signatures;
+  }
+
+  /** The line of an event in its place, when it may stand there. */
+  makeLine(prepared: Prepared): MadeLine {
+    this.#rules.assertLinked(prepared.event);
+    const signatures = this.admit(prepared);
+    this.#rules.assertFits(prepared.event);
+    return toLine(prepared, signatures, this.#running.tip);
+  }
+
+  /** The first line of a ledger. */
+  makeGenesisLine(event: GenesisEvent): MadeLine {
+    const { signer } = this.#options;
+    const eventText = canonicalText(event);
+    const signatures = signer === undefined ? [] : [signEvent(Buffer.from(eventText), signer)];
+    return toLine({ eventText, meta: undefined }, signatures, this.#running.tip);
+  }
+
+  /** The checkpoint of what stands before the tip. */
+  makeCheckpointLine(
+    occurredAt: string,
+    principalId: string | undefined,
+  ): { readonly event: CheckpointEvent; readonly line: MadeLine } {
+    const { genesis, tip } = this.#running;
+    const event = makeCheckpoint(tip, {
+      origin: genesis.origin,
+      principalId: principalId ?? genesis.principal_id,
+      occurredAt,
+      noteSigners: this.assertNoteSigners(),
+      ledgerId: `sha-256:${genesis.event_id.b64}`,
+    });
+    const eventText = canonicalText(event);
+    const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
+    return { event, line: toLine({ eventText, meta: undefined }, signatures, tip) };
+  }
+
+  /** Those who sign the notes of checkpoints. @throws NorthrootError where there is none, or one that may not. */
+  assertNoteSigners(): readonly Signer[] {
+    const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
+    if (noteSigners.length === 0) {
+      throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
+        hint: 'give the key with --key',
+      });
+    }
+    const now = nowOf(this.#options);
+    for (const { publicKey } of noteSigners) this.#rules.assertCheckpointKey(publicKey, now);
+    return [...new Map(noteSigners.map((each) => [each.publicKey.keyid, each])).values()];
+  }
+
+  #completeEvent(event: object): { event: AnyEvent; eventText: string } {
+    const isWhole = Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest');
+    if (isWhole) {
+      assertEvent(event);
+      return { event: event as AnyEvent, eventText: canonicalText(event) };
+    }
+    const { principalId } = this.#options;
+    return completeDraft(event, {
+      occurredAt: nowOf(this.#options),
+      ...(principalId === undefined ? {} : { principalId }),
+      ledgerId: `sha-256:${this.#running.genesis.event_id.b64}`,
+    });
+  }
+
+  /** The meta and the signatures that an entry brings, as they are now: what its owner does with them later is no matter. */
+  #readCompanions(entry: Entry, event: AnyEvent): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
+    const { meta, signatures = [] } = entry;
+    if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
+    const prev = { alg: 'sha-256', b64: this.#running.tip.prev };
+    const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
+    if (issue !== undefined) throw new EventError([issue]);
+    return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
+  }
+
+  #sign(event: AnyEvent, eventText: string, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
+    const { signer } = this.#options;
+    const bytes = Buffer.from(eventText);
+    const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
+    this.#rules.check(event, bytes, given, isNew ? signer.publicKey : undefined);
+    return isNew ? [...given, signEvent(bytes, signer)] : given;
+  }
+}
+
+/** The line of a record at the tip, when it is of the right form. */
+function toLine(
+  { eventText, meta }: Pick<Prepared, 'eventText' | 'meta'>,
+  signatures: readonly SignatureEntry[],
+  { prev, seq }: ChainTip,
+): MadeLine {
+  const bytes = formatRecord({ eventText, meta, signatures, prev, seq });
+  if (bytes.length - 1 > MAX_LINE_BYTES) {
+    const message = `the record has ${bytes.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
+    throw new NorthrootError('LINE_TOO_LONG', message, {
+      exitStatus: 1,
+      hint: 'refer to large content by its digest',
+    });
+  }
+  const examined = examineLine(bytes.subarray(0, -1), 'records');
+  const [issue] = examined.issues;
+  if (issue === undefined) return { bytes, examined };
+  const { code, pointer = '', expected = '', actual = '' } = issue;
+  if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
+  throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {
+    exitStatus: 1,
+  });
+}

@@ -1,0 +1,45 @@
+/**
+ * Where the state of a ledger's verification is kept between two turns, and from one process to the next. The default keeps it in
+ * memory only; an index beside the ledger is another.
+ */
+
+import type { TrustPolicy } from '../schema/generated/types.js';
+import type { VerifyState } from '../verify/state.js';
+
+/** Which signatures are verified when a ledger is read. */
+export type SignatureDepth =
+  /** All: the ledger may be sealed, and decided upon. */
+  | 'all'
+  /** Those that decide what counts: not those of executions and of extension events, which are taken as they are. */
+  | 'deciding';
+
+/** Which of the states of one ledger is meant: under a trust policy there are two, that of the ledger's own keys and the policy's. */
+export interface StateView {
+  readonly trust: TrustPolicy | undefined;
+  /** A state of `deciding` has not verified all signatures: it will not do where `all` is asked for. */
+  readonly depth: SignatureDepth;
+}
+
+/** See the head of this file. All is called with the store's turn held. */
+export interface StateCache {
+  /**
+   * Called before the writer catches up on what is stored.
+   *
+   * @param view - Which state.
+   * @param current - The one that the writer goes on with otherwise; undefined where it has none, and would begin at the beginning.
+   * @returns A state at least as far along, or undefined. It is the writer's from then on, and changed by it. That it belongs to this
+   *   ledger is for the cache to prove.
+   */
+  load(view: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined>;
+  /** Called when what the state has seen is on disk, all of it: never with what was judged and not written. */
+  save(view: StateView, state: VerifyState): Promise<void>;
+  /** Called before the turn is given back, however the group ended. */
+  release(): Promise<void>;
+}
+
+/** Keeps nothing but what the writer has. */
+export const memoryOnly: StateCache = {
+  load: () => Promise.resolve(undefined),
+  save: () => Promise.resolve(),
+  release: () => Promise.resolve(),
+};
