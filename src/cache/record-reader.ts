@@ -20,7 +20,7 @@ import type { Rational } from '../value/rational.js';
 import { resolveWaiting } from '../verify/authorizations.js';
 import { contextOf, type SignatureOutcome } from '../verify/line-findings.js';
 import type { EventVerdict, VerifyState } from '../verify/state.js';
-import { IndexFault } from './entry-store.js';
+import { IndexFault, IndexGap } from './entry-store.js';
 import {
   HASHES_PER_ENTRY,
   MAX_LISTED,
@@ -129,12 +129,13 @@ export class RecordReader {
     return record;
   }
 
-  /** What is known of a record; undefined where the line is none. @throws IndexFault */
+  /** What is known of a record; undefined where the line is none. @throws IndexGap where its signatures were taken as they are; IndexFault */
   async describe(ordinal: number): Promise<IndexedRecord | undefined> {
     const read = await this.#read(ordinal);
     if (read === undefined) return undefined;
     const { record, form, examined } = read;
     const { v: verdict = 'ok', s: outcomes = [], f = [], w, g = [] } = form;
+    if (outcomes === 0) throw new IndexGap();
     if (outcomes.length > 0 && outcomes.length !== record.signatures.length)
       throw new IndexFault('a record has other signatures than its entry');
     const signatures = outcomes.map((outcome, i) => ({
@@ -154,7 +155,10 @@ export class RecordReader {
 
   /** Executions that name an authorization, `sha-256:…`. @throws IndexFault */
   executionsOf(eventId: string): NamingRecords {
-    return this.#naming('x', eventId);
+    const naming = this.#naming('x', eventId);
+    const { kind } = this.#state.events.find(eventId.slice('sha-256:'.length)) ?? {};
+    if (kind === 'spent' && naming.total === 0) throw new IndexFault('the entry of an execution is missing');
+    return naming;
   }
 
   /** Adjustments that name a grant, `sha-256:…`. @throws IndexFault */
