@@ -60,6 +60,8 @@ export interface RecordForm {
   /** Its offset and length in bytes, without its `\n`. */
   readonly o: number;
   readonly b: number;
+  /** The id of its event, base64url; absent where there is none. */
+  readonly i?: string;
   /** Its leaf hash, base64url. */
   readonly h: string;
   /** Absent for `ok`. */
@@ -141,6 +143,7 @@ export class RecordEntries implements LineObserver {
       ...(line.number === ordinal + 1 ? {} : { l: line.number }),
       o: line.offset,
       b: line.length,
+      ...(examined?.event === undefined || examined.eventId === undefined ? {} : { i: examined.eventId }),
       h: this.#state.chain.prev,
       ...(verdict === 'ok' ? {} : { v: verdict }),
       ...(signatures.length === 0 ? {} : { s: isAssumed ? 0 : signatures.map(withoutKey) }),

@@ -56,7 +56,7 @@ test('a ledger that was changed since, though not in length', async () => {
   let faults = 0;
   for (let at = 0; at < BYTES.length; at += 997) {
     const bytes = Buffer.from(BYTES);
-    bytes[at] = (bytes[at] as number) ^ 1;
+    bytes[at] = bytes[at] ^ 1;
     const seq = BYTES.subarray(0, at).toString('latin1').split('\n').length - 1;
     expect(await ask(store, bytes, seq)).toBeUndefined();
     faults += 1;

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { IndexGap } from '../../src/cache/entry-store.js';
+import { IndexGap, MemoryEntries } from '../../src/cache/entry-store.js';
 import type { RecordReader } from '../../src/cache/record-reader.js';
 import { NorthrootError } from '../../src/error.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
@@ -11,11 +11,14 @@ import { findRecord } from '../../src/reader/find-record.js';
 import { readRecords, type ReadRecord } from '../../src/reader/read-records.js';
 import { tellIndexedStory, tellStory } from '../../src/report/story.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import type { VerifyState } from '../../src/verify/state.js';
+import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { parseRecordName } from '../../src/value/record-name.js';
+import { startVerification, type VerifyState } from '../../src/verify/state.js';
+import { verifyLine } from '../../src/verify/verify-line.js';
 import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample, times } from '../slow.js';
-import { buildIndex, fileSystemOf, opener } from './support.js';
+import { SEGMENT, buildIndex, fileSystemOf, linesOf, openIndex, opener } from './support.js';
 
 /** What something gives, or the error that a user would see. */
 async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
@@ -107,6 +110,19 @@ describe('an index tells of a record what the ledger does', () => {
         if (record === undefined) return;
         const { indexed } = await buildIndex(bytes, period);
         await compare(bytes, indexed.records(fileSystemOf(bytes)), indexed.state, record);
+        // Also while some of it is not written yet.
+        const { state } = await openIndex(new MemoryEntries());
+        const inMemory = startVerification(undefined, nodeVerifier);
+        for (const line of linesOf(bytes)) {
+          verifyLine(state, line, SEGMENT);
+          verifyLine(inMemory, line, SEGMENT);
+        }
+        for (const wanted of spellingsOf(record)) {
+          const name = parseRecordName(wanted);
+          const expected = await inMemory.events.match(name);
+          expect(await indexed.state.events.match(name)).toEqual(expected);
+          expect(await state.events.match(name)).toEqual(expected);
+        }
       }),
       { numRuns: times(60, 4_000) },
     );
