@@ -84,6 +84,8 @@ export interface VerifyState {
   readonly links: Links;
   tipEventId: string | undefined;
   checkpoints: number;
+  /** The last well-formed checkpoint, right or not: its place, counted from 0, and its time. */
+  lastCheckpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
   readonly seals: Seals;
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
@@ -145,6 +147,7 @@ export function startVerification(
     links: emptyLinks(),
     tipEventId: undefined,
     checkpoints: 0,
+    lastCheckpoint: undefined,
     seals: emptySeals(),
     end: { file: '', line: 1, byteOffset: 0 },
     assumedSignatures: 'none',

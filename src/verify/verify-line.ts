@@ -227,5 +227,8 @@ function countEvent(state: VerifyState, examined: ExaminedLine): void {
   const hasRoom = state.countsByType.size < MAX_COUNTED_TYPES && type.length <= MAX_TYPE_LENGTH;
   const counted = state.countsByType.has(type) || hasRoom ? type : '*';
   state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
-  if (type === 'checkpoint') state.checkpoints += 1;
+  if (type !== 'checkpoint') return;
+  state.checkpoints += 1;
+  if (!examined.wellFormed) return;
+  state.lastCheckpoint = { seq: state.records, occurredAt: examined.event?.['occurred_at'] as string };
 }

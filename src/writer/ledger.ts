@@ -47,7 +47,7 @@ export class Ledger {
   #isReleased = false;
 
   private constructor(parts: OpenParts, options: LedgerOptions) {
-    const { store, running, maker } = parts;
+    const { store, running, maker, cache } = parts;
     this.path = store.name;
     this.#options = options;
     this.#parts = parts;
@@ -57,14 +57,14 @@ export class Ledger {
       lingerMs: lingerOf(options),
       signal: options.signal,
       onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
-      beforeRelease: () => options.stateCache?.release() ?? Promise.resolve(),
+      beforeRelease: () => parts.cache.release(),
     });
     const onCheckpoint = (made: Checkpointed): void => options.onCheckpoint?.(made, this);
-    this.#commits = new GroupCommit({ store, options, running, maker, turns, timer, onCheckpoint });
+    this.#commits = new GroupCommit({ store, options, running, maker, cache, turns, timer, onCheckpoint });
     this.#watchers = new Watchers(
       store,
       () => running.position,
-      () => this.#look(),
+      () => this.inspect(() => undefined),
     );
     timer.set();
   }
@@ -94,8 +94,8 @@ export class Ledger {
   }
 
   /** The keys that count for the next record: those of genesis and of key events, without those that were revoked. */
-  get keys(): Key[] {
-    return this.#parts.rules.keys();
+  listKeys(): Promise<Key[]> {
+    return this.inspect(() => this.#parts.rules.keys());
   }
 
   /** Who made the ledger, as its genesis says. */
@@ -114,11 +114,27 @@ export class Ledger {
   }
 
   /**
-   * What verification says of all records so far, by the keys that the ledger declares. It goes on with the ledger, and is not to be
-   * changed, nor kept: ask again.
+   * Looks at what verification says of all records so far, by the keys that the ledger declares; what others wrote by then is among
+   * them.
+   *
+   * @param look - Called once, or again where an index turns out to be damaged; it changes nothing of what it is given, and keeps
+   *   nothing of it.
+   * @throws what `look` throws; as {@link Ledger.append}.
    */
-  get state(): VerifyState {
-    return this.#parts.running.state;
+  inspect<T>(look: (state: VerifyState) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#commits.assertUsable();
+      let seen: T;
+      this.#commits.add({
+        kind: 'look',
+        look: () => {
+          seen = look(this.#parts.running.state);
+        },
+        givenAt: nowOf(this.#options),
+        resolve: () => resolve(seen),
+        reject,
+      });
+    });
   }
 
   /**
@@ -161,7 +177,8 @@ export class Ledger {
   }
 
   /**
-   * Asks whether an event could be appended now, and writes nothing: for whoever must know before acting on it.
+   * Asks whether an event could be appended now, and writes nothing: for whoever must know before acting on it. To be asked within
+   * {@link Ledger.decide} or {@link Ledger.inspect}.
    *
    * @throws what {@link Ledger.append} would reject with, as far as it does not depend on the event's place.
    */
@@ -185,7 +202,6 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       this.#commits.assertUsable();
       if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
-      this.#parts.maker.assertNoteSigners();
       this.#commits.add({ kind: 'checkpoint', givenAt: nowOf(this.#options), principalId, resolve, reject });
     });
   }
@@ -225,11 +241,16 @@ export class Ledger {
    * What a line on one of this ledger's checkpoints is worth by the keys that the ledger declares: `valid` where it counts,
    * `invalid` where it names a key of the ledger's and does not count, `unknown` where no key of the ledger's has its name.
    */
-  checkCosignature(checkpoint: SignedCheckpoint, line: NoteSignature): 'valid' | 'invalid' | 'unknown' {
-    const note = { ...checkpoint, signatures: [line] };
-    const { counted, unknown } = this.#parts.rules.judgeNote(note, nowOf(this.#options));
-    if (unknown > 0) return 'unknown';
-    return counted.length > 0 ? 'valid' : 'invalid';
+  checkCosignature(
+    checkpoint: SignedCheckpoint,
+    line: NoteSignature,
+  ): Promise<'valid' | 'invalid' | 'unknown'> {
+    return this.inspect(() => {
+      const note = { ...checkpoint, signatures: [line] };
+      const { counted, unknown } = this.#parts.rules.judgeNote(note, nowOf(this.#options));
+      if (unknown > 0) return 'unknown';
+      return counted.length > 0 ? 'valid' : 'invalid';
+    });
   }
 
   /**
@@ -249,12 +270,5 @@ export class Ledger {
     await this.#publications;
     this.#isReleased = true;
     await this.#parts.store.close();
-  }
-
-  #look(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#commits.assertUsable();
-      this.#commits.add({ kind: 'look', givenAt: nowOf(this.#options), resolve, reject });
-    });
   }
 }

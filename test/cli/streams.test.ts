@@ -4,11 +4,12 @@ import { existsSync, openSync, realpathSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import type { ReportJson } from '../../src/schema/generated/types.js';
+import { times } from '../slow.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectOk, hasProgram, parse, parseLines, Workshop } from './runner.js';
 
 const shop = new Workshop({ ownProcesses: true });
-const EVENTS = 20_000;
+const EVENTS = times(4_000, 20_000);
 shop.write('events.jsonl', ndjson(Array.from({ length: EVENTS }, (_, n) => note(n))));
 for (const name of ['ledger.jsonl', 'small.jsonl']) expectOk(shop.run(['init', name]));
 

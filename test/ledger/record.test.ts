@@ -12,7 +12,7 @@ const good = FILE_CASES.filter(
   ({ ledger, records }) => ledger.startsWith('ledgers/') && records !== undefined,
 );
 
-test.each(good.map(({ ledger }) => ledger))('%s', (ledger) => {
+test.each(good.map(({ ledger }) => ledger))('records of %s are written again byte by byte', (ledger) => {
   for (const line of linesOf(fixtureBytes(ledger))) {
     const { event, eventId, issues, layout, prev, seq, signatures, span } = examineLine(line, undefined);
     expect({ issues, layout }).toEqual({ issues: [], layout: 'records' });

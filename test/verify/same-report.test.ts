@@ -99,7 +99,7 @@ test('files, streams of files and bytes', async () => {
   }
 });
 
-test('backends', async () => {
+test('either signature backend gives the same report', async () => {
   const signed = CASES.filter(
     ({ ledger, findings }) =>
       /signature|key-|p256|agent-run|optional/.test(ledger) ||
