@@ -29,6 +29,11 @@ export class IndexFault extends Error {
   override readonly name = 'IndexFault';
 }
 
+/** What an index does not know, without being wrong: the ledger is asked. Never an error that a user sees. */
+export class IndexGap extends Error {
+  override readonly name = 'IndexGap';
+}
+
 /** Entries in memory. */
 export class MemoryEntries implements EntryStore {
   readonly #entries = new Map<string, string>();

@@ -60,12 +60,14 @@ export interface RecordForm {
   /** Its offset and length in bytes, without its `\n`. */
   readonly o: number;
   readonly b: number;
+  /** The id of its event, base64url; absent where there is none. */
+  readonly i?: string;
   /** Its leaf hash, base64url. */
   readonly h: string;
   /** Absent for `ok`. */
   readonly v?: EventVerdict;
-  /** What became of its signatures, whose keys the record names. */
-  readonly s?: readonly Omit<SignatureOutcome, 'keyid'>[];
+  /** What became of its signatures, whose keys the record names. 0: some were taken as they are. */
+  readonly s?: readonly Omit<SignatureOutcome, 'keyid'>[] | 0;
   /** 0: more than is kept. */
   readonly f?: readonly FindingForm[] | 0;
   /** What is found when the event that it names comes, or does not. */
@@ -133,6 +135,7 @@ export class RecordEntries implements LineObserver {
     if (line.length === 0 || !line.terminated) return;
     const { examined, verdict, signatures, own, waiting } = result;
     const ordinal = this.#state.records - 1;
+    const isAssumed = this.#state.assumedSignatures === 'ordinary';
     const findings = own.length > MAX_FINDINGS ? 0 : own.map((finding) => toForm(finding, line));
     const accounts = this.#above && toAccountForms(this.#above);
     this.#changes.set(`r:${keyNumber(ordinal)}`, {
@@ -140,9 +143,10 @@ export class RecordEntries implements LineObserver {
       ...(line.number === ordinal + 1 ? {} : { l: line.number }),
       o: line.offset,
       b: line.length,
+      ...(examined?.eventId === undefined || examined.json() === undefined ? {} : { i: examined.eventId }),
       h: this.#state.chain.prev,
       ...(verdict === 'ok' ? {} : { v: verdict }),
-      ...(signatures.length === 0 ? {} : { s: signatures.map(withoutKey) }),
+      ...(signatures.length === 0 ? {} : { s: isAssumed ? 0 : signatures.map(withoutKey) }),
       ...(findings === 0 || findings.length > 0 ? { f: findings } : {}),
       ...(waiting === undefined ? {} : { w: toForm(waiting, line) }),
       ...(accounts === undefined ? {} : { g: accounts }),

@@ -3,6 +3,8 @@
  * line that was verified. What the index cannot tell is undefined, and is to be asked of the ledger.
  */
 
+import { tryDecodeBase64url } from '../bytes/encoding.js';
+import { decodeLatin1 } from '../bytes/text.js';
 import type { Account } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
@@ -10,15 +12,16 @@ import type { FileSystem, OpenFile } from '../fs/file-system.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import type { TrackedCheckpoint } from '../reader/find-checkpoint.js';
-import { ambiguous, matchRecord, parseWanted } from '../reader/find-record.js';
+import { ambiguous } from '../reader/find-record.js';
 import type { ReadRecord } from '../reader/read-records.js';
 import { hashToBase64url, leafHash, nodeHash } from '../tree/compact-range.js';
 import type { LeafRange } from '../tree/proof.js';
 import type { Rational } from '../value/rational.js';
+import { matchRecord, parseRecordName } from '../value/record-name.js';
 import { resolveWaiting } from '../verify/authorizations.js';
 import { contextOf, type SignatureOutcome } from '../verify/line-findings.js';
 import type { EventVerdict, VerifyState } from '../verify/state.js';
-import { IndexFault } from './entry-store.js';
+import { IndexFault, IndexGap } from './entry-store.js';
 import {
   HASHES_PER_ENTRY,
   MAX_LISTED,
@@ -63,8 +66,7 @@ export interface NamingRecords {
 /** So many records of one beginning are not looked through: the ledger's first lines tell sooner. */
 const MAX_MATCHES = 256;
 
-const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-const HASH = /^[A-Za-z0-9_-]{43}$/;
+const HASH_LENGTH = 43;
 const AMOUNT = /^(-?\d{1,4096})(?:\/(\d{1,4096}))?$/;
 const NEWLINE = 0x0a;
 
@@ -127,12 +129,13 @@ export class RecordReader {
     return record;
   }
 
-  /** What is known of a record; undefined where the line is none. @throws IndexFault */
+  /** What is known of a record; undefined where the line is none. @throws IndexGap where its signatures were taken as they are; IndexFault */
   async describe(ordinal: number): Promise<IndexedRecord | undefined> {
     const read = await this.#read(ordinal);
     if (read === undefined) return undefined;
     const { record, form, examined } = read;
     const { v: verdict = 'ok', s: outcomes = [], f = [], w, g = [] } = form;
+    if (outcomes === 0) throw new IndexGap();
     if (outcomes.length > 0 && outcomes.length !== record.signatures.length)
       throw new IndexFault('a record has other signatures than its entry');
     const signatures = outcomes.map((outcome, i) => ({
@@ -152,7 +155,10 @@ export class RecordReader {
 
   /** Executions that name an authorization, `sha-256:…`. @throws IndexFault */
   executionsOf(eventId: string): NamingRecords {
-    return this.#naming('x', eventId);
+    const naming = this.#naming('x', eventId);
+    const { kind } = this.#state.events.find(eventId.slice('sha-256:'.length)) ?? {};
+    if (kind === 'spent' && naming.total === 0) throw new IndexFault('the entry of an execution is missing');
+    return naming;
   }
 
   /** Adjustments that name a grant, `sha-256:…`. @throws IndexFault */
@@ -209,26 +215,15 @@ export class RecordReader {
 
   /** Places of what may be meant, in order; undefined when the ledger is to be asked. */
   async #match(wanted: string): Promise<number[] | undefined> {
-    const parsed = parseWanted(wanted);
+    const parsed = parseRecordName(wanted);
     if (!this.isRegular) return undefined;
     if ('seq' in parsed) return parsed.seq < this.size ? [parsed.seq] : undefined;
     if ('eventId' in parsed) {
       const event = this.#state.events.find(parsed.eventId.slice('sha-256:'.length));
       return event && [event.seq];
     }
-    const matches = matchRecord(wanted);
-    const found = new Set<number>();
-    let looked = 0;
-    for (const prefix of [parsed.prefix, ...hexPrefixes(parsed.hex)]) {
-      for await (const [key, entry] of this.#entries.list(`e:${prefix}`, undefined, MAX_MATCHES)) {
-        looked += 1;
-        const { s: seq } = entry as { readonly s?: unknown };
-        if (!isCount(seq)) throw new IndexFault('the entry of an event is malformed');
-        if (matches({ seq, eventId: `sha-256:${key.slice('e:'.length)}` })) found.add(seq);
-      }
-      if (looked >= MAX_MATCHES) return undefined;
-    }
-    return [...found].sort((a, b) => a - b);
+    const matches = await this.#state.events.match(parsed, MAX_MATCHES);
+    return matches?.map(({ seq }) => seq);
   }
 
   #form(ordinal: number): RecordForm {
@@ -260,7 +255,7 @@ export class RecordReader {
   /** The line with what stands before and after it, which ends lines. */
   async #readLine({ file, o: offset, b: length }: RecordForm): Promise<Uint8Array> {
     const start = Math.max(0, offset - 1);
-    const buffer = Buffer.alloc(offset - start + length + 1);
+    const buffer = new Uint8Array(offset - start + length + 1);
     try {
       if (this.#file?.path !== file) {
         await this.close();
@@ -359,19 +354,7 @@ function readAmounts(text: string): Omit<Account, 'cap'> {
 }
 
 function fromBase64url(hash: string | undefined): string {
-  if (hash === undefined || !HASH.test(hash)) throw new IndexFault('a hash of the tree is malformed');
-  return Buffer.from(hash, 'base64url').toString('latin1');
-}
-
-/** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */
-function hexPrefixes(hex: string | undefined): string[] {
-  if (hex === undefined) return [];
-  const bits = [...hex].map((digit) => Number.parseInt(digit, 16).toString(2).padStart(4, '0')).join('');
-  const whole = Math.floor(bits.length / 6) * 6;
-  const prefix = (bits.slice(0, whole).match(/.{6}/g) ?? []).map((six) => BASE64URL[Number.parseInt(six, 2)]);
-  const rest = bits.slice(whole);
-  if (rest === '') return [prefix.join('')];
-  const first = Number.parseInt(rest.padEnd(6, '0'), 2);
-  const count = 2 ** (6 - rest.length);
-  return Array.from({ length: count }, (_, i) => `${prefix.join('')}${BASE64URL[first + i]}`);
+  const bytes = hash === undefined || hash.length !== HASH_LENGTH ? undefined : tryDecodeBase64url(hash);
+  if (bytes === undefined) throw new IndexFault('a hash of the tree is malformed');
+  return decodeLatin1(bytes);
 }

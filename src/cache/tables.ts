@@ -3,7 +3,14 @@
 import type { Grant } from '../bounds/grant.js';
 import type { SavedNode } from '../bounds/timeline.js';
 import { sha256Base64url } from '../bytes/sha256.js';
-import type { EventKind, EventPosition, EventTable, IndexedEvent } from '../verify/event-index.js';
+import { isNamed, type RecordName } from '../value/record-name.js';
+import type {
+  EventKind,
+  EventMatch,
+  EventPosition,
+  EventTable,
+  IndexedEvent,
+} from '../verify/event-index.js';
 import type { GrantTable } from '../verify/grant-table.js';
 import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';
 import type { Table } from '../verify/table.js';
@@ -126,6 +133,11 @@ export class EntryTable<V extends object> implements Table<string, V> {
     this.#isLoaded = true;
   }
 
+  /** The keys of what was changed since {@link EntryTable.takeChanges}. */
+  changed(): Iterable<string> {
+    return this.#changed;
+  }
+
   /** What was changed since this was asked before. */
   takeChanges(): EntryChange[] {
     const changes = [...this.#changed].map((key) => {
@@ -164,6 +176,7 @@ export class TrackedMap<V> extends Map<string, V> {
   }
 }
 
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 
 interface EventForm {
@@ -177,10 +190,12 @@ interface EventForm {
 
 /** Events by id. */
 export class IndexedEvents implements EventTable {
+  readonly #entries: Entries;
   readonly #table: EntryTable<IndexedEvent>;
   #size: number;
 
   constructor(entries: Entries, size: number) {
+    this.#entries = entries;
     this.#size = size;
     const encode = ({ file, line, seq, kind, grant }: IndexedEvent): EventForm => ({
       file,
@@ -224,8 +239,22 @@ export class IndexedEvents implements EventTable {
     this.#table.set(id, { ...event, kind: 'spent', grant });
   }
 
-  entries(): never {
-    throw new TypeError('events of an index are listed by their keys');
+  /** What was not written yet is among them. */
+  async match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+    if ('eventId' in name) {
+      const event = this.find(name.eventId.slice('sha-256:'.length));
+      return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
+    }
+    const found = new Map<string, EventMatch>();
+    const take = (id: string): void => {
+      const event = this.find(id);
+      const eventId = `sha-256:${id}`;
+      if (event === undefined || !isNamed({ seq: event.seq, eventId }, name)) return;
+      found.set(id, { seq: event.seq, eventId, kind: event.kind });
+    };
+    if (!(await this.#takeNamed(name, limit, take))) return undefined;
+    for (const id of this.#table.changed()) take(id);
+    return [...found.values()].sort((a, b) => a.seq - b.seq);
   }
 
   takeChanges(): EntryChange[] {
@@ -234,6 +263,25 @@ export class IndexedEvents implements EventTable {
 
   trim(): void {
     this.#table.trim();
+  }
+
+  /** Of those that were written: gives at least all that may be meant. False where they are `limit` or more. */
+  async #takeNamed(name: RecordName, limit: number, take: (id: string) => void): Promise<boolean> {
+    const { isRegular } = (this.#entries.get('R') ?? {}) as { readonly isRegular?: unknown };
+    if ('seq' in name && isRegular === true) {
+      const { i: id } = (this.#entries.get(`r:${keyNumber(name.seq)}`) ?? {}) as { readonly i?: unknown };
+      if (typeof id === 'string') take(id);
+      return true;
+    }
+    let looked = 0;
+    for (const prefix of 'prefix' in name ? [name.prefix, ...hexPrefixes(name.hex)] : ['']) {
+      for await (const [key] of this.#entries.list(`e:${prefix}`, undefined, limit)) {
+        take(key.slice('e:'.length));
+        looked += 1;
+      }
+      if (looked >= limit) return false;
+    }
+    return true;
   }
 }
 
@@ -352,4 +400,17 @@ function nodeKey(grant: number, limit: number, id: number): string {
 
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */
+function hexPrefixes(hex: string | undefined): string[] {
+  if (hex === undefined) return [];
+  const bits = [...hex].map((digit) => Number.parseInt(digit, 16).toString(2).padStart(4, '0')).join('');
+  const whole = Math.floor(bits.length / 6) * 6;
+  const prefix = (bits.slice(0, whole).match(/.{6}/g) ?? []).map((six) => BASE64URL[Number.parseInt(six, 2)]);
+  const rest = bits.slice(whole);
+  if (rest === '') return [prefix.join('')];
+  const first = Number.parseInt(rest.padEnd(6, '0'), 2);
+  const count = 2 ** (6 - rest.length);
+  return Array.from({ length: count }, (_, i) => `${prefix.join('')}${BASE64URL[first + i]}`);
 }

@@ -13,8 +13,9 @@ import { formatDigest, type Digest, fromDigestText } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
+import { isNamed, matchRecord, parseRecordName } from '../value/record-name.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { matchRecord } from '../reader/find-record.js';
+import { EventIndex, type EventMatch } from '../verify/event-index.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
@@ -365,30 +366,60 @@ function isSameInstant(start: string, end: string | undefined): boolean {
   return end === undefined || compareTimestamps(start, end) === 0;
 }
 
+/**
+ * The id of the authorization that is meant, `sha-256:…`: what {@link findPermission} is asked with where the state is read from an
+ * index, which finds nothing else by itself.
+ *
+ * @param wanted - As in {@link findPermission}.
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`.
+ */
+export async function resolveAuthorization(state: VerifyState, wanted: string): Promise<string> {
+  const events = (await state.events.match(parseRecordName(wanted))) ?? [];
+  return chooseAuthorization(state, wanted, events).place.eventId;
+}
+
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
-  const { actions, grants } = state.links;
-  const isMeant = matchRecord(wanted);
-  const found = [...actions.values(), ...grants.values()].filter(({ place }) => isMeant(place));
+  const name = parseRecordName(wanted);
+  if (!('eventId' in name)) {
+    if (!(state.events instanceof EventIndex))
+      throw new TypeError('expected the whole id of an authorization');
+    return chooseAuthorization(
+      state,
+      wanted,
+      [...state.events.entries()].filter((event) => isNamed(event, name)),
+    );
+  }
+  const event = state.events.find(name.eventId.slice('sha-256:'.length));
+  const events = event === undefined ? [] : [{ ...event, eventId: name.eventId }];
+  return chooseAuthorization(state, wanted, events);
+}
+
+/** @param events - Those that are meant, in ledger order. */
+function chooseAuthorization(
+  { links: { actions, grants } }: VerifyState,
+  wanted: string,
+  events: readonly EventMatch[],
+): Action | Grant {
+  const found = events.flatMap(({ eventId }) => {
+    const id = eventId.slice('sha-256:'.length);
+    return actions.get(id) ?? grants.get(id) ?? [];
+  });
   const [first] = found;
-  if (first === undefined) throw refuseEvent(state, wanted);
+  if (first === undefined) throw refuseEvent(wanted, events);
   if (found.length > 1) {
     throw refuse('AUTHORIZATION_AMBIGUOUS', `${printable(wanted)} names ${found.length} authorizations`);
   }
   return first;
 }
 
-/** Why there is not an authorization to act under, where one was asked for by `wanted`. */
-function refuseEvent(state: VerifyState, wanted: string): NorthrootError {
-  const isMeant = matchRecord(wanted);
-  let other: string | undefined;
-  for (const { seq, eventId, kind } of state.events.entries()) {
-    if (!isMeant({ seq, eventId })) continue;
-    if (kind === 'spent') return refuse('AUTHORIZATION_REUSED', `${eventId} was executed already`);
-    other ??= eventId;
-  }
+/** Why there is no authorization to act under, where one was asked for by `wanted`. */
+function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootError {
+  const spent = events.find(({ kind }) => kind === 'spent');
+  if (spent !== undefined) return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was executed already`);
+  const [other] = events;
   return other === undefined
     ? refuse('AUTH_NOT_FOUND', `no authorization ${printable(wanted)}`)
-    : refuse('AUTH_NOT_AN_AUTHORIZATION', `${other} is no authorization`);
+    : refuse('AUTH_NOT_AN_AUTHORIZATION', `${other.eventId} is no authorization`);
 }
 
 const HINTS: Readonly<Record<string, string>> = {

@@ -11,21 +11,19 @@ import { encodeUtf8 } from '../bytes/text.js';
 import { checkOptions, checkString, type OptionTypes } from '../options.js';
 import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
-import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
+import type { OpenLedger } from '../ledger/read-lines.js';
 import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
-import { appendLeaf, emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
+import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import {
-  RangeHasher,
   consistencyRanges,
   inclusionRanges,
   verifyConsistency,
   verifyInclusion,
   type LeafRange,
 } from '../tree/proof.js';
-import { findCheckpoint } from '../reader/find-checkpoint.js';
-import { findRecord } from '../reader/find-record.js';
 import { toDigestText } from '../value/digest.js';
 import { formatConsistencyProof } from './consistency-proof.js';
+import { ledgerBasis, type ProofBasis } from './proof-basis.js';
 import { formatTlogProof } from './tlog-proof.js';
 
 /** Under which checkpoint a proof is made. */
@@ -70,6 +68,7 @@ export interface MadeConsistencyProof {
 /**
  * Proves that a record stands in the ledger, as a tlog-proof file.
  *
+ * @param from - Opens the ledger; it is read up to three times. Or what can be asked instead.
  * @param wanted - The record's seq, its event id, or a prefix of it.
  * @throws NorthrootError as `findRecord`; `NOT_A_LEDGER` for bare events; `CHECKPOINT_MISSING` when no checkpoint covers
  *   the record; `NOTE_MALFORMED` for a given note that is none; with exit status 1 `SEQ_GAP` (the record says another number
@@ -78,15 +77,16 @@ export interface MadeConsistencyProof {
  *   wrong with the record.
  */
 export async function makeProof(
-  open: OpenLedger,
+  from: OpenLedger | ProofBasis,
   wanted: string,
   options: RecordProofOptions = {},
 ): Promise<MadeProof> {
   checkOptions('makeProof', options, { ...PROOF_OPTIONS, extra: 'boolean' });
   checkString('makeProof', 'the record', wanted);
   const { checkpoint: given, signal, extra = true } = options;
+  const basis = typeof from === 'function' ? ledgerBasis(from, signal) : from;
   const stated = given === undefined ? undefined : readGiven(given);
-  const record = await findRecord(await open(), wanted, signal);
+  const record = await basis.findRecord(wanted);
   const { layout, issues } = examineLine(record.bytes, undefined);
   if (layout !== 'records') {
     throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove', {
@@ -103,11 +103,11 @@ export async function makeProof(
     });
   }
   const index = record.seq;
-  const base = stated ?? (await findOwn(open, signal));
+  const base = stated ?? (await findOwn(basis));
   if (base === undefined) throw missing('the ledger has no checkpoint');
   const { size, root } = base.checkpoint;
   if (size <= index) throw missing(`the checkpoint covers ${size} records, not the one at seq ${index}`);
-  const hashes = await hashRanges(open, inclusionRanges(index, size), [base], signal);
+  const hashes = await hashRanges(basis, inclusionRanges(index, size), [base]);
   if (!verifyInclusion({ index, size, leafHash: leafHash(record.bytes), root, proof: hashes })) {
     throw new NorthrootError('SEQ_GAP', `the record says seq ${index}, and another stands in that place`, {
       exitStatus: 1,
@@ -122,19 +122,21 @@ export async function makeProof(
 /**
  * Proves that a ledger extends what it was at an older checkpoint.
  *
+ * @param from - As of {@link makeProof}.
  * @param oldNote - The note of the older checkpoint.
  * @throws NorthrootError `NOTE_MALFORMED`; `CHECKPOINT_MISSING` when there is no newer checkpoint; with exit status 1
  *   `ORIGIN_MISMATCH` (checkpoints of two logs), `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH` as {@link makeProof}.
  */
 export async function makeConsistencyProof(
-  open: OpenLedger,
+  from: OpenLedger | ProofBasis,
   oldNote: Uint8Array,
   options: ProofOptions = {},
 ): Promise<MadeConsistencyProof> {
   checkOptions('makeConsistencyProof', options, PROOF_OPTIONS);
   const { checkpoint: given, signal } = options;
+  const basis = typeof from === 'function' ? ledgerBasis(from, signal) : from;
   const old = readGiven(oldNote);
-  const base = given === undefined ? await findOwn(open, signal) : readGiven(given);
+  const base = given === undefined ? await findOwn(basis) : readGiven(given);
   const { size: size1, root: root1, origin } = old.checkpoint;
   if (base !== undefined && base.checkpoint.origin !== origin) {
     const [is, was] = [base.checkpoint.origin, origin].map((name) => printable(name));
@@ -144,12 +146,12 @@ export async function makeConsistencyProof(
   }
   if (base === undefined || size1 > base.checkpoint.size) {
     // Only the ledger itself can tell that its checkpoints are behind from that its end was cut off.
-    await hashRanges(open, [], [old], signal);
+    await hashRanges(basis, [], [old]);
     throw missing(`the ledger has no checkpoint that covers as many records as the older one, ${size1}`);
   }
   const { size: size2, root: root2 } = base.checkpoint;
   const ranges = consistencyRanges(size1, size2);
-  const hashes = await hashRanges(open, ranges, [old, base], signal);
+  const hashes = await hashRanges(basis, ranges, [old, base]);
   if (!verifyConsistency({ size1, root1, size2, root2, proof: hashes })) {
     throw new Error('a consistency proof that was just made does not verify');
   }
@@ -168,18 +170,16 @@ function readGiven(note: Uint8Array): StatedCheckpoint {
   return { checkpoint: parseCheckpoint(note).checkpoint, note, isOwn: false };
 }
 
-async function findOwn(
-  open: OpenLedger,
-  signal: AbortSignal | undefined,
-): Promise<StatedCheckpoint | undefined> {
-  const found = await findCheckpoint(await open(), { signal });
+async function findOwn(basis: ProofBasis): Promise<StatedCheckpoint | undefined> {
+  const found = await basis.findCheckpoint();
   if (found === undefined) return undefined;
-  const { checkpoint, seq } = found;
-  if (checkpoint.size !== seq) {
-    const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${seq}`;
+  const note = encodeUtf8(found.note);
+  const { checkpoint } = parseCheckpoint(note);
+  if (checkpoint.size !== found.seq) {
+    const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${found.seq}`;
     throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message, { exitStatus: 1 });
   }
-  return { checkpoint, note: encodeUtf8(found.note), isOwn: true };
+  return { checkpoint, note, isOwn: true };
 }
 
 /**
@@ -188,34 +188,18 @@ async function findOwn(
  * @throws NorthrootError `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH`
  */
 async function hashRanges(
-  open: OpenLedger,
+  basis: ProofBasis,
   ranges: readonly LeafRange[],
   stated: readonly StatedCheckpoint[],
-  signal: AbortSignal | undefined,
-): Promise<string[]> {
-  const hasher = new RangeHasher(ranges);
-  const tree = emptyRange();
-  const check = (): void => {
-    const other = stated.find(
-      ({ checkpoint: { size, root } }) => size === tree.size && root !== rangeRoot(tree),
-    );
-    if (other !== undefined) throw otherRoot(other, rangeRoot(tree));
-  };
-  const sizes = new Set(stated.map(({ checkpoint }) => checkpoint.size));
-  const last = Math.max(...sizes);
-  if (sizes.has(0)) check();
-  if (last > 0) {
-    for await (const { line, takesPlace } of readLines(await open(), { signal })) {
-      if (!takesPlace) continue;
-      const hash = hashLine(line);
-      hasher.push(hash);
-      appendLeaf(tree, hash);
-      if (sizes.has(tree.size)) check();
-      if (tree.size === last) break;
-    }
+): Promise<readonly string[]> {
+  const sizes = [...new Set(stated.map(({ checkpoint }) => checkpoint.size))].sort((a, b) => a - b);
+  const { size, trees, roots } = await basis.hashTree(sizes, ranges);
+  for (const [i, root] of trees.entries()) {
+    const other = stated.find(({ checkpoint }) => checkpoint.size === sizes[i] && checkpoint.root !== root);
+    if (other !== undefined) throw otherRoot(other, root);
   }
-  if (tree.size < last) throw truncated(last, tree.size);
-  return hasher.roots();
+  if (roots === undefined) throw truncated(sizes.at(-1) ?? 0, size);
+  return roots;
 }
 
 function otherRoot({ checkpoint, isOwn }: StatedCheckpoint, actual: string): NorthrootError {

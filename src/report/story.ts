@@ -3,8 +3,10 @@
  * policy, the grants above it with their accounts before and after, and what came of it.
  */
 
-import type { Balance } from '../bounds/balance.js';
-import { chainIds } from '../bounds/grant.js';
+import { toBalance, type Balance } from '../bounds/balance.js';
+import { chainIds, type Account } from '../bounds/grant.js';
+import { IndexFault, IndexGap } from '../cache/entry-store.js';
+import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
@@ -182,6 +184,102 @@ export async function tellStory(
   };
 }
 
+/**
+ * Tells the story of the event in a place, from an index, as {@link tellStory} tells it.
+ *
+ * @param state - What the index has at the end of the ledger.
+ * @param ordinal - The place, counted from 0: that of a record.
+ * @throws IndexGap when it takes the ledger to tell it; IndexFault
+ */
+export async function tellIndexedStory(
+  records: RecordReader,
+  state: VerifyState,
+  ordinal: number,
+): Promise<Story> {
+  const told = records.isRegular ? await records.describe(ordinal) : undefined;
+  const { record, findings: own, above } = told ?? {};
+  if (told === undefined || record === undefined || own === undefined || above === undefined)
+    throw new IndexGap();
+  const { eventId, event } = record;
+  // Of links that wait the record itself tells.
+  const ending = finishVerification({ ...state, links: { ...state.links, pending: new Map() } });
+  const atEnd = ending.findings.filter(({ at }) => at.file === record.file && at.line === record.line);
+  const findings = [...own, ...atEnd].map(withoutFolded);
+  const keyAt = keyNamer(state, ordinal);
+  const keyOf = keyNamer(state);
+  const authorizationId = readEventId(event['auth_event_id']);
+  const authorization = authorizationId === undefined ? undefined : await records.readEvent(authorizationId);
+  const grants: StoryGrant[] = [];
+  for (const { grantId, before, after } of above) {
+    const grant = await records.readEvent(grantId);
+    if (grant === undefined) continue;
+    const signers = (findGrant(state, grantId)?.signers ?? []).map(keyOf);
+    grants.push({ ...toEvent(grant), signers, before: toBalances(before), after: toBalances(after) });
+  }
+  const corrections = records.adjustmentsOf(eventId);
+  const adjustments: StoryAdjustment[] = [];
+  for (const place of corrections.ordinals) {
+    // By a claimed id an adjustment may name itself; how many others there are is then not kept.
+    const adjustment = place === ordinal ? undefined : await records.describe(place);
+    if (adjustment === undefined) throw new IndexGap();
+    const { verdict, signatures } = adjustment;
+    const signers = listSigners(signatures).map(keyNamer(state, place));
+    adjustments.push({ ...toEvent(adjustment.record), verdict, signers });
+  }
+  const attempts = records.executionsOf(eventId);
+  const executions: StoryEvent[] = [];
+  for (const place of attempts.ordinals) {
+    const execution = await records.read(place);
+    if (execution === undefined) throw new IndexFault('an execution is not where its entry says');
+    executions.push(toEvent(execution));
+  }
+  return {
+    ...toEvent(record),
+    verdict: worstOf(told.verdict, findings),
+    findings: findings.map(toFindingJson),
+    signatures: told.signatures.map((signature) => toStorySignature(signature, keyAt)),
+    authorization: authorization && toEvent(authorization),
+    grants,
+    account: findGrant(state, eventId)?.balances,
+    adjustments,
+    adjustments_total: corrections.total,
+    starts: startsUnder(state, eventId),
+    executions,
+    executions_total: attempts.total,
+  };
+}
+
+/** What a key was called when the record in a place had been read; a key that came later had no name. */
+function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => StoryKey {
+  return (keyid) => {
+    const isKnown = (state.keyring.find(keyid)?.addedAt?.seq ?? -1) <= ordinal;
+    const name = isKnown ? nameOfKey(state, keyid) : undefined;
+    return { keyid, ...(name === undefined ? {} : { name }) };
+  };
+}
+
+function toStorySignature(
+  { copyOf, keyid, ...outcome }: SignatureOutcome,
+  keyOf: (keyid: string) => StoryKey,
+): StorySignature {
+  return { ...keyOf(keyid), ...outcome, ...(copyOf === undefined ? {} : { copy_of: copyOf }) };
+}
+
+function listSigners(signatures: readonly SignatureOutcome[]): string[] {
+  return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
+}
+
+/** What else is alike is another story. */
+function withoutFolded(finding: Finding): Finding {
+  const own = { ...finding };
+  delete own.folded;
+  return own;
+}
+
+function toBalances(accounts: ReadonlyMap<string, Account>): Balance[] {
+  return [...accounts].map(([unit, account]) => toBalance(unit, account));
+}
+
 /** What is known only at the end may show that the evidence is broken. */
 function worstOf(verdict: EventVerdict, findings: readonly Finding[]): EventVerdict {
   return findings.some(({ class: of }) => of === 'invalid') ? 'invalid' : verdict;
@@ -199,10 +297,7 @@ async function watch(
   let seen: Seen | undefined;
   const adjustments: StoryAdjustment[] = [];
   let adjustmentsTotal = 0;
-  const keyOf = (keyid: string): StoryKey => {
-    const name = nameOfKey(state, keyid);
-    return { keyid, ...(name === undefined ? {} : { name }) };
-  };
+  const keyOf = keyNamer(state);
   const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: StoryPlace): void => {
     if (examined?.eventType !== 'adjustment') return;
     const { eventId, seq = state.records - 1 } = examined;
@@ -211,25 +306,19 @@ async function watch(
     if (readEventId(event['grant_event_id']) !== of.eventId) return;
     adjustmentsTotal += 1;
     if (adjustments.length >= MAX_ADJUSTMENTS) return;
-    const signers = new Set(
-      signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid),
-    );
     adjustments.push({
       ...at,
       seq,
       event_id: toDigestText(eventId),
       event,
       verdict,
-      signers: [...signers].map(keyOf),
+      signers: listSigners(signatures).map(keyOf),
     });
   };
   const take = (list: readonly Finding[]): void => {
     for (const finding of list) {
       if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
-      // What else is alike is another story.
-      const own = { ...finding };
-      delete own.folded;
-      findings.push(own);
+      findings.push(withoutFolded(finding));
     }
   };
   const takeLine = ({ line, segment, takesPlace }: LedgerLine): void => {
@@ -258,11 +347,7 @@ async function watch(
       line: number,
       ids: new Set(related),
       verdict,
-      signatures: signatures.map(({ copyOf, keyid, ...outcome }) => ({
-        ...keyOf(keyid),
-        ...outcome,
-        ...(copyOf === undefined ? {} : { copy_of: copyOf }),
-      })),
+      signatures: signatures.map((signature) => toStorySignature(signature, keyOf)),
       before,
       after: balancesOf(state, ids),
     };

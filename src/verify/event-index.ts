@@ -3,6 +3,7 @@
 import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
 import { toDigestText } from '../value/digest.js';
+import { isNamed, type RecordName } from '../value/record-name.js';
 
 /**
  * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
@@ -24,6 +25,14 @@ export interface IndexedEvent extends EventPosition {
   readonly grant: number;
 }
 
+/** An event that a name may mean. */
+export interface EventMatch {
+  readonly seq: number;
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly kind: EventKind;
+}
+
 /** What the rules ask and tell of events. Ids are base64url. */
 export interface EventTable {
   readonly size: number;
@@ -32,8 +41,8 @@ export interface EventTable {
   add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
   /** Marks an action as executed, under the grant of this number (-1: none). */
   spend(id: string, grant: number): void;
-  /** Every event in the order of the ledger; `eventId` is `sha-256:…`. Over an index: once it was loaded. */
-  entries(): Iterable<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }>;
+  /** Those that are meant, in the order of the ledger; undefined where they are `limit` or more. */
+  match(name: RecordName, limit?: number): Promise<readonly EventMatch[] | undefined>;
 }
 
 /** The index as plain data. */
@@ -105,7 +114,13 @@ export class EventIndex implements EventTable {
     this.#grants[ordinal] = grant;
   }
 
-  *entries(): Generator<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }> {
+  match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+    const matches = [...this.entries()].filter((event) => isNamed(event, name));
+    return Promise.resolve(matches.length < limit ? matches : undefined);
+  }
+
+  /** Every event in the order of the ledger. */
+  *entries(): Generator<EventMatch> {
     const ids = new Uint8Array(this.#ids.save().buffer);
     for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
       const eventId = toDigestText(

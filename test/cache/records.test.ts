@@ -1,0 +1,136 @@
+/** What an index says of a record is what reading the ledger says, however the index was built; or it says that it does not know. */
+
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import { IndexGap, MemoryEntries } from '../../src/cache/entry-store.js';
+import type { RecordReader } from '../../src/cache/record-reader.js';
+import { NorthrootError } from '../../src/error.js';
+import { canonicalBytes } from '../../src/json/canonicalize.js';
+import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
+import { findRecord } from '../../src/reader/find-record.js';
+import { readRecords, type ReadRecord } from '../../src/reader/read-records.js';
+import { tellIndexedStory, tellStory } from '../../src/report/story.js';
+import type { TrustPolicy } from '../../src/schema/generated/types.js';
+import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { parseRecordName } from '../../src/value/record-name.js';
+import { startVerification, type VerifyState } from '../../src/verify/state.js';
+import { verifyLine } from '../../src/verify/verify-line.js';
+import { makeSequence } from '../bounds/sequences.js';
+import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
+import { sample, times } from '../slow.js';
+import { SEGMENT, buildIndex, fileSystemOf, linesOf, openIndex, opener } from './support.js';
+
+/** What something gives, or the error that a user would see. */
+async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof NorthrootError)) throw error;
+    const { code, message, hint, exitStatus } = error;
+    return { code, message, hint, exitStatus };
+  }
+}
+
+async function listRecords(bytes: Uint8Array): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  for await (const record of readRecords(await opener(bytes)())) records.push(record);
+  return records;
+}
+
+/** In every spelling, whole and short. */
+function spellingsOf({ seq, eventId }: ReadRecord): string[] {
+  const b64 = eventId.slice('sha-256:'.length);
+  const hex = Buffer.from(b64, 'base64url').toString('hex');
+  const hexes = [1, 2, 3, 7, 12].map((length) => hex.slice(0, length));
+  return [String(seq), eventId, b64, hex, eventId.slice(0, 9), b64.slice(0, 2), b64.slice(0, 20), ...hexes];
+}
+
+let answered = 0;
+
+/** Holds every answer of the index to the ledger's; counts those that it has. */
+async function compare(
+  bytes: Uint8Array,
+  reader: RecordReader,
+  state: VerifyState,
+  record: ReadRecord,
+  trust?: TrustPolicy,
+): Promise<void> {
+  const open = opener(bytes);
+  for (const wanted of spellingsOf(record)) {
+    const found = await outcomeOf(reader.find(wanted));
+    if (found === undefined) continue;
+    expect(found).toEqual(await outcomeOf(findRecord(await open(), wanted)));
+    answered += 1;
+  }
+  const story = await ofIndex(tellIndexedStory(reader, state, record.seq));
+  if (story === undefined) return;
+  expect(story).toEqual(await tellStory(open, record, trust));
+  answered += 1;
+}
+
+/** What the index knows; undefined where it says that it does not. */
+async function ofIndex<T>(work: Promise<T>): Promise<T | undefined> {
+  return work.catch((error: unknown) => {
+    if (error instanceof IndexGap) return undefined;
+    throw error;
+  });
+}
+
+describe('an index tells of a record what the ledger does', () => {
+  it.each(
+    sample(
+      FILE_CASES.filter(({ ledger }) => fixtureBytes(ledger).length > 0).map(
+        (fixture) => [fixture.ledger, fixture] as const,
+      ),
+      50,
+    ),
+  )('in %s', async (name, fixture) => {
+    const bytes = fixtureBytes(fixture.ledger);
+    const { trust } = optionsOf(fixture);
+    const isLong = name.includes('1000');
+    const { indexed } = await buildIndex(bytes, isLong ? 300 : 2, trust);
+    const { state } = indexed;
+    const reader = indexed.records(fileSystemOf(bytes));
+    if (reader.isRegular) expect({ ...reader.checkpoint }).toEqual(await checkpointOf(bytes));
+    for (const record of sample(await listRecords(bytes), isLong ? 2 : 3))
+      await compare(bytes, reader, state, record, trust);
+  });
+
+  test('in random ledgers', async () => {
+    const seeds = fc.array(fc.nat(0xffff_ffff), { minLength: 1, maxLength: 30, size: 'max' });
+    answered = 0;
+    await fc.assert(
+      fc.asyncProperty(seeds, fc.integer({ min: 1, max: 31 }), fc.nat(), async (list, period, pick) => {
+        const events = new Map(makeSequence(list).map(({ event }) => [event.event_id.b64, event]));
+        const bytes = Buffer.concat(
+          [...events.values()].flatMap((event) => [canonicalBytes(event), Buffer.from('\n')]),
+        );
+        const records = await listRecords(bytes);
+        const record = records[pick % records.length];
+        if (record === undefined) return;
+        const { indexed } = await buildIndex(bytes, period);
+        await compare(bytes, indexed.records(fileSystemOf(bytes)), indexed.state, record);
+        // Also while some of it is not written yet.
+        const { state } = await openIndex(new MemoryEntries());
+        const inMemory = startVerification(undefined, nodeVerifier);
+        for (const line of linesOf(bytes)) {
+          verifyLine(state, line, SEGMENT);
+          verifyLine(inMemory, line, SEGMENT);
+        }
+        for (const wanted of spellingsOf(record)) {
+          const name = parseRecordName(wanted);
+          const expected = await inMemory.events.match(name);
+          expect(await indexed.state.events.match(name)).toEqual(expected);
+          expect(await state.events.match(name)).toEqual(expected);
+        }
+      }),
+      { numRuns: times(60, 4_000) },
+    );
+    expect(answered).toBeGreaterThan(500);
+  });
+});
+
+async function checkpointOf(bytes: Uint8Array): Promise<object> {
+  const { note, eventId, seq, attestations } = (await findCheckpoint(await opener(bytes)())) ?? {};
+  return note === undefined ? {} : { note, eventId, seq, attestations };
+}
