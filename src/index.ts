@@ -62,7 +62,7 @@ export {
 } from './value/rational.js';
 export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
-export { resolveTime } from './value/when.js';
+export { resolvePastTime, resolveTime } from './value/when.js';
 export {
   coversToolPattern,
   escapeToolName,
@@ -146,9 +146,12 @@ export {
   MAX_META_BYTES,
   type ExaminedLine,
   type Layout,
+  type LineFacts,
   type LineIssue,
   type SignatureEntry,
+  type WellFormedLine,
 } from './ledger/examine-line.js';
+export { type EventTypes, type TypeName } from './event/typed-event.js';
 export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
 export { formatRecord, type RecordParts } from './ledger/record.js';
 export {
@@ -159,6 +162,7 @@ export {
   type SourceGrowth,
   type SourceOptions,
 } from './fs/source.js';
+export { followLedger, type FollowOptions } from './fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
   Ledger,
@@ -171,7 +175,7 @@ export {
 export { type CheckpointSchedule } from './writer/checkpoint.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type OtherRecord } from './writer/running-verification.js';
-export { type MissedRecords, type WatchOptions } from './writer/watch.js';
+export { type MissedRecords, type WatchOptions, type WatchedRecords } from './writer/watch.js';
 export { type SignatureDepth, type StateCache, type StateView } from './writer/state-cache.js';
 export {
   type AcquireOptions,
@@ -263,7 +267,7 @@ export {
 export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
-export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
 export { findRecord } from './reader/find-record.js';
 export { replayTo, type Point } from './reader/replay.js';
@@ -282,13 +286,21 @@ export { verifyLine, type LineResult, type SegmentName } from './verify/verify-l
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
 export {
+  readLedgerStatus,
+  type LedgerStatus,
+  type LedgerStatusOptions,
+  type ScarceMeter,
+  type StatusKey,
+} from './report/status.js';
+export { renderStatus } from './report/status-text.js';
+export {
   verifyChunks,
   type ByteBlob,
   type ByteStream,
   type LedgerBytes,
   type VerifyChunksOptions,
 } from './report/verify-chunks.js';
-export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export { describePredecessor } from './reader/describe-predecessor.js';
 export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
 

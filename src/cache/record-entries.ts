@@ -143,7 +143,7 @@ export class RecordEntries implements LineObserver {
       ...(line.number === ordinal + 1 ? {} : { l: line.number }),
       o: line.offset,
       b: line.length,
-      ...(examined?.event === undefined || examined.eventId === undefined ? {} : { i: examined.eventId }),
+      ...(examined?.eventId === undefined ? {} : { i: examined.eventId }),
       h: this.#state.chain.prev,
       ...(verdict === 'ok' ? {} : { v: verdict }),
       ...(signatures.length === 0 ? {} : { s: isAssumed ? 0 : signatures.map(withoutKey) }),
@@ -181,13 +181,13 @@ export class RecordEntries implements LineObserver {
   }
 
   #noteEvent(examined: ExaminedLine, line: RawLine, ordinal: number, own: readonly Finding[]): void {
-    const { event, eventId, seq = ordinal } = examined;
+    const { eventId, seq = ordinal, eventType: type } = examined;
+    const event = examined.json();
     if (event === undefined || eventId === undefined) {
       this.#noteUnread(line);
       return;
     }
     if (seq !== ordinal || own.some(({ code }) => code === 'EVENT_DUPLICATE')) this.#setIrregular();
-    const type = event['event_type'];
     if (type === 'execution')
       this.#noteNamed(this.#executions, 'x', readEventId(event['auth_event_id']), ordinal);
     else if (type === 'adjustment')

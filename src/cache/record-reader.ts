@@ -245,7 +245,8 @@ export class RecordReader {
     if (hashToBase64url(leafHash(bytes)) !== form.h)
       throw new IndexFault(`record ${ordinal} is not what was verified`);
     const examined = examineLine(bytes, this.#state.layout);
-    const { event, eventId, seq = ordinal, signatures = [] } = examined;
+    const { eventId, seq = ordinal, signatures = [] } = examined;
+    const event = examined.json();
     if (event === undefined || eventId === undefined) return undefined;
     const place = { file, line, seq, eventId: `sha-256:${eventId}` };
     return { record: { ...place, event, signatures, bytes, verdict: undefined }, form, examined };
@@ -276,8 +277,8 @@ export class RecordReader {
   }
 
   /** What is known now of a link to an event that had not come. */
-  #resolve(finding: Finding, { event }: ExaminedLine): Finding {
-    const { b64 } = event?.['auth_event_id'] as { readonly b64: string };
+  #resolve(finding: Finding, examined: ExaminedLine): Finding {
+    const { b64 } = examined.json()?.['auth_event_id'] as { readonly b64: string };
     const named = this.#state.events.find(b64);
     if (named === undefined) return finding;
     const { file, line, seq, kind } = named;

@@ -4,7 +4,7 @@
  */
 
 import { constants } from 'node:os';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { VERSION } from '../version.js';
@@ -26,6 +26,7 @@ import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
 import { addShow } from './commands/show.js';
+import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
 import { addCanonicalize, addDigest, addEventId } from './commands/values.js';
 import { addVerify } from './commands/verify.js';
@@ -33,6 +34,7 @@ import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
+import { addExamples } from './examples.js';
 import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
 
@@ -45,7 +47,7 @@ const REFERENCE = 'Values and reference:';
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
-  'Verifying and reading:': [addVerify, addShow, addLog, addDiff, addProve, addVerifyProof],
+  'Verifying and reading:': [addVerify, addStatus, addShow, addLog, addDiff, addProve, addVerifyProof],
   'Keys and trust:': [addKeygen, addKey, addTrust],
   'Publishing:': [addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],
@@ -76,17 +78,12 @@ export async function main(args: readonly string[]): Promise<number> {
   });
   let status = 0 as ExitStatus | 'stopped';
 
-  const program = makeProgram();
   const run = async (action: (context: Context) => Promise<ExitStatus | 'stopped'>): Promise<void> => {
     terminal.quiet = program.opts<{ quiet?: boolean }>().quiet === true;
     status = await action({ terminal, signal: interrupt.signal });
     terminal.finish();
   };
-  for (const [heading, adders] of Object.entries(GROUPS)) {
-    program.commandsGroup(heading);
-    for (const add of adders) add(program, run);
-  }
-  for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
+  const program = makeProgram(run);
 
   try {
     await program.parseAsync(withKeyidLast(args), { from: 'user' });
@@ -110,7 +107,10 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }
 
-function makeProgram(): Command {
+type Run = (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>;
+
+/** The command line with all its commands; `run` is given what a command is to do. */
+export function makeProgram(run: Run): Command {
   const program = new Command('northroot');
   program
     .description(
@@ -122,7 +122,7 @@ function makeProgram(): Command {
     .commandsGroup(REFERENCE)
     .helpCommand('help [command]', 'show the help of a command')
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, optionDescription: describeOption })
     .configureOutput({
       outputError: (text, write) => {
         const [, problem = '', suggestion] = /^error: (.*?)(?:\n(\(Did you mean .*\)))?\n$/s.exec(text) ?? [];
@@ -139,7 +139,23 @@ function makeProgram(): Command {
       '\nExit status: 0 ok, 1 invalid, 3 violation, 2 could not decide (usage, files, keys).',
     );
   pointToHelp(program, 'northroot');
+  for (const [heading, adders] of Object.entries(GROUPS)) {
+    program.commandsGroup(heading);
+    for (const add of adders) add(program, run);
+  }
+  for (const command of program.commands) pointToHelp(command, `northroot ${command.name()}`);
+  addExamples(program);
   return program;
+}
+
+/** Lists and objects as defaults are how the program keeps them, and say nothing to people. */
+function describeOption(option: Option): string {
+  const defaultValue: unknown = option.defaultValue;
+  const isPlain = defaultValue === '' || (typeof defaultValue === 'object' && defaultValue !== null);
+  const shown = isPlain
+    ? Object.assign(new Option(option.flags), option, { defaultValue: undefined })
+    : option;
+  return new Help().optionDescription(shown);
 }
 
 /** Elsewhere `--json` asks for what is `--format json` here. */

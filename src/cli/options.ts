@@ -6,7 +6,7 @@ import { NorthrootError } from '../error.js';
 import { isPrincipalId } from '../value/principal.js';
 import { MAX_METERS, readAmounts, type Meter } from '../value/meter.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { tryReadTime } from '../value/when.js';
+import { resolvePastTime, tryReadTime } from '../value/when.js';
 import { isToolName } from '../value/tool.js';
 import type { ResourceRef } from '../schema/generated/types.js';
 import type { CheckpointSchedule } from '../writer/checkpoint.js';
@@ -56,6 +56,16 @@ export function instant(text: string): string {
   throw new InvalidArgumentError(
     'Expected a date such as 2026-03-01 or a time such as 2026-03-01T12:00:00Z or 2026-03-01T14:00:00+02:00.',
   );
+}
+
+/** The same, or a time ago: 90s, 30m, 2h, 7d, 4w. */
+export function pastInstant(text: string): string {
+  try {
+    return resolvePastTime(text, new Date().toISOString());
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new InvalidArgumentError(`E${error.message.slice(1)}.`);
+  }
 }
 
 /** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */

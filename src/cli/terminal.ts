@@ -21,6 +21,8 @@ export class Terminal {
   quiet = false;
   /** Set when standard output takes no more: its reader has gone, or its disk is full. */
   closed = false;
+  /** Where a ledger's own key was looked for, and was not. */
+  missingKey: string | undefined;
   #outputError: Error | undefined;
   #progressAt = performance.now() + FIRST_PROGRESS_MS;
   #hasProgress = false;
@@ -80,7 +82,8 @@ export class Terminal {
     const [message, ...faults] = wordsOf(error);
     process.stderr.write(`${paint('red', 'error')}: ${where}${error.code}: ${printable(message, 2_000)}\n`);
     for (const fault of faults) process.stderr.write(`  ${printable(fault, 2_000)}\n`);
-    if (error.hint !== undefined) process.stderr.write(`hint: ${printable(error.hint, 2_000)}\n`);
+    const hint = this.#hintFor(error);
+    if (hint !== undefined) process.stderr.write(`hint: ${printable(hint, 2_000)}\n`);
   }
 
   /** Shows where in the program an error arose. */
@@ -100,6 +103,12 @@ export class Terminal {
     const bar =
       total === undefined ? '' : ` [${'#'.repeat(share * 30).padEnd(30)}] ${(share * 100).toFixed(0)}%`;
     process.stderr.write(`\r\u001b[K${megabytes} MB${bar}`);
+  }
+
+  #hintFor({ code, hint }: NorthrootError): string | undefined {
+    if (code !== 'SIGNATURE_MISSING' || this.missingKey === undefined) return hint;
+    const looked = `looked for a key in NORTHROOT_KEY and ${this.missingKey}, and found none`;
+    return hint === undefined ? looked : `${looked}; ${hint}`;
   }
 
   #clearProgress(): void {

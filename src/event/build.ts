@@ -3,6 +3,7 @@
  * whole. Builders read no clock unless they are given one.
  */
 
+import { checkOptions, describeValue } from '../options.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import type {
   AdjustmentEvent,
@@ -13,7 +14,7 @@ import type {
   GenesisEvent,
   KeyEvent,
 } from '../schema/generated/types.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, fromDigestText } from '../value/digest.js';
 import { completePayload, payloadOf } from './identity.js';
 import { readDigestTexts } from './references.js';
 import { assertShape } from './validate.js';
@@ -64,6 +65,10 @@ export interface AnyEvent {
  * buildEvent({ event_type: 'x.build', commit: 'abc' }, { principalId: 'service:ci', occurredAt: '2026-01-01T00:00:00Z' });
  */
 export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEvent {
+  checkOptions('buildEvent', defaults, { occurredAt: 'string', principalId: 'string', ledgerId: 'string' });
+  if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
+    throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
+  }
   return completeDraft(draft, defaults).event;
 }
 
@@ -93,7 +98,7 @@ export function completeDraft(
 /** A genesis is what others are bound to. */
 function bindingOf(draft: object, { ledgerId }: EventDefaults): object {
   if (ledgerId === undefined || (draft as { event_type?: unknown }).event_type === 'genesis') return {};
-  return { ledger_id: digestFromBase64url(ledgerId.replace(/^sha-256:/, '')) };
+  return { ledger_id: digestFromBase64url(fromDigestText(ledgerId)) };
 }
 
 /** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */

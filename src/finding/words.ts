@@ -9,17 +9,30 @@ import type { Finding } from './finding.js';
 
 /** One line saying what was found, without its place: lower case, no full stop. */
 export function describeFinding(finding: Finding): string {
-  let message: string = CODE_PAGES[finding.code].title;
-  if (finding.at.pointer !== undefined && finding.at.pointer !== '')
-    message += ` at ${printable(finding.at.pointer)}`;
-  if (finding.expected !== undefined) message += `: expected ${printable(finding.expected)}`;
-  if (finding.actual !== undefined) {
-    message += `${finding.expected === undefined ? ':' : ','} found ${printable(finding.actual)}`;
-  }
+  const { code, at, expected, actual } = finding;
+  const where = at.pointer === undefined || at.pointer === '' ? '' : ` at ${printable(at.pointer)}`;
+  const [, keyid] = code === 'SIGNATURE_INVALID' ? (SIGNATURE_BY.exec(expected ?? '') ?? []) : [];
   const [related] = finding.related ?? [];
-  if (related !== undefined) message += ` (see ${printable(related.file)}:${related.line})`;
-  return message;
+  const see = related === undefined ? '' : ` (see ${printable(related.file)}:${related.line})`;
+  if (keyid !== undefined)
+    return `the signature by ${printable(keyid)} does not match this content${where}${see}`;
+  const [, seq] = code === 'KEY_NOT_VALID_HERE' ? (REVOKED_AT.exec(expected ?? '') ?? []) : [];
+  const [, revoked] = REVOKED_KEY.exec(actual ?? '') ?? [];
+  if (seq !== undefined && revoked !== undefined)
+    return `${revoked} signed, which was revoked at seq ${seq}${where}${see}`;
+  let message: string = CODE_PAGES[code].title + where;
+  if (expected === 'no such member') return `${message}: unknown member${see}`;
+  if (expected !== undefined) message += `: expected ${printable(expected)}`;
+  if (actual !== undefined) message += `${expected === undefined ? ':' : ','} found ${printable(actual)}`;
+  return message + see;
 }
+
+/** What is expected, and found, where a key signed after it was revoked. */
+const REVOKED_AT = /^a signature before the key was revoked at seq (\d+)$/;
+const REVOKED_KEY = /^one by ([A-Za-z0-9_-]{43}) after it$/;
+
+/** What is expected where a signature by a known key does not verify. */
+const SIGNATURE_BY = /^a signature by ([A-Za-z0-9_-]{43})$/;
 
 /** What to do about a finding, as one line. */
 export function hintFor(finding: Finding): string {

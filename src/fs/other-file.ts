@@ -19,6 +19,10 @@ const SECRET = 'nothing of it is shown here; a ledger is beside its key, without
 const PUBLIC = 'name the ledger; a key is given to verify in a trust policy, to verify-proof with --key';
 const NOTE = 'name the ledger, and give the note with --checkpoint';
 const PROOF = 'northroot verify-proof verifies proofs';
+const POLICY = 'name the ledger, and give the policy with --trust';
+const WITNESS_POLICY = 'name the ledger, and give the policy with --witness-policy';
+const BUNDLE =
+  'it holds one signed statement: name the ledger; northroot show LEDGER SEQ --format dsse writes such envelopes';
 const CHECK = 'check the path';
 
 /** In this order: the first that fits. Each is applied to the head as latin1. */
@@ -35,6 +39,20 @@ const KINDS: readonly (readonly [start: RegExp, kind: string, hint: string])[] =
   [/^old \d{1,16}\n/, 'a consistency proof', `${PROOF} with --consistency`],
   [/^[^\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/, 'a checkpoint', NOTE],
   [/^[^{][^\0]{0,4000}\n\n\xe2\x80\x94 [^\s+]+ [A-Za-z0-9+/]+=*\n/, 'a signed note', NOTE],
+  [/^\s*\{[^{}[\]]{0,200}"trust_version"\s*:/, 'a trust policy', POLICY],
+  [/^\s*\{\s*"(?:origins|keys|require)"\s*:[^]{0,4000}"trust_version"\s*:/, 'a trust policy', POLICY],
+  [/^(?:\s*#[^\n]*\n|\s*\n)*\s*(?:log|witness|group|quorum) [^\s{]/, 'a witness policy', WITNESS_POLICY],
+  [
+    /^\s*\{[^]{0,4000}"mediaType"\s*:\s*"application\/vnd\.dev\.sigstore\.bundle/,
+    'a Sigstore bundle',
+    BUNDLE,
+  ],
+  [/^\s*\{\s*"(?:payloadType|payload|signatures)"\s*:/, 'a DSSE envelope', BUNDLE],
+  [/^\s*\{\s*"report_version"\s*:/, 'a report of northroot verify', 'name the ledger that it is on'],
+  [/^\s*\[\s*[{\]]/, 'a JSON array', 'northroot append LEDGER FILE appends the events of an array'],
+  [/^northroot-state /, 'a saved state', 'name the ledger, and give the state with --state'],
+  [/^\s*<(?:!doctype html|html|\?xml)/i, 'a web page or XML', CHECK],
+  [/^\x1f\x8b/, 'a gzip archive', 'unpack it first: gunzip -c … | northroot verify -'],
   [/^(?![^]*\{")[^\0]*\0/, 'a binary file', CHECK],
 ];
 

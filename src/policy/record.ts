@@ -9,7 +9,7 @@ import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
-import { formatDigest, type Digest } from '../value/digest.js';
+import { formatDigest, type Digest, fromDigestText } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
@@ -19,7 +19,7 @@ import { EventIndex, type EventMatch } from '../verify/event-index.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
-import { executeAtOnce } from './at-once.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
   describeLeft,
@@ -201,7 +201,7 @@ function findStart(
   { start: wanted, done }: ExecutionRequest,
 ): OpenStart | undefined {
   const id = authorization.place.eventId;
-  const open = [...(links.starts.get(id.slice('sha-256:'.length))?.values() ?? [])];
+  const open = [...(links.starts.get(fromDigestText(id))?.values() ?? [])];
   const [first] = open;
   if (wanted === undefined) {
     if (done === undefined && open.length >= MAX_OPEN_STARTS)
@@ -297,10 +297,10 @@ function judge(
   const own = grantOf(authorization);
   // What was done is not held against what runs now.
   const isNew = done === undefined;
-  const grant = isNew && own ? withStarted(own, listRunning(state, startId?.slice('sha-256:'.length))) : own;
+  const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
-    const facts = executeAtOnce(toolName, now, used);
+    const facts = hypotheticalExecution(toolName, now, used);
     return judgeExecution(
       {
         ...facts,
@@ -346,7 +346,7 @@ export interface SpentBound {
  */
 export function findSpent(state: VerifyState, authorizationId: string, meterUsed: MeterVector): SpentBound[] {
   const { actions, grants } = state.links;
-  const id = authorizationId.replace(/^sha-256:/, '');
+  const id = fromDigestText(authorizationId);
   const grant = grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
   return [...grantChain(grant)].flatMap(({ accounts, place }) =>
     meterUsed.flatMap(({ unit, amount }) => {
@@ -412,7 +412,7 @@ function chooseAuthorization(
   return first;
 }
 
-/** Why there is no authorization to act under, where one was asked for by `wanted`. */
+/** Why there is not an authorization to act under, where one was asked for by `wanted`. */
 function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootError {
   const spent = events.find(({ kind }) => kind === 'spent');
   if (spent !== undefined) return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was executed already`);

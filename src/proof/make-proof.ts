@@ -21,6 +21,7 @@ import {
   verifyInclusion,
   type LeafRange,
 } from '../tree/proof.js';
+import { toDigestText } from '../value/digest.js';
 import { formatConsistencyProof } from './consistency-proof.js';
 import { ledgerBasis, type ProofBasis } from './proof-basis.js';
 import { formatTlogProof } from './tlog-proof.js';
@@ -203,7 +204,7 @@ async function hashRanges(
 
 function otherRoot({ checkpoint, isOwn }: StatedCheckpoint, actual: string): NorthrootError {
   const { size } = checkpoint;
-  const [expected, found] = [checkpoint.root, actual].map((hash) => `sha-256:${hashToBase64url(hash)}`);
+  const [expected, found] = [checkpoint.root, actual].map((hash) => toDigestText(hashToBase64url(hash)));
   const whose = isOwn ? "the ledger's own checkpoint" : 'the note';
   return new NorthrootError(
     isOwn ? 'CHECKPOINT_ROOT_MISMATCH' : 'FORKED',

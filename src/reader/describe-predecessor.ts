@@ -26,7 +26,7 @@ export async function describePredecessor(
   const view = await viewPredecessor(source, undefined, signal);
   const { name, ledgerId, records, root } = view;
   if (ledgerId === undefined || root === undefined) {
-    throw new NorthrootError('LEDGER_INVALID', `${printable(name)} is no ledger to go on from`, {
+    throw new NorthrootError('LEDGER_INVALID', `${printable(name)} is not a ledger to continue from`, {
       exitStatus: 2,
       hint: 'its first line must be a record, whose event_id is the id of the ledger',
     });

@@ -5,7 +5,6 @@
 
 import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
-import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines } from '../ledger/read-lines.js';
@@ -61,16 +60,18 @@ export class CheckpointTracker {
   }
 
   /** @returns Whether the line is the last checkpoint now, or adds to it. */
-  take({ event, eventId, seq, issues }: ExaminedLine, ordinal: number): boolean {
-    if (event === undefined || eventId === undefined || issues.length > 0) return false;
-    const signed = checkpointOf(event);
-    if (signed === undefined) return false;
+  take(line: ExaminedLine, ordinal: number): boolean {
+    if (line.issues.length > 0 || (line.type !== 'checkpoint' && line.type !== 'attestation')) return false;
+    const event = line.event();
+    const signed = readCheckpoint(encodeUtf8(event.note));
+    if ('expected' in signed) return false;
     const last = this.#last;
-    if (event['event_type'] === 'checkpoint') {
-      this.#last = { signed, eventId, seq: seq ?? ordinal, attestations: 0 };
+    if (event.event_type === 'checkpoint') {
+      const { eventId, seq = ordinal } = line;
+      this.#last = { signed, eventId, seq, attestations: 0 };
       return true;
     }
-    if (last === undefined || !attests(event, last.eventId) || signed.text !== last.signed.text) return false;
+    if (event.checkpoint_event_id.b64 !== last?.eventId || signed.text !== last.signed.text) return false;
     const signatures = mergeSignatures(last.signed, signed);
     this.#last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
     return true;
@@ -108,17 +109,6 @@ export async function findCheckpoint(
   }
   const found = tracker.found();
   return found && { ...found, checkpoint: tracker.checkpoint as Checkpoint, records };
-}
-
-/** The checkpoint in the event's note, when the event is of a type that has one and the note can be read. */
-function checkpointOf({ event_type: type, note }: JsonObject): SignedCheckpoint | undefined {
-  if ((type !== 'checkpoint' && type !== 'attestation') || typeof note !== 'string') return undefined;
-  const signed = readCheckpoint(encodeUtf8(note));
-  return 'expected' in signed ? undefined : signed;
-}
-
-function attests({ checkpoint_event_id: id }: JsonObject, eventId: string): boolean {
-  return (id as JsonObject)['b64'] === eventId;
 }
 
 /** The signatures of both, each once, as many as a note can have. */

@@ -4,7 +4,9 @@ import { printable } from '../bytes/printable.js';
 import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { Key, TrustPolicy } from '../schema/generated/types.js';
+import { toDigestText } from '../value/digest.js';
 import { runVerification } from '../verify/run-verification.js';
+import type { VerifyState } from '../verify/state.js';
 
 /** A record, for whoever looks it up. */
 export interface KeyRecord {
@@ -50,14 +52,18 @@ export interface KeyListOptions {
 export async function readKeyList(source: LedgerSource, options: KeyListOptions = {}): Promise<KeyList> {
   checkOptions('readKeyList', options, { trust: 'object', signal: 'signal' });
   const { state } = await runVerification(source, { ...options, maxFindings: 0 });
-  const first = { seq: 0, eventId: `sha-256:${state.ledgerId ?? ''}` };
-  const keys = state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {
-    const isOfGenesis = addedAt === undefined && options.trust === undefined;
+  return { origin: state.origin, keys: listKeys(state, options.trust), hasInvalid: state.hasInvalid };
+}
+
+/** The keys that a verification knows, in the order in which they came. */
+export function listKeys(state: VerifyState, trust: TrustPolicy | undefined): ListedKey[] {
+  const first = { seq: 0, eventId: toDigestText(state.ledgerId ?? '') };
+  return state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {
+    const isOfGenesis = addedAt === undefined && trust === undefined;
     const revoked = revokedBy && { ...recordOf(revokedBy), reason: revokedBy.reason };
     const since = addedAt === undefined ? (isOfGenesis ? first : undefined) : recordOf(addedAt);
     return { key, since, addedBy, revoked };
   });
-  return { origin: state.origin, keys, hasInvalid: state.hasInvalid };
 }
 
 function recordOf({ seq, eventId }: KeyRecord): KeyRecord {

@@ -17,8 +17,9 @@ import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
 import { defaultVerifier } from '../signature/default-verifier.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
-import { endVerification } from '../verify/ending.js';
+import { finishVerification } from '../verify/ending.js';
 import { findGrantAbove, findNamed, readEventId } from '../verify/grant-above.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
 import { verifyLine, type LineResult } from '../verify/verify-line.js';
@@ -201,7 +202,7 @@ export async function tellIndexedStory(
     throw new IndexGap();
   const { eventId, event } = record;
   // Of links that wait the record itself tells.
-  const ending = endVerification({ ...state, links: { ...state.links, pending: new Map() } });
+  const ending = finishVerification({ ...state, links: { ...state.links, pending: new Map() } });
   const atEnd = ending.findings.filter(({ at }) => at.file === record.file && at.line === record.line);
   const findings = [...own, ...atEnd].map(withoutFolded);
   const keyAt = keyNamer(state, ordinal);
@@ -298,15 +299,17 @@ async function watch(
   let adjustmentsTotal = 0;
   const keyOf = keyNamer(state);
   const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: StoryPlace): void => {
-    const { event, eventId, seq = state.records - 1 } = examined ?? {};
-    if (event?.['event_type'] !== 'adjustment' || eventId === undefined) return;
+    if (examined?.eventType !== 'adjustment') return;
+    const { eventId, seq = state.records - 1 } = examined;
+    const event = examined.json();
+    if (event === undefined || eventId === undefined) return;
     if (readEventId(event['grant_event_id']) !== of.eventId) return;
     adjustmentsTotal += 1;
     if (adjustments.length >= MAX_ADJUSTMENTS) return;
     adjustments.push({
       ...at,
       seq,
-      event_id: `sha-256:${eventId}`,
+      event_id: toDigestText(eventId),
       event,
       verdict,
       signers: listSigners(signatures).map(keyOf),
@@ -325,7 +328,7 @@ async function watch(
     const isReadable = takesPlace && line.length <= MAX_LINE_BYTES;
     const peek =
       seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
-    if (peek?.eventId === undefined || `sha-256:${peek.eventId}` !== of.eventId) {
+    if (peek?.eventId === undefined || toDigestText(peek.eventId) !== of.eventId) {
       const result = verifyLine(state, line, segment);
       take(result.findings);
       takeAdjustment(result, { file, line: number });
@@ -334,7 +337,7 @@ async function watch(
     // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
     state.foldRoots.clear();
     const named = findNamed(peek);
-    if (named !== undefined) state.links.pending.delete(named.slice('sha-256:'.length));
+    if (named !== undefined) state.links.pending.delete(fromDigestText(named));
     const ids = chainIds(findGrantAbove(state, peek));
     const before = balancesOf(state, ids);
     const { findings: found, verdict, signatures } = verifyLine(state, line, segment);
@@ -351,7 +354,7 @@ async function watch(
     take(found);
   };
   for await (const line of readLines(source, { signal })) takeLine(line);
-  take(endVerification(state).findings);
+  take(finishVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
   const signersOf = (id: string): StoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
   return {

@@ -4,7 +4,9 @@ import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { renderAccounts } from './accounts-text.js';
+import { findFirstBad, groupByCause } from './causes.js';
 import type { Report } from './report.js';
+import { count, grouped, row } from './words.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
@@ -22,7 +24,8 @@ const STREAM = '-';
 /** Characters of an id that name a record well enough. */
 const SHORT_ID = 'sha-256:'.length + 12;
 
-const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
+/** How verdicts are painted. */
+export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
 
 const SEVERITY_STYLES = { error: 'red', warning: 'yellow', info: 'dim' } as const;
 
@@ -58,6 +61,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
   const verdict = paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict));
   const lines = [
     `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
+    ...renderFirstBad(report),
     row('trust', TRUST_WORDS[trust.mode]),
     row('signatures', nonZero(trust.signatures) || 'none'),
     row('verdicts', nonZero(counts.by_verdict) || 'none'),
@@ -195,17 +199,34 @@ function renderFindings(report: Report, paint: Paint): string[] {
   const given = new Set<string>();
   const { paths } = report.ledger;
   const path = paths.length === 1 && paths[0] !== STREAM ? paths[0] : undefined;
-  for (const [index, finding] of findings.entries()) {
-    lines.push(renderFindingLine(finding, paint), ...renderRecordLine(finding, paint, path));
+  const show = (finding: FindingJson, next: FindingJson | undefined): string[] => {
+    const shown = [renderFindingLine(finding, paint), ...renderRecordLine(finding, paint, path)];
     const hint = hintOf(finding);
-    const next = findings[index + 1];
-    if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next) === hint)) continue;
+    if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next) === hint)) return shown;
     given.add(hint);
-    lines.push(renderHint(hint, paint));
+    return [...shown, renderHint(hint, paint)];
+  };
+  const groups = groupByCause(findings);
+  for (const [index, { finding, consequences }] of groups.entries()) {
+    lines.push(...show(finding, groups[index + 1]?.finding));
+    if (consequences.length === 0) continue;
+    lines.push('  and, because of that record:');
+    for (const [at, each] of consequences.entries()) {
+      lines.push(...show(each, consequences[at + 1]).map((line) => `    ${line}`));
+    }
   }
   const rest = total - findings.length;
   if (rest > 0) lines.push(`… and ${grouped(rest)} more: a higher --max-findings, or no filter, lists them`);
   return lines;
+}
+
+/** Where to begin, for whoever looks into it. */
+function renderFirstBad(report: Report): string[] {
+  const first = findFirstBad(report.findings);
+  if (first === undefined) return [];
+  const { at, seq } = first;
+  const place = `${printable(at.file)}:${at.line}`;
+  return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
 }
 
 function renderFindingLine(finding: FindingJson, paint: Paint): string {
@@ -241,20 +262,7 @@ function hintOf({ code, severity }: FindingJson): string | undefined {
   return severity !== 'info' && isFindingCode(code) ? CODE_PAGES[code].remedy : undefined;
 }
 
-function row(name: string, text: string): string {
-  return `  ${name.padEnd(11)} ${text}`;
-}
-
 function nonZero(counts: Readonly<Record<string, number>>): string {
   const present = Object.entries(counts).filter(([, n]) => n > 0);
   return present.map(([name, n]) => `${grouped(n)} ${printable(name)}`).join(', ');
-}
-
-function count(n: number, noun: string): string {
-  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
-}
-
-/** With thousands separators, the same in every locale. */
-function grouped(n: number): string {
-  return String(n).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }

@@ -15,6 +15,7 @@ import type { LedgerSource, Segment } from '../fs/source.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { leafHash } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import { maxBundleBytes, readBundle, type ReadBundle } from './entry-bundle.js';
 import { TileHasher, type HashTile } from './hash-tiles.js';
 import {
@@ -85,9 +86,13 @@ export async function openTileTree(folder: string): Promise<TileTree> {
   const path = inTree(folder, CHECKPOINT_FILE);
   const found = await readPlainFile(path, MAX_NOTE_BYTES);
   if (found.kind !== 'file') {
-    throw new NorthrootError('NOT_A_TILE_TREE', `${printable(path)} is no checkpoint: ${nameOf(found)}`, {
-      hint: 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
-    });
+    throw new NorthrootError(
+      'NOT_A_TILE_TREE',
+      `${printable(path)} is not a valid checkpoint: ${nameOf(found)}`,
+      {
+        hint: 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
+      },
+    );
   }
   const checkpoint = readCheckpoint(found.bytes);
   if ('expected' in checkpoint) {
@@ -209,7 +214,7 @@ class TreeReader {
     if (at === -1) return;
     const hash = Math.floor(at / 32);
     const textOf = (bytes: Uint8Array): string =>
-      `sha-256:${Buffer.from(bytes.subarray(hash * 32, hash * 32 + 32)).toString('base64url')}`;
+      toDigestText(Buffer.from(bytes.subarray(hash * 32, hash * 32 + 32)).toString('base64url'));
     this.#add({ ...fault, expected: `${textOf(expected)} in place ${hash}`, actual: textOf(actual) });
   }
 

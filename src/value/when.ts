@@ -12,7 +12,7 @@ const LENGTHS: Readonly<Record<string, bigint>> = {
   w: 604_800n * SECOND,
 };
 
-const FROM_NOW = /^([1-9][0-9]{0,7})([smhdw])$/;
+const SPAN = /^([1-9][0-9]{0,7})([smhdw])$/;
 const OFFSET = /^(.{16,29})([+-])([01][0-9]|2[0-3]):([0-5][0-9])$/;
 
 /**
@@ -37,13 +37,30 @@ export function tryReadTime(text: string): string | undefined {
  * @throws RangeError when `text` is none of these.
  */
 export function resolveTime(text: string, now: string): string {
-  const [, count = '', letter = ''] = FROM_NOW.exec(text) ?? [];
+  const [, count = '', letter = ''] = SPAN.exec(text) ?? [];
   const length = LENGTHS[letter];
   const found =
     length === undefined ? tryReadTime(text) : tryFormat(parseTimestamp(now) + BigInt(count) * length);
   if (found !== undefined) return found;
   throw new RangeError(
     `expected a time from now such as 30m, 2h or 7d, or one such as 2026-03-01T14:00:00Z or 2026-03-01T14:00:00+02:00, found ${printable(text, 80)}`,
+  );
+}
+
+/**
+ * The same for times that are past: `7d` is seven days ago.
+ *
+ * @param now - A timestamp of SPEC §2.
+ * @throws RangeError when `text` is neither a time nor a span such as `90s`, `30m`, `2h`, `7d`, `4w`.
+ */
+export function resolvePastTime(text: string, now: string): string {
+  const [, count = '', letter = ''] = SPAN.exec(text) ?? [];
+  const length = LENGTHS[letter];
+  const found =
+    length === undefined ? tryReadTime(text) : tryFormat(parseTimestamp(now) - BigInt(count) * length);
+  if (found !== undefined) return found;
+  throw new RangeError(
+    `expected a time ago such as 30m, 2h or 7d, or one such as 2026-03-01, 2026-03-01T14:00:00Z or 2026-03-01T14:00:00+02:00, found ${printable(text, 80)}`,
   );
 }
 

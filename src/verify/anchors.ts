@@ -115,7 +115,7 @@ function parseAnchor(name: string, bytes: Uint8Array): SignedCheckpoint {
   const { expected, actual } = note;
   throw new NorthrootError(
     'NOTE_MALFORMED',
-    `${printable(name)} is no checkpoint: expected ${printable(expected)}, found ${printable(actual)}`,
+    `${printable(name)} is not a valid checkpoint: expected ${printable(expected)}, found ${printable(actual)}`,
     { hint: 'give the signed note of a checkpoint, as northroot checkpoint writes it' },
   );
 }

@@ -6,8 +6,8 @@ import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { VerifyState } from './state.js';
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
-export function findNamed({ event }: ExaminedLine): string | undefined {
-  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = event ?? {};
+export function findNamed(line: ExaminedLine): string | undefined {
+  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = line.json() ?? {};
   return readEventId(authorization) ?? readEventId(objectOf(own)['grant_event_id']) ?? readEventId(adjusted);
 }
 

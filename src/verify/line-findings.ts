@@ -3,10 +3,10 @@
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
 import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { JsonObject, JsonValue } from '../json/value.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, LineFacts } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { Role } from '../trust/authority.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from './state.js';
 
 /** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
@@ -123,7 +123,7 @@ export class LineFindings {
         byteOffset: offset + (detail.offset ?? 0),
         byteLength: detail.offset === undefined ? length : Math.min(1, length - detail.offset),
         seq: this.#examined?.seq,
-        eventId: id === undefined ? undefined : `sha-256:${id}`,
+        eventId: id === undefined ? undefined : toDigestText(id),
       },
       this.context,
     );
@@ -131,13 +131,11 @@ export class LineFindings {
 }
 
 /** What findings say of the event that they are about, as it says itself. */
-export function contextOf({ event }: ExaminedLine): FindingContext {
-  const { principal_id: principalId, occurred_at: occurredAt } = event ?? {};
-  const toolName = toolOf(event);
+export function contextOf({ principalId, occurredAt, toolName }: LineFacts): FindingContext {
   return {
-    ...(typeof principalId === 'string' ? { principalId } : {}),
-    ...(typeof occurredAt === 'string' ? { occurredAt } : {}),
-    ...(typeof toolName === 'string' ? { toolName } : {}),
+    ...(principalId === undefined ? {} : { principalId }),
+    ...(occurredAt === undefined ? {} : { occurredAt }),
+    ...(toolName === undefined ? {} : { toolName }),
   };
 }
 
@@ -175,16 +173,6 @@ export function makeFinding(
     ...(detail.related === undefined ? {} : { related: detail.related }),
     context,
   };
-}
-
-/** The tool of an execution, or of an action. */
-function toolOf(event: JsonObject | undefined): JsonValue | undefined {
-  const { tool_name: own, authorization } = event ?? {};
-  return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
 /** The beginning of a long text; not cut between the halves of a surrogate pair. */

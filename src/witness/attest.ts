@@ -1,6 +1,6 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, fromDigestText } from '../value/digest.js';
 import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
@@ -116,7 +116,7 @@ export async function attestCheckpoint(
       attestation = await ledger.append({
         event: {
           event_type: 'attestation',
-          checkpoint_event_id: digestFromBase64url(checkpoint.eventId.slice('sha-256:'.length)),
+          checkpoint_event_id: digestFromBase64url(fromDigestText(checkpoint.eventId)),
           note: formatNote({ text, signatures }),
           principal_id: principalId ?? ledger.principalId,
         } satisfies Partial<AttestationEvent>,

@@ -58,7 +58,14 @@ export interface LookJob extends Promised<void> {
   readonly givenAt: string;
 }
 
-type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob;
+/** Something that is done while nobody else has the turn, when what others wrote is known. */
+export interface ActJob extends Promised<void> {
+  readonly kind: 'act';
+  readonly act: () => Promise<void>;
+  readonly givenAt: string;
+}
+
+type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob | ActJob;
 
 /** What a {@link GroupCommit} works with. */
 export interface GroupParts {
@@ -170,6 +177,12 @@ export class GroupCommit {
       await this.#give(jobs, group, error);
       return;
     }
+    for (const { act, resolve, reject } of group.acts) {
+      await act().then(
+        () => group.outcomes.push(() => resolve()),
+        (error: unknown) => group.outcomes.push(() => reject(error)),
+      );
+    }
     await turns.endGroup(this.#queue.length > 0);
     for (const outcome of group.outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
@@ -204,7 +217,7 @@ export class GroupCommit {
         group.outcomes.push(() => rejectAll([job], error));
         continue;
       }
-      if (job.kind === 'look' || !timer.isDue(job.givenAt)) continue;
+      if (job.kind === 'look' || job.kind === 'act' || !timer.isDue(job.givenAt)) continue;
       try {
         group.addCheckpoint(job.givenAt);
       } catch (error) {
@@ -283,6 +296,8 @@ class Group {
   readonly lines: Uint8Array[] = [];
   readonly outcomes: (() => void)[] = [];
   readonly made: Checkpointed[] = [];
+  /** Done when the lines are on disk. */
+  readonly acts: ActJob[] = [];
   bytes = 0;
   /** Set when an event was judged that is not to be written: what was learnt from it is to be forgotten. */
   isAhead = false;
@@ -298,6 +313,9 @@ class Group {
       case 'look':
         job.look();
         this.outcomes.push(() => job.resolve());
+        return;
+      case 'act':
+        this.acts.push(job);
         return;
       case 'due':
         if (this.#parts.timer.isDue(job.givenAt)) this.addCheckpoint(job.givenAt);

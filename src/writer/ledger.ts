@@ -7,13 +7,13 @@
  * all further work: after a failed sync nobody knows what is on disk, and trying again would only pretend to.
  */
 
-import { replaceFile, nodeFileSystem } from '../fs/file-system.js';
+import { nodeFileSystem } from '../fs/file-system.js';
 import type { Key } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { VerifyState } from '../verify/state.js';
-import { CheckpointTimer, failed } from './checkpoint-timer.js';
+import { CheckpointTimer } from './checkpoint-timer.js';
 import { GroupCommit } from './group-commit.js';
 import { openParts, type OpenParts } from './open.js';
 import {
@@ -27,9 +27,9 @@ import {
   type Entry,
   type LedgerOptions,
 } from './options.js';
-import type { OtherRecord } from './running-verification.js';
+import { replaceNote } from './publish-note.js';
 import { TurnKeeper } from './turn-keeper.js';
-import { Watchers, type MissedRecords, type WatchOptions } from './watch.js';
+import { Watchers, type WatchOptions, type WatchedRecords } from './watch.js';
 
 export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
 
@@ -42,7 +42,7 @@ export class Ledger {
   readonly #commits: GroupCommit;
   readonly #watchers: Watchers;
   #closing: Promise<void> | undefined;
-  #publications: Promise<void> = Promise.resolve();
+  #publications: Promise<unknown> = Promise.resolve();
   /** Set when the store is closed, or about to be. */
   #isReleased = false;
 
@@ -64,7 +64,7 @@ export class Ledger {
     this.#watchers = new Watchers(
       store,
       () => running.position,
-      () => this.inspect(() => undefined),
+      () => this.#act(() => Promise.resolve()),
     );
     timer.set();
   }
@@ -210,30 +210,25 @@ export class Ledger {
    * Each record that others append from now on, in order, with what verification says of it. Those who do not take them in time miss
    * some, and are told how many. Ends when the ledger is closed; fails as {@link Ledger.append} does.
    */
-  watch(options: WatchOptions = {}): AsyncGenerator<OtherRecord | MissedRecords, void, void> {
+  watch(options: WatchOptions = {}): WatchedRecords {
     this.#commits.assertUsable();
     return this.#watchers.watch(options);
   }
 
   /**
    * Writes the note of a checkpoint of this ledger to a file, replacing it in one step: on disk when the promise settles. Several
-   * are written in the order of the calls; {@link Ledger.close} waits for them.
+   * are written in the order of the calls, and a later one that another process has published stays; {@link Ledger.close} waits for
+   * them.
    *
-   * @param path - The file, in a folder that is there; `path` with `.new` appended is used on the way.
-   * @throws NorthrootError `LEDGER_FAILED`, nothing written, when the ledger's path no longer leads to this ledger; as the file
-   *   system does. TypeError when the ledger is closed.
+   * @param path - The file, in a folder that is there.
+   * @throws NorthrootError `LEDGER_FAILED`, nothing written, when the ledger's path no longer leads to this ledger; `LEDGER_LOCKED`
+   *   when another writer kept the turn; as the file system does. TypeError when the ledger is closed.
    */
   async publishNote(path: string, note: string): Promise<void> {
     if (this.#isReleased) throw new TypeError('the ledger is closed');
-    const confirm = (): Promise<void> =>
-      this.#parts.store.confirm().catch((error: unknown) => {
-        throw failed(error);
-      });
     const { fileSystem = nodeFileSystem } = this.#options;
-    const published = this.#publications.then(() =>
-      replaceFile(path, Buffer.from(note), { temporary: `${path}.new`, confirm, fileSystem }),
-    );
-    this.#publications = published.catch(() => undefined);
+    const published = this.#act(() => replaceNote(path, note, fileSystem));
+    this.#publications = Promise.allSettled([this.#publications, published]);
     await published;
   }
 
@@ -269,6 +264,15 @@ export class Ledger {
     await committed;
     await this.#publications;
     this.#isReleased = true;
+    // Publishing may have taken the turn again.
+    await this.#commits.close();
     await this.#parts.store.close();
+  }
+
+  /** Does something while nobody else writes, behind all that was asked for. */
+  #act(act: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#commits.add({ kind: 'act', act, givenAt: nowOf(this.#options), resolve, reject });
+    });
   }
 }

@@ -335,7 +335,8 @@ export class RunningVerification {
       examined?.seq !== undefined && eventId !== undefined && examined.issues.length === 0;
     if (ordinal === 0) this.#genesis = readGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
-    const { event, seq } = examined ?? {};
+    const event = examined?.json();
+    const seq = examined?.seq;
     if (event === undefined || seq === undefined || eventId === undefined) return;
     this.#options.onOther?.({ seq, eventId, event, verdict, findings });
   }
@@ -384,7 +385,9 @@ export class RunningVerification {
       for (const { bytes } of stored.lines) {
         ordinal += 1;
         if (ordinal <= told || ordinal > to.size) continue;
-        const { event, seq, eventId } = examineLine(bytes, 'records');
+        const examined = examineLine(bytes, 'records');
+        const { seq, eventId } = examined;
+        const event = examined.json();
         if (event === undefined || seq === undefined || eventId === undefined) continue;
         onOther({ seq, eventId: `sha-256:${eventId}`, event, verdict: undefined, findings: [] });
       }

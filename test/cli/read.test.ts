@@ -1,6 +1,7 @@
 /** `northroot show` and `northroot log`. */
 
 import { verify } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sha256Base64url } from '../../src/bytes/sha256.js';
 import { buildEvent, buildGenesis } from '../../src/event/build.js';
@@ -303,5 +304,33 @@ describe('log', () => {
     ['TRUST_POLICY_INVALID', ['ledger.jsonl', '--trust', 'ledger.jsonl']],
   ])('answers wrong use with %s: %j', (code, args) => {
     expectError(shop.run(['log', ...args]), 2, code);
+  });
+});
+
+describe('log, the newest records', () => {
+  const seqsOf = (text: string): number[] =>
+    [...text.matchAll(/^ *(\d+) {2}/gm)].map(([, seq]) => Number(seq));
+
+  it('lists the last with -n, goes on with -f, and ends with 0 when it is stopped', async () => {
+    shop.write('growing.jsonl', `${lines.join('\n')}\n`);
+    const following = shop.start(['log', 'growing.jsonl', '-f', '-n', '2']);
+    await following.until(({ stdout }) => seqsOf(stdout).length === 2);
+    appendFileSync(shop.path('growing.jsonl'), `${lines.at(-1)}\n`);
+    await following.until(({ stdout }) => seqsOf(stdout).length === 3);
+    following.kill('SIGINT');
+    const { status, stdout } = await following.end();
+    expect([status, seqsOf(stdout)]).toEqual([
+      0,
+      [records.length - 2, records.length - 1, records.length - 1],
+    ]);
+  });
+
+  it('takes times ago, and refuses what excludes each other', () => {
+    // Its genesis was made just now.
+    expect(seqsOf(expectOk(shop.run(['log', 'ledger.jsonl', '--type', 'genesis', '--since', '1w'])))).toEqual(
+      [0],
+    );
+    expectError(shop.run(['log', 'ledger.jsonl', '-n', '1', '--limit', '1']), 2, 'USAGE');
+    expectError(shop.run(['log', 'ledger.jsonl', '--since', '1h', '--until', '2h']), 2, 'USAGE');
   });
 });

@@ -57,6 +57,29 @@ describe('a long stream', () => {
   });
 });
 
+describe('a stream whose results nobody reads', () => {
+  it('holds no lock: others append meanwhile, and it goes on when they are read', async () => {
+    expectOk(shop.run(['init', 'blocked.jsonl']));
+    const child = spawn(process.execPath, [CLI, 'append', 'blocked.jsonl'], {
+      cwd: shop.folder,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const count = 4_000;
+    child.stdin.end(ndjson(Array.from({ length: count }, (_, n) => note(n))));
+    // More results than a pipe holds.
+    await expect.poll(() => shop.lines('blocked.jsonl').length, { timeout: 60_000 }).toBeGreaterThan(1_500);
+    const other = shop.run(['append', 'blocked.jsonl'], { input: ndjson([note('other')]) });
+    expect(parseLines(expectOk(other))).toMatchObject([{ status: 'appended' }]);
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    const status = await new Promise((resolve) => child.once('close', resolve));
+    expect(status).toBe(0);
+    expect(parseLines(stdout)).toHaveLength(count);
+    expectAcknowledged('blocked.jsonl', stdout);
+    expectOk(shop.run(['verify', 'blocked.jsonl']));
+  });
+});
+
 describe('several processes that begin one ledger', () => {
   it('make one ledger and one key', async () => {
     const all = Array.from({ length: 4 }, (_, n) => {

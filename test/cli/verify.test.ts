@@ -296,3 +296,23 @@ describe('verify in a pipeline', () => {
     expectCode(before, 'FILE_NOT_FOUND');
   });
 });
+
+describe('verify --state, for who watches a ledger', () => {
+  it('says that it resumed and what is new, and with --new lists only that', () => {
+    const old = { occurred_at: '2026-01-01T00:00:00Z' };
+    const input = ndjson([note('a'), note('b', old)]);
+    expectOk(shop.run(['append', 'watched.jsonl', '--origin', 'example.com/watched'], { input }));
+    const watch = (...args: string[]): Run =>
+      shop.run(['verify', 'watched.jsonl', '--state', 'watched.state', '--format', 'json', ...args]);
+    const seqs = ({ stdout }: Run): unknown[] => parse<Report>(stdout).findings.map(({ seq }) => seq);
+    const first = watch('--new');
+    expect(first.stderr).toContain('from the beginning');
+    expect(seqs(first)).toEqual([2]);
+    expectOk(shop.run(['append', 'watched.jsonl'], { input: ndjson([note('c'), note('d', old)]) }));
+    const second = watch('--new');
+    expect(second.stderr).toContain('resumed from watched.state: 3 records were verified before, 2 are new');
+    expect(seqs(second)).toEqual([4]);
+    expect(seqs(watch('--new'))).toEqual([]);
+    expectError(shop.run(['verify', 'watched.jsonl', '--new']), 2, 'USAGE');
+  });
+});

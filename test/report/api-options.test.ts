@@ -3,6 +3,7 @@
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import {
+  buildEvent,
   createSigner,
   findRecord,
   makeConsistencyProof,
@@ -31,6 +32,7 @@ describe('an option that is not known', () => {
     ['verifyLedger', 'policy', () => verifyLedger(LEDGER, js({ policy: {} }))],
     ['readRecords', 'verifies', () => drain({ verifies: {} })],
     ['readRecords', 'policy', () => drain({ verify: { policy: {} } })],
+    ['buildEvent', 'occuredAt', async () => Promise.resolve(buildEvent({}, js({ occuredAt: 'now' })))],
     ['readKeyList', 'policy', async () => readKeyList(await open(), js({ policy: {} }))],
     ['makeProof', 'checkpoints', () => makeProof(open, '0', js({ checkpoints: empty }))],
     ['makeConsistencyProof', 'extra', () => makeConsistencyProof(open, empty, js({ extra: true }))],

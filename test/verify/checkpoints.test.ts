@@ -8,7 +8,7 @@ import type { Report } from '../../src/report/report.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { Key } from '../../src/schema/generated/types.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import { endVerification } from '../../src/verify/ending.js';
+import { finishVerification } from '../../src/verify/ending.js';
 import type { VerifyOptions } from '../../src/verify/run-verification.js';
 import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { startVerification } from '../../src/verify/state.js';
@@ -69,7 +69,7 @@ describe('the note in a checkpoint record', () => {
       const { findings } = verifyLine(state, line, { file: '-', firstSeq: undefined });
       codes.push(...findings.map(({ code, severity }) => `${code} ${severity}`));
     }
-    return { codes, sealed: endVerification(state).lastTreeSize };
+    return { codes, sealed: finishVerification(state).lastTreeSize };
   }
 
   test('seals what stands before it as it was made', () => {

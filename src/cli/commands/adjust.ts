@@ -38,12 +38,8 @@ const FLAGS: Readonly<Record<Exclude<keyof AdjustmentOptions, 'source' | 'occurr
   principalId: '--principal',
 };
 
-const EXAMPLES = `
-A credit gives budget back: only a key with the role authority may sign it, and nobody credits a grant of their own.
-
-Examples:
-  northroot adjust ledger.jsonl --grant 4 --credit usd=0.3 --reason REFUND --execution 9
-  northroot adjust ledger.jsonl --grant 4 --debit usd=0.12 --reason INVOICE --basis billed --evidence bill.pdf`;
+const NOTES = `
+A credit gives budget back: only a key with the role authority may sign it, and nobody credits a grant of their own.`;
 
 export function addAdjust(
   program: Command,
@@ -71,7 +67,7 @@ export function addAdjust(
     )
     .option('--evidence <file>', 'the bill or credit note; its digest and size are recorded')
     .option('--principal <id>', 'who adjusts (default: who made the ledger)')
-    .addHelpText('after', EXAMPLES);
+    .addHelpText('after', NOTES);
   withDraftOptions(command).action((ledger: string, options: AdjustCommandOptions) =>
     run((context) => adjust(context, ledger, options)),
   );

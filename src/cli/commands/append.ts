@@ -12,14 +12,16 @@ import type { Finding } from '../../finding/finding.js';
 import { toFindingJson } from '../../report/report.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
+import { findEntitledKeys } from '../../trust/key-entry.js';
 import { findRecord } from '../../reader/find-record.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
+import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
-import { asUsageError, findNamedSigner, keyPathOf, notePathOf, openWithOwnKey } from './ledger-key.js';
+import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -123,7 +125,7 @@ async function append(
     try {
       const { entry, lossy } = read;
       const { seq, eventId, status, findings } = await ledger.append(entry).catch((error: unknown) => {
-        throw withHint(error, entry, path, options);
+        throw withHint(withKeys(error, entry, ledger, options.principal), entry);
       });
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
       const told = findings.length === 0 ? {} : { findings: findings.map(toResultFinding) };
@@ -260,15 +262,22 @@ function toResultFinding(finding: Finding): object {
   };
 }
 
+/** A key that is refused is answered with those that would do. */
+function withKeys(
+  error: unknown,
+  { event }: Entry,
+  { keys }: Ledger,
+  principal: string | undefined,
+): unknown {
+  const isKey = error instanceof NorthrootError && /^KEY_(?:NOT|UNKNOWN)/.test(error.code);
+  if (!isKey) return error;
+  const at = new Date().toISOString();
+  const said = principal === undefined ? event : { principal_id: principal, ...event };
+  return withEntitledKeys(error, findEntitledKeys(keys, said, { at }));
+}
+
 /** An error of an append, with a hint for those who write drafts. */
-function withHint(error: unknown, { event }: Entry, path: string, { key, unsigned }: AppendOptions): unknown {
-  if (error instanceof NorthrootError && error.code === 'SIGNATURE_MISSING' && !key && !unsigned) {
-    return new NorthrootError(error.code, error.message, {
-      exitStatus: error.exitStatus,
-      cause: error,
-      hint: `looked for a key in NORTHROOT_KEY and ${printable(keyPathOf(path))}, and found none; name it with --key`,
-    });
-  }
+function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;
   if (error.issues[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {

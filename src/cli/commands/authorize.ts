@@ -185,7 +185,7 @@ function digestArgument(text: string): Digest {
   try {
     return parseDigest(text);
   } catch (cause) {
-    throw new NorthrootError('USAGE', `${printable(text)} is no digest`, {
+    throw new NorthrootError('USAGE', `${printable(text)} is not a valid digest`, {
       hint: 'northroot digest --json FILE writes one',
       cause,
     });

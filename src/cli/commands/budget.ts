@@ -157,7 +157,7 @@ function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount 
   const isElse = state.events.find(id.slice('sha-256:'.length)) !== undefined;
   throw new NorthrootError(
     'GRANT_NOT_FOUND',
-    isElse ? `${id} is no grant` : `${id} was not recorded yet at that point`,
+    isElse ? `${id} is not a grant` : `${id} was not recorded yet at that point`,
     { hint: `northroot budget ${printable(ledger)} lists the grants` },
   );
 }

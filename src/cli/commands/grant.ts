@@ -63,7 +63,7 @@ const FLAGS: Readonly<Record<Exclude<keyof GrantOptions, 'occurredAt'>, string>>
   source: '--source',
 };
 
-const EXAMPLES = `
+const NOTES = `
 Who grants is who signs: the key must have the role authority, or, with --parent, be one of
 the delegator's own. The grant's principal is the grantee, in whose name everything under it is done.
 
@@ -71,13 +71,7 @@ An intent is JSON, recorded by the digest of its canonical bytes. --intent TEXT 
 and --intent @FILE the JSON in a file: northroot digest --json gives the same digest. Given again, the
 intents are one list. Without it the intent is the parent's, or the bounds themselves.
 
-With --parent, what is not said is taken over from the parent: its tools, its units, its limits, its expiry.
-
-Examples:
-  northroot grant ledger.jsonl --to agent:a1 --tool 'fs.*' --cap usd=5 --cap calls=100 --expires 2h
-  northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000
-  northroot grant ledger.jsonl --to agent:a2 --parent 4 --cap usd=1 --expires 30m --key a1.pem
-  northroot grant ledger.jsonl --to agent:a1 --tool net.get --cap calls=10 --intent 'release 1.2' --expires 2026-12-31T18:00:00+01:00`;
+With --parent, what is not said is taken over from the parent: its tools, its units, its limits, its expiry.`;
 
 export function addGrant(
   program: Command,
@@ -141,7 +135,7 @@ export function addGrant(
       '--source <text>',
       'the foreign system that the grant is taken over from, and its id there: SYSTEM=ID',
     )
-    .addHelpText('after', EXAMPLES);
+    .addHelpText('after', NOTES);
   withDraftOptions(command).action((ledger: string, options: GrantCommandOptions) =>
     run((context) => grant(context, ledger, options)),
   );

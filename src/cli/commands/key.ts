@@ -33,12 +33,6 @@ type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
 const ROLES: readonly Role[] = ['event', 'authority', 'checkpoint', 'witness', 'admin'];
 
-const ADD_EXAMPLES = `
-Examples:
-  northroot key add ledger.jsonl agent.pem --role event --for agent:a1
-  northroot key add ledger.jsonl lead.pem --role authority --for 'agent:*' --name lead
-  northroot key add ledger.jsonl next.pem --role event --role authority --role checkpoint --role admin`;
-
 interface ChangeOptions {
   readonly key?: string;
   readonly principal?: string;
@@ -82,7 +76,6 @@ export function addKey(program: Command, run: Run): void {
     .option('--name <name>', 'its name; a witness needs the one that it cosigns under')
     .option('--valid-from <time>', 'not valid before', instant)
     .option('--valid-until <time>', 'not valid from then on', instant)
-    .addHelpText('after', ADD_EXAMPLES)
     .action((ledger: string, file: string, options: AddOptions) =>
       run(async (context) => {
         const publicKey = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));

@@ -36,7 +36,9 @@ export async function findNamedSigner(
 /** The signer of the ledger's own key; undefined when it has none beside it. */
 export async function findOwnSigner(terminal: Terminal, ledger: string): Promise<Signer | undefined> {
   const path = keyPathOf(ledger);
-  return (await nodeFileSystem.kindOf(path)) === 'missing' ? undefined : readSigner(terminal, path);
+  if ((await nodeFileSystem.kindOf(path)) !== 'missing') return readSigner(terminal, path);
+  terminal.missingKey = path;
+  return undefined;
 }
 
 /**

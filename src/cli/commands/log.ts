@@ -7,11 +7,12 @@ import { formatQuantity, type Quantity } from '../../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
 import { matchesPrincipalPattern, isPrincipalPattern } from '../../value/principal.js';
 import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
+import { followLedger } from '../../fs/follow.js';
 import { readRecords, type ReadRecord } from '../../reader/read-records.js';
 import { NorthrootError } from '../../error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, readTrustPolicy } from '../input.js';
-import { assertSpan, instant, wholeNumber } from '../options.js';
+import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { assertSpan, pastInstant, wholeNumber } from '../options.js';
 
 interface LogOptions {
   readonly type?: string;
@@ -22,25 +23,31 @@ interface LogOptions {
   readonly verdict?: string;
   readonly trust?: string;
   readonly limit?: number;
+  readonly last?: number;
+  readonly follow?: boolean;
   readonly format: 'text' | 'ndjson';
 }
 
 export function addLog(
   program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+  run: (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>,
 ): void {
   program
     .command('log')
     .summary('list records')
     .description(
-      'Lists the records of a ledger in order. Nothing is verified unless --verdict or --trust is given.',
+      'Lists the records of a ledger in order, all of them or those that match. With --follow it goes on with what is appended meanwhile, by whomever. Nothing is verified unless --verdict or --trust is given.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--type <type>', 'only events of this type')
     .option('--principal <pattern>', 'only events of this principal; a final * stands for the rest')
     .option('--tool <pattern>', 'only events about this tool; a final * stands for the rest')
-    .option('--since <time>', 'only events that occurred at this time or later', instant)
-    .option('--until <time>', 'only events that occurred before this time', instant)
+    .option(
+      '--since <time>',
+      'only events that occurred at this time or later: 2026-03-01, a time with Z or an offset, or 30m, 2h, 7d ago',
+      pastInstant,
+    )
+    .option('--until <time>', 'only events that occurred before this time', pastInstant)
     .addOption(
       new Option('--verdict <verdict>', 'verify, and list only records with this verdict').choices([
         'ok',
@@ -50,7 +57,9 @@ export function addLog(
       ]),
     )
     .option('--trust <file>', 'verify with this trust policy')
-    .option('--limit <n>', 'list at most so many records', wholeNumber(1))
+    .option('-n, --last <n>', 'only the last so many of them', wholeNumber(0))
+    .option('--limit <n>', 'only the first so many of them', wholeNumber(1))
+    .option('-f, --follow', 'go on listing what is appended, until Ctrl-C')
     .addOption(
       new Option('--format <format>', 'text, or ndjson: the records as they stand')
         .choices(['text', 'ndjson'])
@@ -59,15 +68,46 @@ export function addLog(
     .action((ledger: string, options: LogOptions) => run((context) => log(context, ledger, options)));
 }
 
-async function log(context: Context, ledger: string, options: LogOptions): Promise<ExitStatus> {
+async function log(context: Context, ledger: string, options: LogOptions): Promise<ExitStatus | 'stopped'> {
   const { terminal, signal } = context;
+  const { last, limit, follow = false } = options;
+  if (last !== undefined && limit !== undefined) {
+    throw new NorthrootError('USAGE', '--last and --limit exclude each other: the last, or the first');
+  }
   const matches = matcher(options);
   const trust = await readTrustPolicy(options.trust);
   const verifies = options.verdict !== undefined || trust !== undefined;
-  const records = readRecords(await openLedgerInput(ledger, context), {
+  const write = (record: ReadRecord): Promise<void> =>
+    terminal.write(
+      options.format === 'text' ? `${renderLine(record)}\n` : Buffer.concat([record.bytes, NEWLINE]),
+    );
+  /** The last of those that were there, until it is known which those are. */
+  let held: ReadRecord[] | undefined = last === undefined ? undefined : [];
+  let released: readonly ReadRecord[] = [];
+  const release = (): void => {
+    released = held ?? [];
+    held = undefined;
+  };
+  const flush = async (): Promise<void> => {
+    for (const record of released) await write(record);
+    released = [];
+  };
+  // What is held is written as soon as it is known that nothing else is there.
+  let flushed = Promise.resolve();
+  const onCaughtUp = (): void => {
+    release();
+    flushed = flush();
+  };
+  const source =
+    follow && ledger !== STDIN
+      ? await followLedger(ledger, { signal, onCaughtUp })
+      : await openLedgerInput(ledger, context);
+  const records = readRecords(source, {
     ...(verifies ? { verify: trust === undefined ? {} : { trust } } : {}),
-    onUnread: ({ file, line }) =>
-      terminal.say(`warning: ${printable(file)}:${line} is not a record; run northroot verify`),
+    onUnread: ({ file, line }) => {
+      if (signal.aborted) return;
+      terminal.say(`warning: ${printable(file)}:${line} is not a record; run northroot verify`);
+    },
   });
   let seen = 0;
   let listed = 0;
@@ -75,12 +115,18 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     if (signal.aborted || terminal.closed) break;
     seen += 1;
     if (!matches(record)) continue;
-    await terminal.write(
-      options.format === 'text' ? `${renderLine(record)}\n` : Buffer.concat([record.bytes, NEWLINE]),
-    );
     listed += 1;
-    if (listed === options.limit) break;
+    await flushed;
+    if (held === undefined) await write(record);
+    else if (last !== 0) {
+      held.push(record);
+      if (held.length > (last ?? 0)) held.shift();
+    }
+    if (listed === limit) break;
   }
+  if (signal.aborted) return follow ? 'stopped' : 0;
+  release();
+  await flush();
   if (listed === 0 && seen > 0 && !terminal.closed)
     terminal.say(`0 of ${seen} ${seen === 1 ? 'record matches' : 'records match'}`);
   return 0;

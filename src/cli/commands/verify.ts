@@ -16,12 +16,18 @@ import { isPrincipalPattern } from '../../value/principal.js';
 import { findRecord } from '../../reader/find-record.js';
 import type { ReadRecord } from '../../reader/read-records.js';
 import type { Anchor } from '../../verify/anchors.js';
-import { DEFAULT_MAX_FINDINGS, canGoOn, runVerification } from '../../verify/run-verification.js';
+import {
+  DEFAULT_MAX_FINDINGS,
+  canGoOn,
+  runVerification,
+  type VerificationResult,
+} from '../../verify/run-verification.js';
 import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
 import type { Context, ExitStatus } from '../context.js';
+import type { Terminal } from '../terminal.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { assertSpan, collect, instant, wholeNumber } from '../options.js';
+import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
   readonly trust?: string;
@@ -37,6 +43,7 @@ interface VerifyCommandOptions {
   readonly principal?: string;
   readonly grant?: string;
   readonly state?: string;
+  readonly new?: boolean;
 }
 
 /** Streamed findings are written in batches of about so many characters. */
@@ -71,8 +78,12 @@ export function addVerify(
       new Option('--format <format>', 'of the report').choices(['text', 'json', 'ndjson']).default('text'),
     )
     .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
-    .option('--since <time>', 'list only findings on events that occurred at this time or later', instant)
-    .option('--until <time>', 'list only findings on events that occurred before this time', instant)
+    .option(
+      '--since <time>',
+      'list only findings on events that occurred at this time or later, such as 2026-03-01, or 7d for seven days ago',
+      pastInstant,
+    )
+    .option('--until <time>', 'list only findings on events that occurred before this time', pastInstant)
     .option(
       '--principal <pattern>',
       'list only findings on events of this principal; a final * stands for the rest',
@@ -86,7 +97,11 @@ export function addVerify(
         .choices(['invalid', 'violation', 'warning'])
         .default('violation'),
     )
-    .option('--state <file>', 'go on from the state in this file, if it is there, and save the new one to it')
+    .option(
+      '--state <file>',
+      'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
+    )
+    .option('--new', 'with --state: list only findings that are new since the state was saved')
     .action((path: string, options: VerifyCommandOptions) =>
       run((context) => verify(context, path, options)),
     );
@@ -100,12 +115,19 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const checkpoints = await readAnchors(options.checkpoint);
   const filter = await toFilter(context, path, options);
   if (options.state !== undefined) await assertFolderOf(options.state);
+  const { new: onlyNew = false } = options;
+  if (onlyNew && options.state === undefined) {
+    throw new NorthrootError('USAGE', '--new needs --state: it is about what is new since that was saved');
+  }
   const isFiltered = Object.keys(filter).length > 0;
   const from = await readSavedVerification(
     options.state,
     { trust, witnessPolicy, checkpoints },
-    isFiltered ? 'filtered' : maxFindings,
+    // What was known before is not shown then.
+    onlyNew ? 0 : isFiltered ? 'filtered' : maxFindings,
   );
+  const known = new Set(onlyNew ? from?.findings : []);
+  const before = from?.state.records;
   const source = await openLedgerInput(path, context);
   const predecessor = await openPredecessor(context, path, options.predecessor);
   let streamed = 0;
@@ -113,7 +135,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const result = await runVerification(source, {
     maxFindings,
     signal,
-    show: (finding) => matchesFilter(finding, filter),
+    show: (finding) => matchesFilter(finding, filter) && !known.has(finding),
     ...(trust === undefined ? {} : { trust }),
     ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
     ...(options.now === undefined ? {} : { now: options.now }),
@@ -131,6 +153,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     },
   });
   const report = buildReport(result);
+  if (options.state !== undefined) sayResumed(terminal, options.state, before, result);
   if (format === 'text') {
     await terminal.write(renderReport(report, terminal.paint));
   } else if (format === 'json') {
@@ -144,6 +167,23 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     await replaceFile(options.state, saved);
   }
   return exitStatusOf(report, result.warnings > 0, options.failOn);
+}
+
+/** Whoever watches a ledger is told whether it was read anew, and what came since. */
+function sayResumed(
+  terminal: Terminal,
+  path: string,
+  before: number | undefined,
+  { state }: VerificationResult,
+): void {
+  const name = printable(path);
+  if (before === undefined) terminal.say(`verified from the beginning: no state to go on from in ${name}`);
+  else {
+    terminal.say(
+      `resumed from ${name}: ${before} records were verified before, ${state.records - before} are new`,
+    );
+  }
+  if (state.hasInvalid) terminal.say(`the state was not saved to ${name}: the evidence is broken`);
 }
 
 async function openPredecessor(

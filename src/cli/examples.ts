@@ -1,0 +1,117 @@
+/** Examples of every command, for its help and for the manual. */
+
+import type { Command } from 'commander';
+
+/** By the command's words after `northroot`. */
+export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  init: [
+    'northroot init ledger.jsonl --origin example.com/agents/prod',
+    'northroot init ledger.jsonl --key prod.pem --recovery-key offline.pub',
+    'northroot init 2027.jsonl --origin example.com/agents/2027 --continues 2026.jsonl',
+  ],
+  append: [
+    `echo '{"event_type":"x.build","commit":"4f2a9c"}' | northroot append ledger.jsonl --principal service:ci`,
+    'northroot append ledger.jsonl events.json --principal service:ci --type x.build --existing refuse',
+    'tail -F events.ndjson | northroot append ledger.jsonl - --strict --checkpoint-every 1h',
+  ],
+  checkpoint: [
+    'northroot checkpoint ledger.jsonl',
+    'northroot checkpoint ledger.jsonl --witness https://witness.example/w1 --witness-policy policy.txt',
+  ],
+  repair: ['northroot repair ledger.jsonl'],
+  grant: [
+    "northroot grant ledger.jsonl --to agent:a1 --tool 'fs.*' --cap usd=5 --cap calls=100 --expires 2h",
+    "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000",
+    'northroot grant ledger.jsonl --to agent:a2 --parent 4 --cap usd=1 --expires 30m --key a1.pem',
+    "northroot grant ledger.jsonl --to agent:a1 --tool net.get --cap calls=10 --intent 'release 1.2' --expires 2026-12-31T18:00:00+01:00",
+  ],
+  authorize: [
+    'northroot authorize ledger.jsonl --principal agent:a1 --tool fs.read --params params.json --reserve calls=1',
+    'northroot authorize ledger.jsonl --principal agent:a1 --tool shell.make --reserve usd=0.5 -- make test',
+  ],
+  record: [
+    'northroot record ledger.jsonl --auth 7 -- make test',
+    'northroot record ledger.jsonl --auth 4 --tool net.get --outcome success --meter usd=0.02 --started-at 2026-03-01T12:00:00Z --ended-at 2026-03-01T12:00:02Z',
+    'northroot record ledger.jsonl --auth 7 --abandon',
+  ],
+  adjust: [
+    'northroot adjust ledger.jsonl --grant 4 --credit usd=0.3 --reason REFUND --execution 9',
+    'northroot adjust ledger.jsonl --grant 4 --debit usd=0.12 --reason INVOICE --basis billed --evidence bill.pdf',
+  ],
+  budget: [
+    'northroot budget ledger.jsonl',
+    'northroot budget ledger.jsonl --grant 4 --at 2026-03-01T12:00:00Z --format json',
+  ],
+  why: ['northroot why ledger.jsonl 17', 'northroot why ledger.jsonl sha-256:6QJw61M4h8'],
+  verify: [
+    'northroot verify ledger.jsonl',
+    'northroot verify ledger.jsonl --trust trust.json --checkpoint kept.checkpoint',
+    "northroot verify ledger.jsonl --since 7d --principal 'agent:*' --format json",
+    'northroot verify ledger.jsonl --state monitor.state --fail-on warning',
+    'curl -s https://example.com/ledger.jsonl | northroot verify -',
+  ],
+  status: ['northroot status ledger.jsonl', 'northroot status ledger.jsonl --trust trust.json --format json'],
+  show: ['northroot show ledger.jsonl 17', 'northroot show ledger.jsonl sha-256:6QJw61M4h8 --format dsse'],
+  log: [
+    "northroot log ledger.jsonl --tool 'fs.*' --since 7d",
+    'northroot log ledger.jsonl --verdict violation --trust trust.json',
+    'northroot log ledger.jsonl -f -n 20',
+  ],
+  diff: ['northroot diff ledger.jsonl copy.jsonl'],
+  prove: [
+    'northroot prove ledger.jsonl 17 --out event.tlog-proof',
+    'northroot prove ledger.jsonl --consistency kept.checkpoint --out grown.proof',
+  ],
+  'verify-proof': [
+    'northroot verify-proof event.tlog-proof --key log.pub',
+    'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
+  ],
+  keygen: ['northroot keygen --out agent.pem', 'northroot keygen --out log.pem --type ml-dsa-44'],
+  'key show': [
+    'northroot key show agent.pem',
+    'northroot key show ledger.jsonl.key --form openssh --name prod',
+  ],
+  'key list': ['northroot key list ledger.jsonl', 'northroot key list ledger.jsonl --format json'],
+  'key add': [
+    'northroot key add ledger.jsonl agent.pem --role event --for agent:a1',
+    "northroot key add ledger.jsonl lead.pem --role authority --for 'agent:*' --name lead",
+    'northroot key add ledger.jsonl next.pem --role event --role authority --role checkpoint --role admin',
+  ],
+  'key revoke': ['northroot key revoke ledger.jsonl 56P5TQ8G --key next.pem --reason rotation'],
+  'trust init': [
+    'northroot trust init ledger.jsonl --out trust.json',
+    'northroot trust init ledger.jsonl --out trust.json --anchor-out kept.checkpoint --yes',
+  ],
+  'trust show': ['northroot trust show trust.json'],
+  tiles: ['northroot tiles ledger.jsonl --out public/'],
+  witness: [
+    "northroot witness --key witness.pem --name witness.example/w1 --state state/ --log 'example.com/log+530d903a+AekyWA4…'",
+  ],
+  canonicalize: ['northroot canonicalize draft.json', `echo '{"b":1,"a":1e2}' | northroot canonicalize`],
+  digest: ['northroot digest report.pdf', `echo '"nightly release"' | northroot digest --json`],
+  'event-id': ['northroot event-id event.json'],
+  schema: ['northroot schema', 'northroot schema execution'],
+  explain: ['northroot explain PREV_MISMATCH'],
+  completion: ['source <(northroot completion bash)', 'northroot completion fish | source'],
+};
+
+/** Shows the examples at the end of each command's help. */
+export function addExamples(program: Command): void {
+  for (const { words, command } of leavesOf(program)) {
+    const examples = EXAMPLES[words];
+    if (examples === undefined) continue;
+    command.addHelpText(
+      'after',
+      `\nExamples:\n${examples.map((example) => `  ${example}\n`).join('')}`.trimEnd(),
+    );
+  }
+}
+
+/** The commands that do something, as they are typed after `northroot`. */
+export function leavesOf(program: Command): { readonly words: string; readonly command: Command }[] {
+  return program.commands.flatMap((command) =>
+    command.commands.length === 0
+      ? [{ words: command.name(), command }]
+      : command.commands.map((sub) => ({ words: `${command.name()} ${sub.name()}`, command: sub })),
+  );
+}

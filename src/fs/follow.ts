@@ -1,0 +1,148 @@
+/**
+ * A ledger that is read on while others append to it: what is there first, then each line when it comes, until the reader stops. It asks
+ * the file system now and then; there is no lock, and nothing is missed in between.
+ */
+
+import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
+import { checkOptions, checkString } from '../options.js';
+import { toIoError } from './io-error.js';
+import { refuseOtherFiles } from './other-file.js';
+import { SEGMENT_NAME, assertUnmixed, type LedgerSource, type Segment } from './source.js';
+
+/** How {@link followLedger} reads. */
+export interface FollowOptions {
+  /** Ends the reading when it is aborted: `segments` is then at its end, without an error. */
+  readonly signal: AbortSignal;
+  /** Called once, when what was there at first has been read. */
+  readonly onCaughtUp?: (() => void) | undefined;
+  /** How often the file is looked at, in milliseconds. Default 100. */
+  readonly pollMs?: number | undefined;
+}
+
+const CHUNK_BYTES = 256 * 1024;
+const POLL_MS = 100;
+
+/**
+ * A ledger file or folder of segments that is read on as it grows.
+ *
+ * @throws NorthrootError when it cannot be opened (`FILE_NOT_FOUND`, `NOT_A_LEDGER`, …); while reading `FILE_CHANGED` when what was read
+ *   is cut off, or another file has taken its place. TypeError, RangeError for a bad option.
+ */
+export async function followLedger(path: string, options: FollowOptions): Promise<LedgerSource> {
+  checkString('followLedger', 'the path', path);
+  checkOptions('followLedger', options, { signal: 'signal', onCaughtUp: 'function', pollMs: 'number' });
+  const { pollMs = POLL_MS } = options;
+  if (!(pollMs > 0)) throw new RangeError('pollMs must be more than 0');
+  const status = await orIoError(stat(path), path);
+  if (status.isDirectory()) await assertUnmixed(path);
+  const reader = new Follower(path, options, pollMs);
+  const segments = status.isDirectory() ? reader.folder() : reader.file();
+  return { paths: [path], size: undefined, segments };
+}
+
+class Follower {
+  readonly #path: string;
+  readonly #signal: AbortSignal;
+  readonly #pollMs: number;
+  #onCaughtUp: (() => void) | undefined;
+
+  constructor(path: string, { signal, onCaughtUp }: FollowOptions, pollMs: number) {
+    this.#path = path;
+    this.#signal = signal;
+    this.#pollMs = pollMs;
+    this.#onCaughtUp = onCaughtUp;
+  }
+
+  async *file(): AsyncGenerator<Segment, void, void> {
+    const chunks = refuseOtherFiles(
+      this.#read(this.#path, () => Promise.resolve(false)),
+      this.#path,
+    );
+    yield await Promise.resolve({ file: this.#path, firstSeq: undefined, chunks });
+  }
+
+  async *folder(): AsyncGenerator<Segment, void, void> {
+    let last = '';
+    while (!this.#signal.aborted) {
+      const next = await this.#nextSegment(last);
+      if (next === undefined) {
+        if (last === '') this.#tellCaughtUp();
+        await this.#wait();
+        continue;
+      }
+      last = next;
+      const file = join(this.#path, next);
+      const isOver = async (): Promise<boolean> => (await this.#nextSegment(next)) !== undefined;
+      yield { file, firstSeq: Number(next.slice(0, 20)), chunks: this.#read(file, isOver) };
+    }
+  }
+
+  /** @param isOver - Whether nothing will be added any more. */
+  async *#read(path: string, isOver: () => Promise<boolean>): AsyncGenerator<Uint8Array, void, void> {
+    const file = await orIoError(open(path, 'r'), path);
+    try {
+      const buffer = Buffer.alloc(CHUNK_BYTES);
+      let position = 0;
+      let isLast = false;
+      while (!this.#signal.aborted) {
+        const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, position);
+        if (bytesRead > 0) {
+          position += bytesRead;
+          yield buffer.subarray(0, bytesRead);
+          continue;
+        }
+        await assertSame(file, path, position);
+        if (isLast) return;
+        // What was added before the next segment was begun is read before that.
+        isLast = await isOver();
+        if (isLast) continue;
+        this.#tellCaughtUp();
+        await this.#wait();
+      }
+    } catch (error) {
+      throw toIoError(error, 'read', path);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #nextSegment(after: string): Promise<string | undefined> {
+    const names = await orIoError(readdir(this.#path), this.#path);
+    return names
+      .filter((name) => SEGMENT_NAME.test(name) && name > after)
+      .sort()
+      .at(0);
+  }
+
+  #tellCaughtUp(): void {
+    this.#onCaughtUp?.();
+    this.#onCaughtUp = undefined;
+  }
+
+  async #wait(): Promise<void> {
+    await sleep(this.#pollMs, undefined, { signal: this.#signal }).catch(() => undefined);
+  }
+}
+
+/** @throws NorthrootError `FILE_CHANGED` when the file is shorter than what was read, or the path names another one. */
+async function assertSame(file: FileHandle, path: string, position: number): Promise<void> {
+  const [open, named] = [await file.stat(), await stat(path)];
+  if (open.size >= position && open.ino === named.ino && open.dev === named.dev) return;
+  throw new NorthrootError(
+    'FILE_CHANGED',
+    `${printable(path)} was cut off or replaced while it was followed`,
+    {
+      hint: 'run the command again; if it happens again, find out what rewrites the file',
+    },
+  );
+}
+
+async function orIoError<T>(result: Promise<T>, path: string): Promise<T> {
+  return result.catch((error: unknown) => {
+    throw toIoError(error, 'read', path);
+  });
+}

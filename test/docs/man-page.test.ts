@@ -1,0 +1,60 @@
+/** man/northroot.1 is made from the commands: `UPDATE=1 npx vitest run test/docs/man-page.test.ts` writes it. */
+
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
+import { makeProgram } from '../../src/cli/main.js';
+import { renderManPage } from '../../src/cli/man-page.js';
+import { hasProgram } from '../cli/runner.js';
+
+const PATH = 'man/northroot.1';
+const program = makeProgram(() => Promise.resolve());
+const page = renderManPage(program);
+
+it('is what the commands say', () => {
+  if (process.env['UPDATE'] === '1') {
+    mkdirSync('man', { recursive: true });
+    writeFileSync(PATH, page);
+  }
+  expect(readFileSync(PATH, 'utf8')).toBe(page);
+});
+
+it('tells of every command and option', () => {
+  for (const { words, command } of leavesOf(program)) {
+    expect(page).toContain(`.SS ${words.replaceAll('-', '\\-')}`);
+    for (const { flags } of command.options) expect(page).toContain(flags.replaceAll('-', '\\-'));
+  }
+});
+
+it('has only requests of man(7)', () => {
+  const requests = page.split('\n').filter((line) => line.startsWith('.'));
+  expect(requests.filter((line) => !/^\.(?:\\"|TH|SH|SS|TP|PP|B|nf|fi)\b|^\.\\"/.test(line))).toEqual([]);
+});
+
+it.skipIf(!hasProgram('groff'))('is taken by groff without a warning', () => {
+  const { status, stderr } = spawnSync('groff', ['-man', '-Tutf8', '-ww', PATH], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+});
+
+it('every command has examples, of options that it takes', () => {
+  const leaves = leavesOf(program);
+  expect(Object.keys(EXAMPLES).sort()).toEqual(leaves.map(({ words }) => words).sort());
+  for (const { words, command } of leaves) {
+    const known = [...command.options, ...program.options].flatMap(({ long, short }) => [long, short]);
+    for (const example of EXAMPLES[words] ?? []) {
+      const at = example.indexOf(`northroot ${words}`);
+      expect([example, at >= 0]).toEqual([example, true]);
+      // What is after -- or a pipe is another command.
+      const [own = ''] = example.slice(at).split(/ -- | \| /);
+      for (const [, flag] of own.matchAll(/ (--?[a-z][a-z-]*)/g))
+        expect([example, known.includes(flag)]).toEqual([example, true]);
+    }
+  }
+});
+
+it('no default is shown as the program keeps it', () => {
+  for (const { command } of leavesOf(program)) {
+    expect(command.helpInformation()).not.toMatch(/default: (?:\[|\{|"")/);
+  }
+});

@@ -1,0 +1,69 @@
+/** Files that are given for a ledger and are something else: told by their kind, and never quoted. */
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { createSigner, formatPrivateKey, formatPublicKeyAs, generatePrivateKey } from '../../src/index.js';
+import { refuseOtherFiles } from '../../src/fs/other-file.js';
+import { streamSource, type LedgerSource } from '../../src/fs/source.js';
+
+const key = generatePrivateKey();
+const SECRET = 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzA';
+const NOTE = `example.com/log\n5\n${'A'.repeat(43)}=\n\n— example.com/log AAAAAAAA\n`;
+
+async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield await Promise.resolve(bytes);
+}
+
+function sourceOf(bytes: string | Uint8Array): LedgerSource {
+  return streamSource(refuseOtherFiles(chunksOf(Buffer.from(bytes)), 'file'), 'file');
+}
+
+async function readAll({ segments }: LedgerSource): Promise<number> {
+  let size = 0;
+  for await (const { chunks } of segments) for await (const chunk of chunks) size += chunk.length;
+  return size;
+}
+
+it.each<readonly [string, string | Uint8Array]>([
+  ['private key', formatPrivateKey(key, 'pem')],
+  ['private key', formatPrivateKey(key, 'jwk')],
+  ['private key', `-----BEGIN OPENSSH PRIVATE KEY-----\n${SECRET}\n`],
+  ['public key', formatPublicKeyAs(createSigner(key).publicKey, 'pem')],
+  ['key', SECRET],
+  ['checkpoint', NOTE],
+  ['proof', 'c2sp.org/tlog-proof@v1\nindex 3\n'],
+  ['trust policy', `{\n  "trust_version": "1",\n  "origins": ["${SECRET}"], "keys": []\n}`],
+  ['trust policy', `{"keys":[{"name":"${SECRET}"}],"trust_version":"1"}`],
+  ['witness policy', `# ${SECRET}\nlog example.com/log+530d903a+AekyWA4\nwitness w AAAA\n`],
+  ['Sigstore bundle', `{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","x":"${SECRET}"}`],
+  ['DSSE envelope', `{"payloadType":"application/json","payload":"${SECRET}","signatures":[]}`],
+  ['report', `{\n  "report_version": "1"}`],
+  ['JSON array', `[{"event_type":"${SECRET}"}]`],
+  ['saved state', `northroot-state 0.1.0 sha-256:${SECRET}\n`],
+  ['web page', `<!DOCTYPE html><p>${SECRET}`],
+  ['gzip', gzipSync(SECRET)],
+  ['binary', Buffer.from(`\u007fELF\0${SECRET}`)],
+])('%s', async (kind, bytes) => {
+  const refusal: unknown = await readAll(sourceOf(bytes)).catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: 'NOT_A_LEDGER', exitStatus: 2 });
+  expect((refusal as Error).message).toContain(kind);
+  expect(JSON.stringify([refusal, (refusal as Error).message])).not.toContain(SECRET);
+});
+
+it.each(['ledgers', 'broken'])('every fixture of %s is read, however broken', async (folder) => {
+  for (const name of readdirSync(`fixtures/${folder}`).filter((each) => each.endsWith('.jsonl'))) {
+    const bytes = readFileSync(`fixtures/${folder}/${name}`);
+    expect([name, await readAll(sourceOf(bytes))]).toEqual([name, bytes.length]);
+  }
+});
+
+it('a ledger of which the beginning was changed or lost is read', async () => {
+  const [line = ''] = readFileSync('fixtures/ledgers/agent-run.jsonl', 'utf8').split('\n');
+  for (let at = 0; at < 12; at += 1) {
+    const text = `${line.slice(at)}\n`;
+    expect(await readAll(sourceOf(text))).toBe(text.length);
+    const changed = `${line.slice(0, at)}x${line.slice(at + 1)}\n`;
+    expect(await readAll(sourceOf(changed))).toBe(changed.length);
+  }
+});

@@ -1,0 +1,56 @@
+/** The text report names the record where it begins, and puts what follows from it under it. */
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { renderReport, verifyLedger } from '../../src/index.js';
+
+const lines = readFileSync('fixtures/ledgers/checkpoints.jsonl', 'utf8').trimEnd().split('\n');
+
+async function textOf(ledger: readonly string[]): Promise<string[]> {
+  return renderReport(await verifyLedger(Buffer.from(`${ledger.join('\n')}\n`))).split('\n');
+}
+
+/** The codes of the findings in a text, those that stand under another with an arrow before them. */
+function codesOf(text: readonly string[]): string[] {
+  return text.flatMap((line) => {
+    const [, indent = '', code] = /^( *)(?:error|warning|info): \S+ \(byte \d+\) ([A-Z_]+):/.exec(line) ?? [];
+    return code === undefined ? [] : [`${indent === '' ? '' : '> '}${code}`];
+  });
+}
+
+describe('a record that was changed', () => {
+  const at = lines.findIndex((line) => line.includes('"event_type":"x.')) || 1;
+  const changed = lines.map((line, index) =>
+    index === at ? line.replace(/"occurred_at":"(\d{3})\d/, '"occurred_at":"$19') : line,
+  );
+
+  it('is named first, and what it breaks elsewhere stands under it', async () => {
+    expect(changed[at]).not.toBe(lines[at]);
+    const text = await textOf(changed);
+    expect(text.find((line) => line.startsWith('  first bad'))).toContain(`seq ${at}, -:${at + 1}`);
+    const codes = codesOf(text);
+    expect(codes.slice(0, 3)).toEqual(['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH', 'SIGNATURE_INVALID']);
+    expect(codes).toContain('> PREV_MISMATCH');
+    expect(codes).toContain('> CHECKPOINT_ROOT_MISMATCH');
+    expect(codes).not.toContain('PREV_MISMATCH');
+  });
+});
+
+it('every finding stands in the text once', async () => {
+  for (const name of ['prev-mismatch', 'checkpoint-root-mismatch', 'meter-cap-exceeded', 'seq-gap']) {
+    const report = await verifyLedger(`fixtures/broken/${name}.jsonl`);
+    const told = codesOf(renderReport(report).split('\n')).map((code) => code.replace('> ', ''));
+    expect(told.sort()).toEqual(report.findings.map(({ code }) => code).sort());
+  }
+});
+
+it('a ledger without errors names no bad record', async () => {
+  expect((await textOf(lines)).some((line) => line.startsWith('  first bad'))).toBe(false);
+});
+
+it('what broke independently stands by itself', async () => {
+  // Two lines change places: nothing in either was changed.
+  const swapped = [...lines.slice(0, 1), lines[2] ?? '', lines[1] ?? '', ...lines.slice(3)];
+  const codes = codesOf(await textOf(swapped));
+  expect(codes[0]?.startsWith('>')).toBe(false);
+});
