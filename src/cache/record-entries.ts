@@ -143,7 +143,7 @@ export class RecordEntries implements LineObserver {
       ...(line.number === ordinal + 1 ? {} : { l: line.number }),
       o: line.offset,
       b: line.length,
-      ...(examined?.eventId === undefined ? {} : { i: examined.eventId }),
+      ...(examined?.eventId === undefined || examined.json() === undefined ? {} : { i: examined.eventId }),
       h: this.#state.chain.prev,
       ...(verdict === 'ok' ? {} : { v: verdict }),
       ...(signatures.length === 0 ? {} : { s: isAssumed ? 0 : signatures.map(withoutKey) }),

@@ -412,7 +412,7 @@ function chooseAuthorization(
   return first;
 }
 
-/** Why there is not an authorization to act under, where one was asked for by `wanted`. */
+/** Why there is no authorization to act under, where one was asked for by `wanted`. */
 function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootError {
   const spent = events.find(({ kind }) => kind === 'spent');
   if (spent !== undefined) return refuse('AUTHORIZATION_REUSED', `${spent.eventId} was executed already`);

@@ -2,8 +2,8 @@
 
 import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
-import { isNamed, type RecordName } from '../value/record-name.js';
 import { toDigestText } from '../value/digest.js';
+import { isNamed, type RecordName } from '../value/record-name.js';
 
 /**
  * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that

@@ -108,9 +108,14 @@ export class GroupCommit {
 
   /** @throws what keeps the ledger from taking anything. */
   assertUsable(): void {
+    this.assertOpen();
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  /** @throws what keeps the ledger from being looked at. */
+  assertOpen(): void {
     if (this.#isClosing) throw new TypeError('the ledger is closed');
     if (this.#failure !== undefined) throw this.#failure;
-    if (this.#stopped !== undefined) throw this.#stopped;
   }
 
   add(job: Job): void {
@@ -200,7 +205,7 @@ export class GroupCommit {
         return;
       }
       const cut = this.#cut;
-      if (cut !== undefined) {
+      if (cut !== undefined && job.kind !== 'look') {
         group.outcomes.push(() => rejectAll([job], cut));
         continue;
       }

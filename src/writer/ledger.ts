@@ -123,7 +123,7 @@ export class Ledger {
    */
   inspect<T>(look: (state: VerifyState) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#commits.assertUsable();
+      this.#commits.assertOpen();
       let seen: T;
       this.#commits.add({
         kind: 'look',
