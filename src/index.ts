@@ -146,9 +146,12 @@ export {
   MAX_META_BYTES,
   type ExaminedLine,
   type Layout,
+  type LineFacts,
   type LineIssue,
   type SignatureEntry,
+  type WellFormedLine,
 } from './ledger/examine-line.js';
+export { type EventTypes, type TypeName } from './event/typed-event.js';
 export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
 export { formatRecord, type RecordParts } from './ledger/record.js';
 export {
@@ -172,7 +175,7 @@ export {
 export { type CheckpointSchedule } from './writer/checkpoint.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type OtherRecord } from './writer/running-verification.js';
-export { type MissedRecords, type WatchOptions } from './writer/watch.js';
+export { type MissedRecords, type WatchOptions, type WatchedRecords } from './writer/watch.js';
 export { type SignatureDepth, type StateCache, type StateView } from './writer/state-cache.js';
 export {
   type AcquireOptions,
@@ -264,7 +267,7 @@ export {
 export { renderStory } from './report/story-text.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
 export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
-export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
 export { findRecord } from './reader/find-record.js';
 export { replayTo, type Point } from './reader/replay.js';
@@ -297,7 +300,7 @@ export {
   type LedgerBytes,
   type VerifyChunksOptions,
 } from './report/verify-chunks.js';
-export { verifyLedger, type Verifiable, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export { describePredecessor } from './reader/describe-predecessor.js';
 export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
 

@@ -60,9 +60,12 @@ export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.j
 export {
   type ExaminedLine,
   type Layout,
+  type LineFacts,
   type LineIssue,
   type SignatureEntry,
+  type WellFormedLine,
 } from './ledger/examine-line.js';
+export { type EventTypes, type TypeName } from './event/typed-event.js';
 export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitter.js';
 
 // Verification and its report (SPEC §8, §9)
@@ -76,7 +79,7 @@ export {
 } from './finding/finding.js';
 export { describeFinding, hintFor } from './finding/words.js';
 export { type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/anchors.js';
-export { endVerification, type Ending, type EndOptions } from './verify/ending.js';
+export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export {
   DEFAULT_MAX_FINDINGS,
   runVerification,

@@ -11,7 +11,7 @@ import {
   type Rational,
 } from '../value/rational.js';
 import { amountsOf, grantChain, type Grant } from './grant.js';
-import { isTooFine, overCap, uncapped, type Judgement } from './judgement.js';
+import { exceedsPrecision, overCap, uncapped, type Judgement } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
 export interface AdjustmentFacts {
@@ -62,7 +62,7 @@ function judgeCredit({ principalId, meters }: AdjustmentFacts, grant: Grant): Ju
       continue;
     }
     for (const { account, used } of accounts) {
-      if (isTooFine(used, pointer, findings)) isRefused = true;
+      if (exceedsPrecision(used, pointer, findings)) isRefused = true;
       updates.push(() => {
         account.used = used;
       });
@@ -80,7 +80,8 @@ function judgeDebit({ meters, isEstimated }: AdjustmentFacts, grant: Grant): Jud
       if (account === undefined || amount.n === 0n) continue;
       const used = addRationals(account.used, amount);
       const estimated = isEstimated ? addRationals(account.estimated, amount) : account.estimated;
-      if (isTooFine(exceedsDenominatorLimit(estimated) ? estimated : used, pointer, findings)) continue;
+      if (exceedsPrecision(exceedsDenominatorLimit(estimated) ? estimated : used, pointer, findings))
+        continue;
       const total = addRationals(used, account.reserved);
       if (compareRationals(total, account.cap) > 0) {
         findings.push(overCap('METER_CAP_EXCEEDED', pointer, each, unit, account, amount, total));

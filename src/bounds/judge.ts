@@ -25,7 +25,14 @@ import {
   type Grant,
   type RateLimit,
 } from './grant.js';
-import { checkActionCaps, checkOrigin, isTooFine, overCap, uncapped, type Judgement } from './judgement.js';
+import {
+  checkActionCaps,
+  checkOrigin,
+  exceedsPrecision,
+  overCap,
+  uncapped,
+  type Judgement,
+} from './judgement.js';
 import { addInterval, fitsWindows, peakOverlap } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
@@ -70,7 +77,7 @@ export function judgeAction(action: Action): Judgement {
         ? []
         : { grant, account, reserved: addRationals(account.reserved, amount) };
     });
-    if (sums.some(({ reserved }) => isTooFine(reserved, pointer, findings))) {
+    if (sums.some(({ reserved }) => exceedsPrecision(reserved, pointer, findings))) {
       // What is reserved nowhere must not be given back later.
       updates.push(() => action.reservation.delete(unit));
       continue;
@@ -205,12 +212,14 @@ function judgeMeters(
       const amount = used.get(unit) ?? ZERO;
       // Taking an amount off a sum can make it finer, just as adding one.
       const reservedAfter = subtractRationals(account.reserved, back);
-      const nowReserved = isTooFine(reservedAfter, pointer, findings) ? account.reserved : reservedAfter;
+      const nowReserved = exceedsPrecision(reservedAfter, pointer, findings)
+        ? account.reserved
+        : reservedAfter;
       const nowUsed = addRationals(account.used, amount);
       const nowEstimated =
         facts.isEstimated === true ? addRationals(account.estimated, amount) : account.estimated;
       const finest = exceedsDenominatorLimit(nowEstimated) ? nowEstimated : nowUsed;
-      const counts = amount.n > 0n && !isTooFine(finest, pointer, findings);
+      const counts = amount.n > 0n && !exceedsPrecision(finest, pointer, findings);
       if (counts) {
         const total = addRationals(nowUsed, nowReserved);
         const grew = compareRationals(amount, back) > 0;

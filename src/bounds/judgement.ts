@@ -81,7 +81,7 @@ export function uncapped(unit: string, pointer: string, grant: Grant): RuleFindi
 }
 
 /** A sum of so many digits does not count (SPEC §2): it would let an event make every later one slow. */
-export function isTooFine(sum: Rational, pointer: string, findings: RuleFinding[]): boolean {
+export function exceedsPrecision(sum: Rational, pointer: string, findings: RuleFinding[]): boolean {
   if (!exceedsDenominatorLimit(sum)) return false;
   const expected = 'an amount that keeps the sum to a denominator of at most 400 digits';
   findings.push({ code: 'QUANTITY_INVALID', pointer, expected, actual: `${sum.d.toString().length} digits` });

@@ -4,11 +4,15 @@
  *
  * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their timelines ·
  * `a:ID` actions that are open, `d:ID` those that were denied · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
- * `u:N` unsealed groups · `n:KEYID` signers · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them.
+ * `u:N` unsealed groups · `n:KEYID` signers · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is
+ * kept of each record beside the state is `record-entries.ts`'.
  */
 
 import type { Action } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
+import type { FileSystem } from '../fs/file-system.js';
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import type { Verifier } from '../signature/verifier.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
@@ -33,8 +37,11 @@ import {
 } from '../verify/state-form.js';
 import { startVerification, type SignerTally, type VerifyState } from '../verify/state.js';
 import type { Table } from '../verify/table.js';
+import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
 import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+import { RecordEntries } from './record-entries.js';
+import { RecordReader } from './record-reader.js';
 import {
   Entries,
   EntryTable,
@@ -137,6 +144,7 @@ export class IndexedState {
   readonly #groups = new Map<string, number>();
   readonly #signers: EntryTable<SignerTally>;
   #groupCount: number;
+  #records: RecordEntries | undefined;
 
   private constructor(
     entries: Entries,
@@ -195,6 +203,7 @@ export class IndexedState {
     if (head !== undefined) assertHead(head);
     const indexed = new IndexedState(entries, head, policy, verifier);
     await indexed.#read(head);
+    indexed.#observe();
     return indexed;
   }
 
@@ -216,6 +225,30 @@ export class IndexedState {
     const { state } = this;
     if (hashToBase64url(rangeRoot(state.tree)) !== head.root)
       throw new IndexFault('the tree does not have its root');
+  }
+
+  /** Every line that the state is told of is kept, whoever steps it. */
+  #observe(): void {
+    const records = new RecordEntries(this.#entries, this.state);
+    this.#records = records;
+    this.state.observer = {
+      beforeLine: (examined) => records.beforeLine(examined),
+      afterLine: (line, segment, result) => {
+        records.afterLine(line, segment, result);
+        if (line.length > 0 && line.terminated)
+          this.last = { file: segment.file, offset: line.offset, length: line.length };
+      },
+    };
+  }
+
+  /** Verifies the next line of the ledger and keeps what is said of it, as `verifyLine` with {@link IndexedState.state} does. */
+  step(line: RawLine, segment: SegmentName, given?: ExaminedLine): LineResult {
+    return verifyLine(this.state, line, segment, given);
+  }
+
+  /** The records, as far as they were written to the index. To be closed. */
+  records(fileSystem: FileSystem): RecordReader {
+    return new RecordReader(this.#entries, this.state, fileSystem);
   }
 
   /** Reads the tables that are listed as a whole: open actions and links that wait. */
@@ -240,6 +273,7 @@ export class IndexedState {
       }),
       ...this.#unsealed.takeChanged().flatMap((name) => this.#changeGroup(name)),
       ...state.keyring.takeChanges().flatMap((changed) => this.#changeKey(changed)),
+      ...(this.#records?.takeChanges() ?? []),
     ];
     changes.push(this.#entries.change('h', this.#head()));
     return changes;
@@ -249,6 +283,7 @@ export class IndexedState {
   trim(): void {
     this.#events.trim();
     this.#actions.trim();
+    this.#records?.trim();
   }
 
   #head(): IndexHead {

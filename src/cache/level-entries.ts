@@ -103,3 +103,14 @@ function unwrap(key: string, text: string): string {
 function checkOf(key: string, value: string): string {
   return sha256Base64url(Buffer.from(`${key}\n${value}`)).slice(0, CHECK_LENGTH);
 }
+
+/**
+ * Removes what LevelDB has in a folder, and the folder where nothing else is in it.
+ *
+ * @throws as the file system does
+ */
+export async function destroyLevelEntries(folder: string): Promise<void> {
+  const { Level } = await import('level');
+  // Its types are those that it has in browsers too.
+  await (Level as unknown as { destroy(location: string): Promise<void> }).destroy(folder);
+}

@@ -14,7 +14,7 @@ import type {
   GenesisEvent,
   KeyEvent,
 } from '../schema/generated/types.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, fromDigestText } from '../value/digest.js';
 import { completePayload, payloadOf } from './identity.js';
 import { readDigestTexts } from './references.js';
 import { assertShape } from './validate.js';
@@ -98,7 +98,7 @@ export function completeDraft(
 /** A genesis is what others are bound to. */
 function bindingOf(draft: object, { ledgerId }: EventDefaults): object {
   if (ledgerId === undefined || (draft as { event_type?: unknown }).event_type === 'genesis') return {};
-  return { ledger_id: digestFromBase64url(ledgerId.replace(/^sha-256:/, '')) };
+  return { ledger_id: digestFromBase64url(fromDigestText(ledgerId)) };
 }
 
 /** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */

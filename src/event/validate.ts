@@ -3,6 +3,7 @@
 import { NorthrootError } from '../error.js';
 import { checkEvent, type ShapeIssue } from '../schema/check.js';
 import { describeIssue, schemaOfEventType } from '../schema/issue-words.js';
+import { toDigestText } from '../value/digest.js';
 import { identifyEvent } from './identity.js';
 
 /** One fault of an event; `pointer` (RFC 6901) is from the event's root. */
@@ -58,8 +59,8 @@ export function validateEvent(event: object): EventIssue[] {
     issues.push({
       code,
       pointer: `/${name}`,
-      expected: `sha-256:${actual}`,
-      actual: `sha-256:${String(claimed)}`,
+      expected: toDigestText(actual),
+      actual: toDigestText(String(claimed)),
     });
   };
   compare('PAYLOAD_DIGEST_MISMATCH', 'payload_digest', identity.payloadDigest);

@@ -10,7 +10,10 @@ import type { EventIdentity } from '../event/identity.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import type { FindingCode } from '../finding/catalog.js';
+import { typeNameOf, type EventTypes, type TypeName } from '../event/typed-event.js';
 import { checkEvent, checkRecord } from '../schema/check.js';
+import { MAX_SIGNATURES } from '../signature/dsse.js';
+import { toDigestText } from '../value/digest.js';
 import { findMember, hashEvent, type Span } from './event-bytes.js';
 
 /** The most bytes that a record's `meta` may have (SPEC §4). */
@@ -34,8 +37,8 @@ export interface SignatureEntry {
   readonly sig: string;
 }
 
-/** What a line says of itself, each member only where it has the right form. */
-export interface ExaminedLine {
+/** What a line says of itself, each member only where it has the right form. Plain data: `structuredClone` keeps it. */
+interface CommonFacts {
   readonly layout: Layout | undefined;
   readonly issues: readonly LineIssue[];
   readonly seq: number | undefined;
@@ -45,25 +48,145 @@ export interface ExaminedLine {
   readonly eventId: string | undefined;
   /** The ledger that the event says it is for, base64url. */
   readonly ledgerId: string | undefined;
-  readonly event: JsonObject | undefined;
-  /** Whether the event has the shape and the values of its type. */
-  readonly wellFormed: boolean;
+  /** The earlier event that it says it follows, base64url. */
+  readonly previousId: string | undefined;
+  /** `event_type`, `occurred_at`, `principal_id`: any strings, where the event is not of its form. */
+  readonly eventType: string | undefined;
+  readonly occurredAt: string | undefined;
+  readonly principalId: string | undefined;
+  /** The tool of an execution, a start or an action. */
+  readonly toolName: string | undefined;
   readonly signatures: readonly SignatureEntry[] | undefined;
   /** Where the event's bytes lie in the line. */
   readonly span: Span | undefined;
 }
 
-const unreadable = {
-  layout: undefined,
-  seq: undefined,
-  prev: undefined,
+/** Of a line whose event has the shape and the values of its type, {@link WellFormedFacts.type}. */
+interface WellFormedFacts<T extends TypeName> extends CommonFacts {
+  readonly wellFormed: true;
+  readonly type: T;
+  readonly layout: Layout;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly occurredAt: string;
+  readonly principalId: string;
+  readonly span: Span;
+}
+
+/** Of any other line. */
+interface OtherFacts extends CommonFacts {
+  readonly wellFormed: false;
+  readonly type: undefined;
+}
+
+/** What can be said of a line without its event: {@link withEvent} gives that again, from the line's bytes. */
+export type LineFacts = { readonly [T in TypeName]: WellFormedFacts<T> }[TypeName] | OtherFacts;
+
+interface HasJson {
+  /** The event as it was parsed, well-formed or not; undefined where the line holds no object in its place. */
+  json(): JsonObject | undefined;
+}
+
+/** A line whose event is well-formed, and of one type. */
+export type WellFormedLine<T extends TypeName = TypeName> = {
+  readonly [U in T]: WellFormedFacts<U> & HasJson & { event(): EventTypes[U] };
+}[T];
+
+/** The facts of a line, and its event where it is asked for. `type` tells which. */
+export type ExaminedLine = WellFormedLine | (OtherFacts & HasJson);
+
+/** What the record around an event says. */
+type RecordFacts = Pick<CommonFacts, 'layout' | 'issues' | 'seq' | 'prev' | 'signatures'>;
+
+/** What the event says. */
+type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;
+
+/** Its own members are the facts, and a clone has these alone. */
+class Line implements CommonFacts, HasJson {
+  readonly layout: Layout | undefined;
+  readonly issues: readonly LineIssue[];
+  readonly seq: number | undefined;
+  readonly prev: string | undefined;
+  readonly signatures: readonly SignatureEntry[] | undefined;
+  readonly wellFormed: boolean;
+  readonly type: TypeName | undefined;
+  readonly eventId: string | undefined;
+  readonly ledgerId: string | undefined;
+  readonly previousId: string | undefined;
+  readonly eventType: string | undefined;
+  readonly occurredAt: string | undefined;
+  readonly principalId: string | undefined;
+  readonly toolName: string | undefined;
+  readonly span: Span | undefined;
+  readonly #line: Uint8Array | undefined;
+  #event: JsonObject | undefined;
+
+  /** @param source - The event, or the line that it is parsed from when it is asked for first. */
+  constructor(
+    record: RecordFacts,
+    event: EventFacts,
+    source: { event: JsonObject | undefined } | Uint8Array,
+  ) {
+    this.layout = record.layout;
+    this.issues = record.issues;
+    this.seq = record.seq;
+    this.prev = record.prev;
+    this.signatures = record.signatures;
+    this.wellFormed = event.wellFormed;
+    this.type = event.type;
+    this.eventId = event.eventId;
+    this.ledgerId = event.ledgerId;
+    this.previousId = event.previousId;
+    this.eventType = event.eventType;
+    this.occurredAt = event.occurredAt;
+    this.principalId = event.principalId;
+    this.toolName = event.toolName;
+    this.span = event.span;
+    if (source instanceof Uint8Array) this.#line = source;
+    else this.#event = source.event;
+  }
+
+  json(): JsonObject | undefined {
+    const { span } = this;
+    if (this.#event === undefined && this.#line !== undefined && span !== undefined)
+      this.#event = parseJson(this.#line.subarray(span.start, span.end)) as JsonObject;
+    return this.#event;
+  }
+
+  event(): JsonObject | undefined {
+    return this.json();
+  }
+}
+
+/** Here the facts get the types that they stand for. */
+function toLine(record: RecordFacts, event: EventFacts, json?: JsonObject): ExaminedLine {
+  return new Line(record, event, { event: json }) as HasJson as ExaminedLine;
+}
+
+/**
+ * A line of which the facts are known already, say from another thread. The event is parsed when it is asked for first.
+ *
+ * @param line - The very bytes that the facts are of; unchanged as long as the event may be asked for.
+ */
+export function withEvent(facts: LineFacts | ExaminedLine, line: Uint8Array): ExaminedLine {
+  const made: HasJson = facts instanceof Line ? facts : new Line(facts, facts, line);
+  return made as ExaminedLine;
+}
+
+const NO_RECORD = { layout: undefined, seq: undefined, prev: undefined, signatures: undefined } as const;
+
+const NO_EVENT: EventFacts = {
+  wellFormed: false,
+  type: undefined,
   eventId: undefined,
   ledgerId: undefined,
-  event: undefined,
-  wellFormed: false,
-  signatures: undefined,
+  previousId: undefined,
+  eventType: undefined,
+  occurredAt: undefined,
+  principalId: undefined,
+  toolName: undefined,
   span: undefined,
-} as const;
+};
 
 const marks = new MemberMarks();
 
@@ -74,33 +197,29 @@ const marks = new MemberMarks();
  * @param layout - The layout of the ledger; `undefined` to take it from this line.
  */
 export function examineLine(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
-  if (scanCanonical(line, 0, line.length, marks) !== -1) return { ...unreadable, issues: [byteIssue(line)] };
-  const value = JSON.parse(decodeUtf8(line)) as JsonValue;
+  if (scanCanonical(line, 0, line.length, marks) !== -1) {
+    return toLine({ ...NO_RECORD, issues: [byteIssue(line)] }, NO_EVENT);
+  }
+  const value = parseJson(line);
   if (!isObject(value)) {
     const issue = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;
-    return { ...unreadable, issues: [issue] };
+    return toLine({ ...NO_RECORD, issues: [issue] }, NO_EVENT);
   }
   const actualLayout =
     layout ?? (Object.hasOwn(value, 'event_type') && !Object.hasOwn(value, 'event') ? 'bare' : 'records');
   return actualLayout === 'bare' ? examineBareEvent(line, value) : examineRecord(line, value);
 }
 
+function parseJson(bytes: Uint8Array): JsonValue {
+  return JSON.parse(decodeUtf8(bytes)) as JsonValue;
+}
+
 function examineBareEvent(line: Uint8Array, event: JsonObject): ExaminedLine {
-  const shape = checkEvent(event);
   const span = { start: 0, end: line.length };
-  const issues = [...shape, ...identityIssues(event, hashEvent(line, marks, span, 1), '')];
-  const eventId = digestText(event['event_id']);
-  const ledgerId = digestText(event['ledger_id']);
-  return {
-    ...unreadable,
-    layout: 'bare',
-    issues,
-    eventId,
-    ledgerId,
-    event,
-    wellFormed: shape.length === 0,
-    span,
-  };
+  const identity = hashEvent(line, marks, span, 1);
+  const shape = checkEvent(event);
+  const issues = [...shape, ...identityIssues(event, identity, '')];
+  return toLine({ ...NO_RECORD, layout: 'bare', issues }, factsOf(event, shape.length === 0, span), event);
 }
 
 function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
@@ -112,27 +231,41 @@ function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
     issues.push({ code: 'SCHEMA', pointer: '/meta', expected: `at most ${MAX_META_BYTES} bytes`, actual });
   }
   const seq = record['seq'];
-  const common = {
+  const facts: RecordFacts = {
     layout: 'records',
     issues,
     seq: Number.isSafeInteger(seq) && (seq as number) >= 0 ? (seq as number) : undefined,
     prev: digestText(record['prev']),
     signatures: signaturesOf(record['signatures'], recordFaults === 0),
-  } as const;
+  };
   const event = record['event'];
   const span = findMember(line, marks, 'event');
-  if (span === undefined || !isObject(event)) return { ...unreadable, ...common };
+  if (span === undefined || !isObject(event)) return toLine(facts, NO_EVENT);
   const shape = checkEvent(event);
   for (const issue of shape) issues.push({ ...issue, pointer: `/event${issue.pointer}` });
   issues.push(...identityIssues(event, hashEvent(line, marks, span, 2), '/event'));
+  return toLine(facts, factsOf(event, shape.length === 0, span), event);
+}
+
+function factsOf(event: JsonObject, wellFormed: boolean, span: Span): EventFacts {
+  const { event_type: type, occurred_at: occurredAt, principal_id: principalId } = event;
   return {
-    ...common,
+    wellFormed,
+    type: wellFormed ? typeNameOf(type) : undefined,
     eventId: digestText(event['event_id']),
     ledgerId: digestText(event['ledger_id']),
-    event,
-    wellFormed: shape.length === 0,
+    previousId: digestText(event['prev_event_id']),
+    eventType: textOf(type),
+    occurredAt: textOf(occurredAt),
+    principalId: textOf(principalId),
+    toolName: textOf(toolOf(event)),
     span,
   };
+}
+
+/** The tool of an execution, or of an action. */
+function toolOf({ tool_name: own, authorization }: JsonObject): JsonValue | undefined {
+  return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
 }
 
 function byteIssue(line: Uint8Array): LineIssue {
@@ -149,8 +282,8 @@ function identityIssues(event: JsonObject, identity: EventIdentity, root: string
     issues.push({
       code: 'PAYLOAD_DIGEST_MISMATCH',
       pointer: `${root}/payload_digest`,
-      expected: `sha-256:${identity.payloadDigest}`,
-      actual: `sha-256:${claimedDigest}`,
+      expected: toDigestText(identity.payloadDigest),
+      actual: toDigestText(claimedDigest),
     });
   }
   const claimedId = digestText(event['event_id']);
@@ -158,8 +291,8 @@ function identityIssues(event: JsonObject, identity: EventIdentity, root: string
     issues.push({
       code: 'EVENT_ID_MISMATCH',
       pointer: `${root}/event_id`,
-      expected: `sha-256:${identity.eventId}`,
-      actual: `sha-256:${claimedId}`,
+      expected: toDigestText(identity.eventId),
+      actual: toDigestText(claimedId),
     });
   }
   return issues;
@@ -178,11 +311,23 @@ function signaturesOf(
   value: JsonValue | undefined,
   wellFormed: boolean,
 ): readonly SignatureEntry[] | undefined {
-  if (wellFormed) return value as unknown as readonly SignatureEntry[];
-  if (!Array.isArray(value) || value.length > 16) return undefined;
-  const isEntry = (entry: JsonValue): boolean =>
-    isObject(entry) && typeof entry['keyid'] === 'string' && typeof entry['sig'] === 'string';
-  return value.every(isEntry) ? (value as unknown as readonly SignatureEntry[]) : undefined;
+  if (!Array.isArray(value) || value.length > MAX_SIGNATURES) return undefined;
+  // Of a well-formed record the schema has looked at each.
+  return wellFormed || value.every(isSignature)
+    ? (value as readonly object[] as readonly SignatureEntry[])
+    : undefined;
+}
+
+function isSignature(entry: JsonValue): boolean {
+  return isObject(entry) && typeof entry['keyid'] === 'string' && typeof entry['sig'] === 'string';
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {};
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

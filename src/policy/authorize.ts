@@ -4,7 +4,7 @@ import { openLedgerSource } from '../fs/source.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, fromDigestText } from '../value/digest.js';
 import { Ledger, type Appended, type LedgerOptions } from '../writer/ledger.js';
 import { assertDecidable } from '../writer/running-verification.js';
 import {
@@ -110,9 +110,7 @@ function toDraft(
     ...(request.contextDigest === undefined ? {} : { context_digest: request.contextDigest }),
     authorization: {
       kind: 'action',
-      ...(grantId === undefined
-        ? {}
-        : { grant_event_id: digestFromBase64url(grantId.replace(/^sha-256:/, '')) }),
+      ...(grantId === undefined ? {} : { grant_event_id: digestFromBase64url(fromDigestText(grantId)) }),
       action: {
         tool_name: request.toolName,
         tool_params_digest: request.paramsDigest,

@@ -13,12 +13,12 @@ import { canonicalBytes } from '../json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import { checkEvent } from '../schema/check.js';
 import type { AuthorizationEvent, ResourceRef } from '../schema/generated/types.js';
-import { sha256Digest, type Digest } from '../value/digest.js';
+import { sha256Digest, type Digest, fromDigestText } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
 import { addRationals, subtractRationals } from '../value/rational.js';
 import type { VerifyState } from '../verify/state.js';
-import { executeAtOnce } from './at-once.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
   judgeOverdraft,
@@ -146,7 +146,7 @@ export class GrantEvaluator implements PolicyEvaluator {
   #candidates({ grantId, principalId }: AuthorizationRequest): readonly Grant[] {
     const { grants } = this.#state.links;
     if (grantId === undefined) return [...grants.allowedTo(principalId)];
-    const grant = grants.get(grantId.replace(/^sha-256:/, ''));
+    const grant = grants.get(fromDigestText(grantId));
     return grant === undefined ? [] : [grant];
   }
 
@@ -207,7 +207,7 @@ function linkIntent(
 /** What the action would break if it were executed at once: its rates and its concurrency above all. */
 function judgeAtOnce(request: AuthorizationRequest, action: Action): readonly RuleFinding[] {
   const { toolName, now, meters = [], resources = [] } = request;
-  const facts = { ...executeAtOnce(toolName, now, meters), resources };
+  const facts = { ...hypotheticalExecution(toolName, now, meters), resources };
   // Nothing is reserved yet, so nothing is given back: the whole use is new to every account.
   const unreserved = { ...action, reservation: new Map() };
   return judgeExecution(facts, unreserved, action.grant).findings;
@@ -281,8 +281,7 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
     ...(hygiene === undefined ? {} : { hygiene }),
     authorization: {
       kind: 'action',
-      grant_event_id:
-        grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: grantId.replace(/^sha-256:/, '') },
+      grant_event_id: grantId === undefined ? ANY_DIGEST : { alg: 'sha-256', b64: fromDigestText(grantId) },
       action: { tool_name: toolName, tool_params_digest: paramsDigest, meter_reservation: meters ?? [] },
     },
   };

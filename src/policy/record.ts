@@ -9,7 +9,7 @@ import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
-import { formatDigest, type Digest } from '../value/digest.js';
+import { formatDigest, type Digest, fromDigestText } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
@@ -18,7 +18,7 @@ import { matchRecord } from '../reader/find-record.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
-import { executeAtOnce } from './at-once.js';
+import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
   describeLeft,
@@ -200,7 +200,7 @@ function findStart(
   { start: wanted, done }: ExecutionRequest,
 ): OpenStart | undefined {
   const id = authorization.place.eventId;
-  const open = [...(links.starts.get(id.slice('sha-256:'.length))?.values() ?? [])];
+  const open = [...(links.starts.get(fromDigestText(id))?.values() ?? [])];
   const [first] = open;
   if (wanted === undefined) {
     if (done === undefined && open.length >= MAX_OPEN_STARTS)
@@ -296,10 +296,10 @@ function judge(
   const own = grantOf(authorization);
   // What was done is not held against what runs now.
   const isNew = done === undefined;
-  const grant = isNew && own ? withStarted(own, listRunning(state, startId?.slice('sha-256:'.length))) : own;
+  const grant = isNew && own ? withStarted(own, listRunning(state, startId && fromDigestText(startId))) : own;
   const errorsOf = (used: MeterVector): Denial[] => {
     const { endedAt, isRelease } = done ?? {};
-    const facts = executeAtOnce(toolName, now, used);
+    const facts = hypotheticalExecution(toolName, now, used);
     return judgeExecution(
       {
         ...facts,
@@ -345,7 +345,7 @@ export interface SpentBound {
  */
 export function findSpent(state: VerifyState, authorizationId: string, meterUsed: MeterVector): SpentBound[] {
   const { actions, grants } = state.links;
-  const id = authorizationId.replace(/^sha-256:/, '');
+  const id = fromDigestText(authorizationId);
   const grant = grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
   return [...grantChain(grant)].flatMap(({ accounts, place }) =>
     meterUsed.flatMap(({ unit, amount }) => {

@@ -12,6 +12,7 @@ import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { hashLine, readLines, type LedgerLine, type LineReader } from '../ledger/read-lines.js';
 import { appendLeaf, emptyRange, hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 
 /** How two ledgers lie to each other. A torn last line is no record: it does not count. */
 export type LedgerRelation = 'identical' | 'a_extends_b' | 'b_extends_a' | 'forked';
@@ -116,7 +117,7 @@ async function compareLines(a: DiffReader, b: DiffReader): Promise<LedgerDiff> {
     verified: false,
     a: a.side,
     b: b.side,
-    common: { records: common, root: `sha-256:${hashToBase64url(rangeRoot(tree))}` },
+    common: { records: common, root: toDigestText(hashToBase64url(rangeRoot(tree))) },
     fork,
   };
 }
@@ -186,17 +187,20 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
       value: undefined,
     };
   }
-  const { issues, seq, event, eventId, layout } = examineLine(line.bytes, undefined);
+  const { issues, seq, span, eventId, eventType, occurredAt, principalId, layout } = examineLine(
+    line.bytes,
+    undefined,
+  );
   const record = {
     ...place,
     seq: seq ?? null,
-    event_id: eventId === undefined ? null : `sha-256:${eventId}`,
-    event_type: textOf(event?.['event_type']),
-    occurred_at: textOf(event?.['occurred_at']),
-    principal_id: textOf(event?.['principal_id']),
+    event_id: eventId === undefined ? null : toDigestText(eventId),
+    event_type: eventType ?? null,
+    occurred_at: occurredAt ?? null,
+    principal_id: principalId ?? null,
     code: issues[0]?.code ?? null,
   };
-  if (event === undefined) return { record, value: undefined };
+  if (span === undefined) return { record, value: undefined };
   const value = JSON.parse(decodeUtf8(line.bytes)) as JsonObject;
   return { record, value: layout === 'bare' ? { event: value } : value };
 }
@@ -248,8 +252,4 @@ function toPointerPart(key: string): string {
 
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function textOf(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' ? value : null;
 }

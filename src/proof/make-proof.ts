@@ -24,6 +24,7 @@ import {
 } from '../tree/proof.js';
 import { findCheckpoint } from '../reader/find-checkpoint.js';
 import { findRecord } from '../reader/find-record.js';
+import { toDigestText } from '../value/digest.js';
 import { formatConsistencyProof } from './consistency-proof.js';
 import { formatTlogProof } from './tlog-proof.js';
 
@@ -219,7 +220,7 @@ async function hashRanges(
 
 function otherRoot({ checkpoint, isOwn }: StatedCheckpoint, actual: string): NorthrootError {
   const { size } = checkpoint;
-  const [expected, found] = [checkpoint.root, actual].map((hash) => `sha-256:${hashToBase64url(hash)}`);
+  const [expected, found] = [checkpoint.root, actual].map((hash) => toDigestText(hashToBase64url(hash)));
   const whose = isOwn ? "the ledger's own checkpoint" : 'the note';
   return new NorthrootError(
     isOwn ? 'CHECKPOINT_ROOT_MISMATCH' : 'FORKED',

@@ -3,6 +3,7 @@
  * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
+import type { AnyTypeOfEvent } from '../event/typed-event.js';
 import type { OptionTypes } from '../options.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { detectForm } from '../key/detect-form.js';
@@ -164,10 +165,7 @@ export class ProofKeyring {
   }
 
   /** The key of an event's signature; `undefined` when it is not known. */
-  findEventKey(
-    keyid: string,
-    event: { readonly event_type: string; readonly principal_id: string; readonly occurred_at: string },
-  ): EventKey | undefined {
+  findEventKey(keyid: string, event: AnyTypeOfEvent, occurredAt: string): EventKey | undefined {
     const given = this.#given.find(({ key, verification }) => {
       const isCosigner = key.kind === 'note-key' && key.key.type !== 'ed25519';
       return !isCosigner && verification.publicKey.keyid === keyid;
@@ -176,7 +174,7 @@ export class ProofKeyring {
     const entry = this.#ring.find(keyid);
     if (entry === undefined) return undefined;
     const rule = signingRuleFor(event, { hasAuthority: this.#ring.hasAuthority });
-    const problem = findEntitlementProblem(entry, rule, event.occurred_at);
+    const problem = findEntitlementProblem(entry, rule, occurredAt);
     return { verification: entry.verification, problem };
   }
 

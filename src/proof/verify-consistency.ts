@@ -8,6 +8,7 @@ import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteFault } from '../note/signed-note.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import { verifyConsistency } from '../tree/proof.js';
+import { toDigestText } from '../value/digest.js';
 import { readConsistencyProof } from './consistency-proof.js';
 import {
   PROOF_TRUST,
@@ -97,5 +98,5 @@ function compare(
 function toStatedTree(signed: SignedCheckpoint | undefined): StatedTree | null {
   if (signed === undefined) return null;
   const { size, root } = signed.checkpoint;
-  return { tree_size: size, root: `sha-256:${hashToBase64url(root)}` };
+  return { tree_size: size, root: toDigestText(hashToBase64url(root)) };
 }

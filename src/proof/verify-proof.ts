@@ -8,7 +8,6 @@
  */
 
 import { checkOptions } from '../options.js';
-import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type { JsonObject } from '../json/value.js';
@@ -16,9 +15,10 @@ import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import type { NoteFault } from '../note/signed-note.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { verifyInclusion } from '../tree/proof.js';
+import { toDigestText } from '../value/digest.js';
 import {
   PROOF_TRUST,
   ProofKeyring,
@@ -136,14 +136,14 @@ export function verifyProof(
   const known = {
     index,
     entry: entry === undefined ? null : describeEntry(entry, isRecord),
-    event: record?.event ?? null,
-    event_id: record?.eventId === undefined ? null : `sha-256:${record.eventId}`,
+    event: record?.json() ?? null,
+    event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
   };
   if ('expected' in signed || checkpoint === undefined) {
     const { expected, actual } = signed as NoteFault;
     return conclude([{ code: 'NOTE_MALFORMED', kind: 'invalid', expected, actual }, ...problems], known);
   }
-  const instant = record?.wellFormed ? (record.event?.['occurred_at'] as string) : undefined;
+  const instant = record?.wellFormed === true ? record.occurredAt : undefined;
   const judged = keyring.judgeCheckpoint(signed, instant);
   const signatures = record === undefined ? [] : judgeEvent(record, entry as Uint8Array, keyring, problems);
   if (!isRecord && entry !== undefined && keyring.requiresEventSignatures) {
@@ -159,7 +159,7 @@ export function verifyProof(
   return conclude([...judged.problems, ...inclusion, ...problems], {
     ...known,
     origin: checkpoint.origin,
-    tree: { tree_size: checkpoint.size, root: `sha-256:${hashToBase64url(checkpoint.root)}` },
+    tree: { tree_size: checkpoint.size, root: toDigestText(hashToBase64url(checkpoint.root)) },
     event_signatures: signatures,
     checkpoint_signers: judged.signers,
     not_checked: [
@@ -220,7 +220,7 @@ function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
   return {
     kind: isRecord ? 'record' : 'bytes',
     size_bytes: entry.length,
-    digest: `sha-256:${sha256Base64url(entry)}`,
+    digest: toDigestText(sha256Base64url(entry)),
   };
 }
 
@@ -291,19 +291,20 @@ function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]
 
 /** Judges the event's signatures by the rule that the verification of ledgers has. */
 function judgeEvent(
-  { event, span, signatures = [], wellFormed }: ExaminedLine,
+  record: ExaminedLine,
   line: Uint8Array,
   keyring: ProofKeyring,
   problems: ProofProblem[],
 ): ProofEventSignature[] {
-  if (event === undefined || span === undefined || !wellFormed) return [];
-  const message = preAuthEncoding(PAYLOAD_TYPE, line.subarray(span.start, span.end));
+  if (!record.wellFormed) return [];
+  const { span, signatures = [], occurredAt } = record;
+  const event = record.event();
+  const message = eventMessage(line.subarray(span.start, span.end));
   const doubts: ProofProblem[] = [];
   const judged = signatures.map(({ keyid, sig }): ProofEventSignature => {
-    const key = keyring.findEventKey(keyid, event as unknown as EventEnvelope);
+    const key = keyring.findEventKey(keyid, event, occurredAt);
     if (key === undefined) return { keyid, result: 'unverified' };
-    const signature = tryDecodeBase64url(sig);
-    if (signature === undefined || !key.verification.verify(message, signature)) {
+    if (!isValidSignature(message, sig, key.verification)) {
       const code = 'SIGNATURE_INVALID';
       problems.push({ code, kind: 'invalid', expected: `a signature by ${keyid}`, actual: sig });
       return { keyid, result: 'invalid', code };
@@ -322,12 +323,6 @@ function judgeEvent(
     problems.push({ code, kind: 'invalid', expected, actual: `${judged.length} by unknown keys` });
   }
   return judged;
-}
-
-interface EventEnvelope {
-  readonly event_type: string;
-  readonly principal_id: string;
-  readonly occurred_at: string;
 }
 
 function listGaps(

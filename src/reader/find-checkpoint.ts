@@ -5,12 +5,12 @@
 
 import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import type { LedgerSource } from '../fs/source.js';
-import type { JsonObject } from '../json/value.js';
-import { examineLine } from '../ledger/examine-line.js';
+import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { readLines, type LedgerLine } from '../ledger/read-lines.js';
+import { readLines } from '../ledger/read-lines.js';
 import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../note/signed-note.js';
+import { toDigestText } from '../value/digest.js';
 
 /** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {
@@ -27,6 +27,9 @@ export interface FoundCheckpoint {
   readonly records: number;
 }
 
+/** The last checkpoint of the lines so far. */
+export type TrackedCheckpoint = Omit<FoundCheckpoint, 'records' | 'checkpoint'>;
+
 interface Found {
   readonly signed: SignedCheckpoint;
   readonly eventId: string;
@@ -38,6 +41,55 @@ interface Found {
 const CHECKPOINT_TYPE = '"event_type":"checkpoint"';
 const ATTESTATION_TYPE = '"event_type":"attestation"';
 
+/** Whether a line may be a checkpoint or an attestation; false says that it is neither. */
+export function mayBeCheckpoint(line: Uint8Array): boolean {
+  const text = decodeLatin1(line);
+  return text.includes(CHECKPOINT_TYPE) || text.includes(ATTESTATION_TYPE);
+}
+
+/** Keeps the last checkpoint of lines that are told of one after the other. */
+export class CheckpointTracker {
+  #last: Found | undefined;
+
+  /** @param found - What {@link CheckpointTracker.found} gave of the lines before. */
+  constructor(found?: TrackedCheckpoint) {
+    if (found === undefined) return;
+    const signed = readCheckpoint(encodeUtf8(found.note));
+    if ('expected' in signed) throw new TypeError('a checkpoint that was found is malformed');
+    const { seq, attestations } = found;
+    this.#last = { signed, eventId: found.eventId.slice('sha-256:'.length), seq, attestations };
+  }
+
+  /** @returns Whether the line is the last checkpoint now, or adds to it. */
+  take(line: ExaminedLine, ordinal: number): boolean {
+    if (line.issues.length > 0 || (line.type !== 'checkpoint' && line.type !== 'attestation')) return false;
+    const event = line.event();
+    const signed = readCheckpoint(encodeUtf8(event.note));
+    if ('expected' in signed) return false;
+    const last = this.#last;
+    if (event.event_type === 'checkpoint') {
+      const { eventId, seq = ordinal } = line;
+      this.#last = { signed, eventId, seq, attestations: 0 };
+      return true;
+    }
+    if (event.checkpoint_event_id.b64 !== last?.eventId || signed.text !== last.signed.text) return false;
+    const signatures = mergeSignatures(last.signed, signed);
+    this.#last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
+    return true;
+  }
+
+  found(): TrackedCheckpoint | undefined {
+    if (this.#last === undefined) return undefined;
+    const { signed, eventId, seq, attestations } = this.#last;
+    return { note: formatNote(signed), eventId: `sha-256:${eventId}`, seq, attestations };
+  }
+
+  /** What the note of {@link CheckpointTracker.found} says. */
+  get checkpoint(): Checkpoint | undefined {
+    return this.#last?.signed.checkpoint;
+  }
+}
+
 /**
  * The last checkpoint of a ledger, or `undefined` where there is none.
  *
@@ -48,46 +100,16 @@ export async function findCheckpoint(
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<FoundCheckpoint | undefined> {
   let records = 0;
-  let last: Found | undefined;
-
-  const take = ({ line: { bytes, length }, ordinal, takesPlace }: LedgerLine): void => {
-    if (!takesPlace) return;
+  const tracker = new CheckpointTracker();
+  for await (const { line, ordinal, takesPlace } of readLines(source, { signal })) {
+    if (!takesPlace) continue;
     records += 1;
-    if (length > MAX_LINE_BYTES) return;
-    const text = decodeLatin1(bytes);
-    if (!text.includes(CHECKPOINT_TYPE) && !text.includes(ATTESTATION_TYPE)) return;
-    const { event, eventId, seq = ordinal, issues } = examineLine(bytes, undefined);
-    if (event === undefined || eventId === undefined || issues.length > 0) return;
-    const signed = checkpointOf(event);
-    if (signed === undefined) return;
-    if (event['event_type'] === 'checkpoint') last = { signed, eventId, seq, attestations: 0 };
-    else if (last !== undefined && attests(event, last.eventId) && signed.text === last.signed.text) {
-      const signatures = mergeSignatures(last.signed, signed);
-      last = { ...last, signed: { ...last.signed, signatures }, attestations: last.attestations + 1 };
-    }
-  };
-  for await (const line of readLines(source, { signal })) take(line);
-  if (last === undefined) return undefined;
-  const { signed, eventId, seq, attestations } = last;
-  return {
-    note: formatNote(signed),
-    checkpoint: signed.checkpoint,
-    eventId: `sha-256:${eventId}`,
-    seq,
-    attestations,
-    records,
-  };
-}
-
-/** The checkpoint in the event's note, when the event is of a type that has one and the note can be read. */
-function checkpointOf({ event_type: type, note }: JsonObject): SignedCheckpoint | undefined {
-  if ((type !== 'checkpoint' && type !== 'attestation') || typeof note !== 'string') return undefined;
-  const signed = readCheckpoint(encodeUtf8(note));
-  return 'expected' in signed ? undefined : signed;
-}
-
-function attests({ checkpoint_event_id: id }: JsonObject, eventId: string): boolean {
-  return (id as JsonObject)['b64'] === eventId;
+    const { bytes, length } = line;
+    if (length > MAX_LINE_BYTES || !mayBeCheckpoint(bytes)) continue;
+    tracker.take(examineLine(bytes, undefined), ordinal);
+  }
+  const found = tracker.found();
+  return found && { ...found, checkpoint: tracker.checkpoint as Checkpoint, records };
 }
 
 /** The signatures of both, each once, as many as a note can have. */

@@ -8,6 +8,7 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { defaultVerifier } from '../signature/default-verifier.js';
+import { toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine } from '../verify/verify-line.js';
 
@@ -60,12 +61,14 @@ export async function* readRecords(
   for await (const each of readLines(source, { signal: options.signal })) {
     const { line, segment, ordinal } = each;
     const { examined, verdict } = read(each);
-    const { event, eventId, seq = ordinal, signatures = [] } = examined ?? {};
+    const event = examined?.json();
+    const eventId = examined?.eventId;
     const place = { file: segment.file, line: line.number };
     if (event === undefined || eventId === undefined) options.onUnread?.(place);
     else {
+      const { seq = ordinal, signatures = [] } = examined ?? {};
       const bytes = Uint8Array.from(line.bytes);
-      yield { ...place, seq, eventId: `sha-256:${eventId}`, event, signatures, bytes, verdict };
+      yield { ...place, seq, eventId: toDigestText(eventId), event, signatures, bytes, verdict };
     }
   }
 }

@@ -45,6 +45,6 @@ export async function replayTo(
 
 function isAfter({ bytes, length }: RawLine, time: string, state: VerifyState): boolean {
   if (length > MAX_LINE_BYTES) return false;
-  const occurredAt = examineLine(bytes, state.layout).event?.['occurred_at'];
-  return typeof occurredAt === 'string' && isTimestamp(occurredAt) && compareTimestamps(occurredAt, time) > 0;
+  const { occurredAt } = examineLine(bytes, state.layout);
+  return occurredAt !== undefined && isTimestamp(occurredAt) && compareTimestamps(occurredAt, time) > 0;
 }

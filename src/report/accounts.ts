@@ -6,6 +6,7 @@
 import { balancesOf, toBalance, type Balance } from '../bounds/balance.js';
 import type { Grant } from '../bounds/grant.js';
 import type { SavedKey } from '../trust/keyring.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import type { VerifyState } from '../verify/state.js';
 
@@ -39,7 +40,7 @@ export function listGrants(state: VerifyState): GrantAccount[] {
 
 /** One grant's account, `sha-256:…`; undefined where there is no such grant. */
 export function findGrant(state: VerifyState, grantId: string): GrantAccount | undefined {
-  const grant = state.links.grants.get(grantId.replace(/^sha-256:/, ''));
+  const grant = state.links.grants.get(fromDigestText(grantId));
   return grant && toAccount(grant);
 }
 
@@ -50,7 +51,7 @@ export function findGrant(state: VerifyState, grantId: string): GrantAccount | u
  * @returns undefined where there is no such grant, or it does not cap the unit.
  */
 export function findBalance(state: VerifyState, grantId: string, unit: string): Balance | undefined {
-  const account = state.links.grants.get(grantId.replace(/^sha-256:/, ''))?.accounts.get(unit);
+  const account = state.links.grants.get(fromDigestText(grantId))?.accounts.get(unit);
   return account && toBalance(unit, account);
 }
 
@@ -88,7 +89,7 @@ export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
     return [...starts.values()].map(({ place, toolName, startedAt, recorder, meters }) => ({
       eventId: place.eventId,
       seq: place.seq,
-      authorizationId: `sha-256:${id}`,
+      authorizationId: toDigestText(id),
       grantId: grant?.place.eventId,
       principalId,
       toolName,

@@ -4,6 +4,7 @@ import { printable } from '../bytes/printable.js';
 import { checkOptions } from '../options.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { Key, TrustPolicy } from '../schema/generated/types.js';
+import { toDigestText } from '../value/digest.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 
@@ -56,7 +57,7 @@ export async function readKeyList(source: LedgerSource, options: KeyListOptions 
 
 /** The keys that a verification knows, in the order in which they came. */
 export function listKeys(state: VerifyState, trust: TrustPolicy | undefined): ListedKey[] {
-  const first = { seq: 0, eventId: `sha-256:${state.ledgerId ?? ''}` };
+  const first = { seq: 0, eventId: toDigestText(state.ledgerId ?? '') };
   return state.keyring.save().map(({ key, addedBy = [], addedAt, revokedBy }): ListedKey => {
     const isOfGenesis = addedAt === undefined && trust === undefined;
     const revoked = revokedBy && { ...recordOf(revokedBy), reason: revokedBy.reason };

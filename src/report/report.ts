@@ -12,6 +12,7 @@ import type {
 } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { listSigners } from '../trust/checkpoint-judge.js';
+import { toDigestText } from '../value/digest.js';
 import { isPrincipalId } from '../value/principal.js';
 import { isToolName } from '../value/tool.js';
 import { VERSION } from '../version.js';
@@ -44,8 +45,8 @@ export function buildReport(result: VerificationResult): Report {
       records: state.records,
       bytes: state.bytes,
       tree_size: state.records,
-      root: `sha-256:${hashToBase64url(rangeRoot(state.tree))}`,
-      tip_event_id: state.tipEventId === undefined ? null : `sha-256:${state.tipEventId}`,
+      root: toDigestText(hashToBase64url(rangeRoot(state.tree))),
+      tip_event_id: state.tipEventId === undefined ? null : toDigestText(state.tipEventId),
       ...toContinuation(result),
     },
     verdict,
@@ -109,9 +110,9 @@ function toContinuation({ state, ending }: VerificationResult): { continues?: Co
   if (continues === undefined) return {};
   return {
     continues: {
-      ledger_id: `sha-256:${continues.ledger_id.b64}`,
+      ledger_id: toDigestText(continues.ledger_id.b64),
       tree_size: continues.tree_size,
-      root: `sha-256:${continues.root.b64}`,
+      root: toDigestText(continues.root.b64),
       ...(ending.predecessor === undefined ? {} : { relation: ending.predecessor }),
     },
   };

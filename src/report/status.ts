@@ -15,7 +15,7 @@ import { toRational } from '../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { listKeys } from './key-list.js';
 import { buildReport, type Report } from './report.js';
-import { openVerifiable, type Verifiable } from './verify-ledger.js';
+import { openVerifiable, type LedgerInput } from './verify-ledger.js';
 
 /** A key of the ledger, and what it signed. */
 export interface StatusKey {
@@ -82,7 +82,7 @@ const SCARCE = 10n;
  * @throws NorthrootError when it cannot be read. TypeError, RangeError for a bad option.
  */
 export async function readLedgerStatus(
-  ledger: Verifiable,
+  ledger: LedgerInput,
   options: LedgerStatusOptions = {},
 ): Promise<LedgerStatus> {
   checkOptions('readLedgerStatus', options, {

@@ -8,15 +8,17 @@ import { chainIds } from '../bounds/grant.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
-import type { JsonObject, JsonValue } from '../json/value.js';
-import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import type { JsonObject } from '../json/value.js';
+import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
 import { defaultVerifier } from '../signature/default-verifier.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
-import { endVerification } from '../verify/ending.js';
+import { finishVerification } from '../verify/ending.js';
+import { findGrantAbove, findNamed, readEventId } from '../verify/grant-above.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
 import { verifyLine, type LineResult } from '../verify/verify-line.js';
 import { findGrant, listOpenStarts, nameOfKey } from './accounts.js';
@@ -152,13 +154,13 @@ export async function tellStory(
   for await (const record of readRecords(await open(), { signal })) {
     if (record.file === seen.file && record.line === seen.line) told = record;
     if (seen.ids.has(record.eventId) && !records.has(record.eventId)) records.set(record.eventId, record);
-    if (record.event['event_type'] !== 'execution' || idOf(record.event['auth_event_id']) !== eventId)
+    if (record.event['event_type'] !== 'execution' || readEventId(record.event['auth_event_id']) !== eventId)
       continue;
     total += 1;
     if (executions.length < MAX_EXECUTIONS) executions.push(toEvent(record));
   }
   if (told === undefined) throw notFound(eventId);
-  const authorization = records.get(idOf(told.event['auth_event_id']) ?? '');
+  const authorization = records.get(readEventId(told.event['auth_event_id']) ?? '');
   return {
     ...toEvent(told),
     verdict: worstOf(seen.verdict, findings),
@@ -202,9 +204,11 @@ async function watch(
     return { keyid, ...(name === undefined ? {} : { name }) };
   };
   const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: StoryPlace): void => {
-    const { event, eventId, seq = state.records - 1 } = examined ?? {};
-    if (event?.['event_type'] !== 'adjustment' || eventId === undefined) return;
-    if (idOf(event['grant_event_id']) !== of.eventId) return;
+    if (examined?.eventType !== 'adjustment') return;
+    const { eventId, seq = state.records - 1 } = examined;
+    const event = examined.json();
+    if (event === undefined || eventId === undefined) return;
+    if (readEventId(event['grant_event_id']) !== of.eventId) return;
     adjustmentsTotal += 1;
     if (adjustments.length >= MAX_ADJUSTMENTS) return;
     const signers = new Set(
@@ -213,7 +217,7 @@ async function watch(
     adjustments.push({
       ...at,
       seq,
-      event_id: `sha-256:${eventId}`,
+      event_id: toDigestText(eventId),
       event,
       verdict,
       signers: [...signers].map(keyOf),
@@ -235,7 +239,7 @@ async function watch(
     const isReadable = takesPlace && line.length <= MAX_LINE_BYTES;
     const peek =
       seen === undefined && isHere && isReadable ? examineLine(line.bytes, state.layout) : undefined;
-    if (peek?.eventId === undefined || `sha-256:${peek.eventId}` !== of.eventId) {
+    if (peek?.eventId === undefined || toDigestText(peek.eventId) !== of.eventId) {
       const result = verifyLine(state, line, segment);
       take(result.findings);
       takeAdjustment(result, { file, line: number });
@@ -243,9 +247,9 @@ async function watch(
     }
     // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
     state.foldRoots.clear();
-    const named = namedBy(peek);
-    if (named !== undefined) state.links.pending.delete(named.slice('sha-256:'.length));
-    const ids = grantIdsOf(state, peek);
+    const named = findNamed(peek);
+    if (named !== undefined) state.links.pending.delete(fromDigestText(named));
+    const ids = chainIds(findGrantAbove(state, peek));
     const before = balancesOf(state, ids);
     const { findings: found, verdict, signatures } = verifyLine(state, line, segment);
     const related = [named, ...ids].filter((id) => id !== undefined);
@@ -265,7 +269,7 @@ async function watch(
     take(found);
   };
   for await (const line of readLines(source, { signal })) takeLine(line);
-  take(endVerification(state).findings);
+  take(finishVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
   const signersOf = (id: string): StoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
   return {
@@ -299,35 +303,10 @@ function notFound(eventId: string): NorthrootError {
   });
 }
 
-/** The grants that an event is under, nearest first. */
-function grantIdsOf(state: VerifyState, line: ExaminedLine): string[] {
-  const { grants, actions } = state.links;
-  const named = namedBy(line);
-  if (named === undefined) return [];
-  const id = named.slice('sha-256:'.length);
-  const spent = state.events.find(id)?.grant ?? -1;
-  return chainIds(grants.get(id) ?? actions.get(id)?.grant ?? grants.at(spent));
-}
-
-/** What an execution names as its authorization, or an authorization or an adjustment as its grant. */
-function namedBy({ event }: ExaminedLine): string | undefined {
-  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = event ?? {};
-  return idOf(authorization) ?? idOf(objectOf(own)['grant_event_id']) ?? idOf(adjusted);
-}
-
 function balancesOf(state: VerifyState, ids: readonly string[]): Map<string, readonly Balance[]> {
   return new Map(ids.map((id) => [id, findGrant(state, id)?.balances ?? []]));
 }
 
 function toEvent({ file, line, seq, eventId, event }: ReadRecord): StoryEvent {
   return { file, line, seq, event_id: eventId, event };
-}
-
-function idOf(value: JsonValue | undefined): string | undefined {
-  const { b64 } = objectOf(value);
-  return typeof b64 === 'string' ? `sha-256:${b64}` : undefined;
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }

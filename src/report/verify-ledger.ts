@@ -8,11 +8,11 @@ import { buildReport, type Report } from './report.js';
 import { toChunkSource, type LedgerBytes } from './verify-chunks.js';
 
 /** What can be verified: a path to a file, a folder of segments or a tile tree, bytes in any form, or a source of one's own. */
-export type Verifiable = string | LedgerBytes | LedgerSource;
+export type LedgerInput = string | LedgerBytes | LedgerSource;
 
 /** {@link VerifyOptions}; the predecessor is given like the ledger itself. */
 export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
-  readonly predecessor?: Verifiable | undefined;
+  readonly predecessor?: LedgerInput | undefined;
 };
 
 /**
@@ -24,10 +24,10 @@ export type VerifyLedgerOptions = Omit<VerifyOptions, 'predecessor'> & {
  * if (report.verdict !== 'ok') for (const finding of report.findings) console.error(finding.message);
  * ```
  * @throws NorthrootError when it cannot be read: `FILE_NOT_FOUND`, `ACCESS_DENIED`, `NOT_A_LEDGER`, `FILE_CHANGED`, …
- * @throws TypeError for an option that is not known or of the wrong type, and for a ledger that is none of {@link Verifiable};
+ * @throws TypeError for an option that is not known or of the wrong type, and for a ledger that is none of {@link LedgerInput};
  *   RangeError for a value that is out of range.
  */
-export async function verifyLedger(ledger: Verifiable, given: VerifyLedgerOptions = {}): Promise<Report> {
+export async function verifyLedger(ledger: LedgerInput, given: VerifyLedgerOptions = {}): Promise<Report> {
   checkOptions('verifyLedger', given, OPTIONS);
   const { predecessor, ...options } = given;
   const source = await openVerifiable('verifyLedger', ledger);
@@ -43,7 +43,7 @@ export async function verifyLedger(ledger: Verifiable, given: VerifyLedgerOption
 const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecessor: 'any' };
 
 /** The source of whatever can be verified. @throws TypeError naming `where` for anything else. */
-export async function openVerifiable(where: string, ledger: Verifiable): Promise<LedgerSource> {
+export async function openVerifiable(where: string, ledger: LedgerInput): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
   const given: unknown = ledger;
   if (typeof given === 'object' && given !== null && !(given instanceof URL))

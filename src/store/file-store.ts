@@ -466,15 +466,15 @@ export class FileStore implements LedgerStore {
       await this.#assertInPlace();
       const newest = this.isFolder
         ? (await listSegments(this.#fileSystem, this.name, true)).at(-1)
-        : this.#last?.path;
+        : this.name;
       if (newest === undefined) return false;
       if (this.isFolder && (from.size === 0 || basename(newest) !== basename(from.file))) {
         return await this.#withFile(newest, async (file) => (await file.size()) > 0);
       }
       return await this.#withFile(newest, async (file) => (await file.size()) !== from.byteOffset);
     } catch {
-      // Whoever reads on is told.
-      return true;
+      // Whoever reads on is told; what is still to be made is waited for.
+      return this.#isSettled || this.#last !== undefined;
     }
   }
 }

@@ -15,6 +15,7 @@ import type { LedgerSource, Segment } from '../fs/source.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { leafHash } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import { maxBundleBytes, readBundle, type ReadBundle } from './entry-bundle.js';
 import { TileHasher, type HashTile } from './hash-tiles.js';
 import {
@@ -213,7 +214,7 @@ class TreeReader {
     if (at === -1) return;
     const hash = Math.floor(at / 32);
     const textOf = (bytes: Uint8Array): string =>
-      `sha-256:${Buffer.from(bytes.subarray(hash * 32, hash * 32 + 32)).toString('base64url')}`;
+      toDigestText(Buffer.from(bytes.subarray(hash * 32, hash * 32 + 32)).toString('base64url'));
     this.#add({ ...fault, expected: `${textOf(expected)} in place ${hash}`, actual: textOf(actual) });
   }
 

@@ -27,6 +27,7 @@ import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { appendLeaf, emptyRange, hashToBase64url, leafHash, rangeRoot } from '../tree/compact-range.js';
 import { findCheckpoint } from '../reader/find-checkpoint.js';
+import { toDigestText } from '../value/digest.js';
 import { BundleBuilder, maxBundleBytes } from './entry-bundle.js';
 import { TileHasher, type HashTile } from './hash-tiles.js';
 import { TILE_WIDTH, formatTilePath, hasTile, tileLevels, type TileId, type TileLevel } from './tile-path.js';
@@ -285,13 +286,14 @@ function refuse(code: string, message: string, hint?: string): NorthrootError {
 }
 
 function shown(root: string): string {
-  return `sha-256:${hashToBase64url(root)}`;
+  return toDigestText(hashToBase64url(root));
 }
 
 /** What the ledger's first record calls it, where that is a genesis. */
 function originOf(line: Uint8Array): string | undefined {
-  const { event_type: type, origin } = examineLine(line, undefined).event ?? {};
-  return type === 'genesis' && typeof origin === 'string' ? origin : undefined;
+  const examined = examineLine(line, undefined);
+  const origin = examined.eventType === 'genesis' ? examined.json()?.['origin'] : undefined;
+  return typeof origin === 'string' ? origin : undefined;
 }
 
 async function readTreeCheckpoint(folder: string): Promise<Uint8Array | undefined> {

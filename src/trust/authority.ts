@@ -4,7 +4,7 @@
  * grants, actions without a grant and credits are theirs to sign.
  */
 
-import type { JsonObject } from '../json/value.js';
+import { typeEvent, type AnyTypeOfEvent } from '../event/typed-event.js';
 import type { AdjustmentEvent, AuthorizationEvent, Key } from '../schema/generated/types.js';
 
 /** What a key may be used for. */
@@ -36,18 +36,18 @@ export interface AuthorityContext {
 }
 
 /** The rule for a well-formed event. */
-export function signingRuleFor(event: JsonObject, context: AuthorityContext): SigningRule {
-  const type = event['event_type'];
-  const principals = [event['principal_id'] as string];
+export function signingRuleFor(event: AnyTypeOfEvent, context: AuthorityContext): SigningRule {
+  const principals = [event.principal_id as string];
   const roles = (...names: readonly Role[]): SigningRule => ({
     anyOf: names.map((role) => ({ role, principals })),
     needsAuthority: false,
   });
-  switch (type) {
+  const typed = typeEvent(event);
+  switch (typed.type) {
     case 'authorization':
-      return ruleForAuthorization(event as unknown as AuthorizationEvent, context);
+      return ruleForAuthorization(typed.event, context);
     case 'adjustment':
-      return ruleForAdjustment(event as unknown as AdjustmentEvent, context);
+      return ruleForAdjustment(typed.event, context);
     // Whoever keeps the ledger writes its genesis, checkpoints and attestations.
     case 'key':
       return roles('admin');

@@ -49,7 +49,7 @@ export interface SigningContext {
 /**
  * Those of a ledger's keys whose signature of an event would count (SPEC §7).
  *
- * @param keys - The keys that count now, as `Ledger.keys` gives them.
+ * @param keys - The keys that count now, as `Ledger.listKeys` gives them.
  * @param event - A well-formed event, or a draft of one that says its principal.
  */
 export function findEntitledKeys(keys: readonly Key[], event: object, context: SigningContext): Key[] {

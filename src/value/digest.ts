@@ -16,6 +16,7 @@ export interface Digest {
 }
 
 const SHA256 = 'sha-256';
+const SHA256_PREFIX = 'sha-256:';
 const SHA256_BYTES = 32;
 const SHA256_B64 = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 const ALG = /^[a-z0-9][a-z0-9-]{0,31}$/;
@@ -46,6 +47,16 @@ export function digestFromBase64url(b64: string): Digest {
 /** The SHA-256 digest of `bytes`. */
 export function sha256Digest(bytes: Uint8Array): Digest {
   return { alg: SHA256, b64: sha256Base64url(bytes) };
+}
+
+/** The text of a SHA-256 digest, `sha-256:B`, such as an event's id has in findings and reports. @param b64 Its base64url. */
+export function toDigestText(b64: string): string {
+  return `${SHA256_PREFIX}${b64}`;
+}
+
+/** The base64url of a SHA-256 digest's text; what has no `sha-256:` before it is given as it is. */
+export function fromDigestText(text: string): string {
+  return text.startsWith(SHA256_PREFIX) ? text.slice(SHA256_PREFIX.length) : text;
 }
 
 /** A digest as text: `alg:b64`, so `sha-256:B`. */

@@ -20,6 +20,7 @@ import {
 import type { Finding } from '../finding/finding.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { AdjustmentEvent, AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { toRational } from '../value/quantity.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
@@ -29,11 +30,9 @@ import type { EventVerdict, VerifyState } from './state.js';
 
 /** The kind under which an event is entered into the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
-  const type = line.event?.['event_type'];
-  if (type === 'execution' && line.wellFormed) return 'execution';
-  if (type !== 'authorization') return 'other';
-  if (!line.wellFormed) return 'malformed';
-  return (line.event as unknown as AuthorizationEvent).authorization.kind;
+  if (line.type === 'execution') return 'execution';
+  if (line.type === 'authorization') return line.event().authorization.kind;
+  return line.eventType === 'authorization' ? 'malformed' : 'other';
 }
 
 /** What an event counts for. */
@@ -53,19 +52,19 @@ export function checkAuthorizations(
   place: EventPlace,
   findings: LineFindings,
 ): Linked {
-  if (!line.wellFormed || line.event === undefined) return UNLINKED;
-  checkTime(state, line.event['occurred_at'] as string, findings);
-  switch (line.event['event_type']) {
+  if (!line.wellFormed) return UNLINKED;
+  checkTime(state, line.occurredAt, findings);
+  switch (line.type) {
     case 'authorization':
-      checkAuthorization(state, line.event as unknown as AuthorizationEvent, place, findings);
+      checkAuthorization(state, line.event(), place, findings);
       return UNLINKED;
     case 'execution':
-      return checkExecution(state, line.event as unknown as ExecutionEvent, findings);
+      return checkExecution(state, line.event(), findings);
     case 'adjustment':
-      checkAdjustment(state, line.event as unknown as AdjustmentEvent, findings);
+      checkAdjustment(state, line.event(), findings);
       return UNLINKED;
-    case START_TYPE:
-      noteStart(state, line.event, place, findings);
+    case 'other':
+      if (line.eventType === START_TYPE) noteStart(state, line.event(), place, findings);
       return UNLINKED;
     default:
       return UNLINKED;
@@ -82,7 +81,7 @@ export function settleGrant(
   { file, line, eventId }: Pick<EventPlace, 'file' | 'line' | 'eventId'>,
   verdict: EventVerdict,
 ): void {
-  const grant = state.links.grants.get(eventId.slice('sha-256:'.length));
+  const grant = state.links.grants.get(fromDigestText(eventId));
   if (grant?.place.line !== line || grant.place.file !== file) return;
   grant.isSound = verdict === 'ok' || verdict === 'denied';
   state.links.grants.touch(grant);
@@ -99,9 +98,14 @@ export function resolvePending(
   if (pending === undefined) return [];
   state.links.pending.delete(eventId);
   const { finding, others } = pending;
+  return [{ ...resolveWaiting(finding, kind, place), ...(others > 0 ? { folded: others } : {}) }];
+}
+
+/** What a finding that waited for an event says once that has come. */
+export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPlace): Finding {
   const isElse = kind === 'other' || kind === 'execution';
   const code = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
-  return [{ ...finding, code, related: [place], ...(others > 0 ? { folded: others } : {}) }];
+  return { ...finding, code, related: [place] };
 }
 
 /** What is known only at the end: links to events that never came, in the order of the executions. */
@@ -148,7 +152,7 @@ function checkAuthorization(
       findings.signers,
     );
     for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
-      warnOfDoubles(authorization.bounds?.[name], `/authorization/bounds/${name}`, findings);
+      warnF64(authorization.bounds?.[name], `/authorization/bounds/${name}`, findings);
     }
     if (isAllow && parent !== undefined) {
       const patterns = authorization.bounds?.allowed_tools ?? [];
@@ -160,7 +164,7 @@ function checkAuthorization(
   }
   const action = makeAction(event, place, parent);
   findings.context.grantIds = chainIds(parent);
-  warnOfDoubles(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
+  warnF64(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
   if (isAllow) {
     if (parent !== undefined) checkPrincipal(event.principal_id, parent, findings);
     applyJudgement(state, judgeAction(action), parent, findings);
@@ -208,7 +212,7 @@ function resolveGrant(
   { pointer }: { readonly pointer: string },
 ): Grant | undefined {
   if (reference === undefined) return undefined;
-  const named = `sha-256:${reference.b64}`;
+  const named = toDigestText(reference.b64);
   const indexed = state.events.find(reference.b64);
   if (indexed === undefined) {
     const expected = 'the id of an earlier grant';
@@ -256,10 +260,10 @@ function checkPrincipal(actual: string, authorization: Grant | Action, findings:
 }
 
 function checkExecution(state: VerifyState, event: ExecutionEvent, findings: LineFindings): Linked {
-  warnOfDoubles(event.meter_used, '/meter_used', findings);
+  warnF64(event.meter_used, '/meter_used', findings);
   checkTimes(event, findings);
   const id = event.auth_event_id.b64;
-  const named = `sha-256:${id}`;
+  const named = toDigestText(id);
   const indexed = state.events.find(id);
   if (indexed === undefined) {
     addPending(state, id, findings);
@@ -327,7 +331,7 @@ function checkTimes(event: ExecutionEvent, findings: LineFindings): void {
 
 /** Rule 11. A credit counts only where nothing of the line is invalid: nobody gets anything back by a forged record. */
 function checkAdjustment(state: VerifyState, event: AdjustmentEvent, findings: LineFindings): void {
-  warnOfDoubles(event.meters, '/meters', findings);
+  warnF64(event.meters, '/meters', findings);
   const grant = resolveGrant(state, event.grant_event_id, true, findings, { pointer: '/grant_event_id' });
   findings.context.grantIds = chainIds(grant);
   checkAdjustedExecution(state, event, grant, findings);
@@ -358,7 +362,7 @@ function checkAdjustedExecution(
   if (id === undefined) return;
   const pointer = '/execution_event_id';
   const indexed = state.events.find(id);
-  const actual = `sha-256:${id}`;
+  const actual = toDigestText(id);
   if (indexed?.kind !== 'execution') {
     const expected = 'the id of an earlier execution';
     const related = indexed && { related: [placeOf(indexed, actual)] };
@@ -515,7 +519,7 @@ function factsOf(event: ExecutionEvent, action: Action | undefined): ExecutionFa
 function addPending(state: VerifyState, id: string, findings: LineFindings): void {
   findings.invalid = true;
   const pointer = `${findings.eventRoot}/auth_event_id`;
-  const detail = { pointer, expected: 'the id of an earlier authorization', actual: `sha-256:${id}` };
+  const detail = { pointer, expected: 'the id of an earlier authorization', actual: toDigestText(id) };
   const finding = findings.make('AUTH_NOT_FOUND', detail);
   findings.waiting = finding;
   const pending = state.links.pending.get(id);
@@ -528,7 +532,7 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   findings.folded.push({ finding, root: pending.finding, waits: true });
 }
 
-function warnOfDoubles(
+function warnF64(
   vector: readonly { readonly amount: { readonly t: string } }[] | undefined,
   pointer: string,
   findings: LineFindings,

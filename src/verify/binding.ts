@@ -4,12 +4,13 @@
  */
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
+import { toDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
 /** Call for each line that was read, before the ledger's own id is known by it. */
 export function checkBinding(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
-  if (line.event === undefined) return;
+  if (line.span === undefined) return;
   if (line.layout === 'bare') {
     // Events without records around them are of no ledger; those that name one must name the same.
     state.ledgerId ??= line.ledgerId;
@@ -21,9 +22,10 @@ export function checkBinding(state: VerifyState, line: ExaminedLine, findings: L
     return;
   }
   if (checkLedgerId(state, line, findings)) return;
-  const type = line.event['event_type'];
+  const { eventType: type } = line;
   const isDemanded = type === 'key' || (state.bindingRequired && type !== 'genesis');
-  if (!isDemanded || Object.hasOwn(line.event, 'ledger_id')) return;
+  // One that is there and has the wrong form has its finding.
+  if (!isDemanded || (!line.wellFormed && Object.hasOwn(line.json() ?? {}, 'ledger_id'))) return;
   findings.isUnbound = true;
   findings.addToEvent({
     code: 'LEDGER_UNBOUND',
@@ -43,7 +45,7 @@ function checkLedgerId({ ledgerId }: VerifyState, line: ExaminedLine, findings: 
     code: 'LEDGER_MISMATCH',
     pointer: '/ledger_id',
     expected: `sha-256:${ledgerId}${line.layout === 'bare' ? ', as an event before it' : ', the id of genesis'}`,
-    actual: `sha-256:${line.ledgerId}`,
+    actual: toDigestText(line.ledgerId),
     cause: line.ledgerId,
   });
   return true;

@@ -2,6 +2,7 @@
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import { hashToBase64url } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
@@ -16,8 +17,8 @@ export function checkChain(
   if (line.prev !== undefined && line.prev !== chain.prev) {
     findings.add('PREV_MISMATCH', {
       pointer: '/prev',
-      expected: `sha-256:${chain.prev}`,
-      actual: `sha-256:${line.prev}`,
+      expected: toDigestText(chain.prev),
+      actual: toDigestText(line.prev),
     });
   }
   if (line.seq !== undefined && line.seq !== chain.seq && line.seq !== chain.otherSeq) {
@@ -41,8 +42,8 @@ export function advanceChain(state: VerifyState, leaf: string, seq: number | und
 
 /** Genesis is the first record, and only that. */
 export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
-  const type = line.event?.['event_type'];
-  if (typeof type !== 'string') return;
+  const { eventType: type } = line;
+  if (type === undefined) return;
   if (state.records === 0 && type !== 'genesis') {
     findings.add('GENESIS_MISSING', { pointer: '/event/event_type', expected: 'genesis', actual: type });
   }
@@ -61,22 +62,19 @@ export function checkGenesisPlace(state: VerifyState, line: ExaminedLine, findin
  * @returns Whether the event has an id that the ledger does not have yet.
  */
 export function checkEventIds(state: VerifyState, line: ExaminedLine, findings: LineFindings): boolean {
-  const previous = line.event?.['prev_event_id'];
-  if (previous !== undefined && line.wellFormed) {
-    const id = (previous as { b64: string }).b64;
-    if (state.events.find(id) === undefined) {
-      const expected = 'the id of an earlier event';
-      findings.addToEvent({
-        code: 'PREV_EVENT_NOT_FOUND',
-        pointer: '/prev_event_id',
-        expected,
-        actual: `sha-256:${id}`,
-      });
-    }
+  const { previousId: id } = line;
+  if (line.wellFormed && id !== undefined && state.events.find(id) === undefined) {
+    findings.addToEvent({
+      code: 'PREV_EVENT_NOT_FOUND',
+      pointer: '/prev_event_id',
+      expected: 'the id of an earlier event',
+      actual: toDigestText(id),
+    });
   }
-  const earlier = line.eventId === undefined ? undefined : state.events.find(line.eventId);
-  if (earlier === undefined) return line.eventId !== undefined;
-  const eventId = `sha-256:${line.eventId}`;
+  if (line.eventId === undefined) return false;
+  const earlier = state.events.find(line.eventId);
+  if (earlier === undefined) return true;
+  const eventId = toDigestText(line.eventId);
   findings.addToEvent({
     code: 'EVENT_DUPLICATE',
     pointer: '/event_id',

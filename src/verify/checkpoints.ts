@@ -4,11 +4,11 @@ import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { JsonObject } from '../json/value.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import type { AttestationEvent, CheckpointEvent } from '../schema/generated/types.js';
+import type { CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import {
   isPinned,
@@ -38,19 +38,18 @@ export function checkCheckpoint(
   place: RecordPlace,
   findings: LineFindings,
 ): void {
-  if (!line.wellFormed || line.layout !== 'records') return;
-  const type = line.event?.['event_type'];
-  if (type === 'checkpoint') judgeCheckpoint(state, line, place, findings);
-  if (type === 'attestation') judgeAttestation(state, line, findings);
+  if (line.layout !== 'records') return;
+  if (line.type === 'checkpoint') judgeCheckpoint(state, line, place, findings);
+  if (line.type === 'attestation') judgeAttestation(state, line, findings);
 }
 
 function judgeCheckpoint(
   state: VerifyState,
-  line: ExaminedLine,
+  line: WellFormedLine<'checkpoint'>,
   place: RecordPlace,
   findings: LineFindings,
 ): void {
-  const event = line.event as unknown as CheckpointEvent;
+  const event = line.event();
   const treeProblems = findTreeProblems(state, event);
   for (const problem of treeProblems) findings.addToEvent(problem);
   const note = readNoteOf(event.note, findings);
@@ -61,15 +60,15 @@ function judgeCheckpoint(
   const signers = verdict?.signers ?? [];
   // Most checkpoints of a ledger have the same signers, and share one list of them.
   if (!sameSigners(signers, state.seals.lastSigners)) state.seals.lastSigners = signers;
-  const isRight = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
+  const matchesTree = note !== undefined && treeProblems.length === 0 && noteProblems.length === 0;
   const checkpoint: KnownCheckpoint = {
     place,
     verdict: 'ok',
     occurredAt: event.occurred_at,
-    isDated: findings.signers.some((keyid) => isCheckpointKey(state, keyid)),
+    hasSignedTime: findings.signers.some((keyid) => isCheckpointKey(state, keyid)),
     textHash: note && hashText(note),
     treeSize: event.tree_size,
-    isRight,
+    matchesTree,
     signers: state.seals.lastSigners,
   };
   if (
@@ -80,8 +79,8 @@ function judgeCheckpoint(
   ) {
     reportUnsigned(state, note, findings);
   }
-  state.seals.known.set(line.eventId as string, checkpoint);
-  takeUp(state, checkpoint, checkpoint.signers);
+  state.seals.known.set(line.eventId, checkpoint);
+  updateSeals(state, checkpoint, checkpoint.signers);
 }
 
 function hashText({ text }: SignedCheckpoint): string {
@@ -103,11 +102,11 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
   if (root.b64 !== actualRoot) {
     const expected = `sha-256:${actualRoot}, the root of the ${size} records before this one`;
     // A record that was changed has every later root changed with it.
-    problems.push({ code, pointer: '/root', expected, actual: `sha-256:${root.b64}`, cause: 'root' });
+    problems.push({ code, pointer: '/root', expected, actual: toDigestText(root.b64), cause: 'root' });
   }
   if (tip.b64 !== state.tipEventId) {
     const expected = `sha-256:${state.tipEventId ?? ''}, the event before this one`;
-    problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: `sha-256:${tip.b64}` });
+    problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: toDigestText(tip.b64) });
   }
   return problems;
 }
@@ -137,14 +136,14 @@ function findNoteProblems(
   const root = hashToBase64url(checkpoint.root);
   if (root !== event.root.b64) {
     const expected = `the event's root, sha-256:${event.root.b64}`;
-    problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: `sha-256:${root}` });
+    problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: toDigestText(root) });
   }
   return problems;
 }
 
 function judgeSignatures(
   state: VerifyState,
-  line: ExaminedLine,
+  line: WellFormedLine,
   note: SignedCheckpoint,
 ): NoteVerdict | undefined {
   // One of another log is refused already, whoever signed it.
@@ -176,8 +175,12 @@ function reportUnsigned(state: VerifyState, note: SignedCheckpoint, findings: Li
 }
 
 /** An attestation brings further signature lines on a checkpoint's own text. */
-function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: LineFindings): void {
-  const event = line.event as unknown as AttestationEvent;
+function judgeAttestation(
+  state: VerifyState,
+  line: WellFormedLine<'attestation'>,
+  findings: LineFindings,
+): void {
+  const event = line.event();
   const { seals } = state;
   const id = event.checkpoint_event_id.b64;
   const checkpoint = seals.known.get(id);
@@ -186,7 +189,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
       code: 'CHECKPOINT_MISSING',
       pointer: '/checkpoint_event_id',
       expected: 'the id of an earlier checkpoint',
-      actual: `sha-256:${id}`,
+      actual: toDigestText(id),
     });
   }
   const note = readNoteOf(event.note, findings);
@@ -209,7 +212,7 @@ function judgeAttestation(state: VerifyState, line: ExaminedLine, findings: Line
   const wasSigned = isSignedByLog(checkpoint.signers);
   checkpoint.signers = mergeSigners(checkpoint.signers, verdict.signers);
   seals.known.set(id, checkpoint);
-  takeUp(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
+  updateSeals(state, checkpoint, wasSigned ? verdict.signers : checkpoint.signers);
   if (seals.sealing === checkpoint) seals.attestations += 1;
 }
 
@@ -219,12 +222,12 @@ function isCheckpointKey({ keyring }: VerifyState, keyid: string): boolean {
 }
 
 /** Draws the conclusions from what is known of a checkpoint, each time that more is known; `fresh` was not drawn on yet. */
-function takeUp(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
+function updateSeals(state: VerifyState, checkpoint: KnownCheckpoint, fresh: CheckpointSigners): void {
   const { seals, requirements } = state;
-  const { signers, treeSize, isRight } = checkpoint;
-  if (!isRight || !isSignedByLog(signers)) return;
-  const { isDated, occurredAt } = checkpoint;
-  if (isDated && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
+  const { signers, treeSize, matchesTree } = checkpoint;
+  if (!matchesTree || !isSignedByLog(signers)) return;
+  const { hasSignedTime, occurredAt } = checkpoint;
+  if (hasSignedTime && (state.clock === undefined || compareTimestamps(occurredAt, state.clock) > 0))
     state.clock = occurredAt;
   for (const signer of listSigners(fresh)) {
     const { keyid, name, role } = signer;
@@ -261,8 +264,7 @@ export function checkCheckpointDue(
   findings: LineFindings,
 ): void {
   const limit = state.policy?.require?.checkpoint_max_records;
-  if (limit === undefined || line?.layout === undefined || line.event?.['event_type'] === 'checkpoint')
-    return;
+  if (limit === undefined || line?.layout === undefined || line.eventType === 'checkpoint') return;
   const since = state.seals.signed?.treeSize ?? -1;
   const count = state.records - since;
   if (count <= limit) return;
@@ -277,25 +279,25 @@ export function checkCheckpointDue(
  * Keeps in mind what the records after the last signed checkpoint rest on: a key may be revoked yet. A checkpoint that seals rests
  * on its note; and a revocation takes only, so that nothing is won by forging one that was made.
  */
-export function noteSigners(
+export function trackUnsealedSigners(
   { seals, signers, records }: VerifyState,
-  event: JsonObject | undefined,
+  line: ExaminedLine | undefined,
   place: RecordPlace,
   verdict: EventVerdict,
   keyids: readonly string[],
 ): void {
-  const { stretch } = seals;
-  if (event?.['event_type'] === 'checkpoint') seals.stretch = records + 1;
+  const { intervalStart } = seals;
+  if (line?.eventType === 'checkpoint') seals.intervalStart = records + 1;
   if (keyids.length === 0 || verdict === 'invalid') return;
-  if (seals.signed?.treeSize === records || (event?.['event_type'] === 'key' && event['action'] === 'revoke'))
-    return;
+  const isRevocation = line?.type === 'key' && line.event().action === 'revoke';
+  if (seals.signed?.treeSize === records || isRevocation) return;
   for (const keyid of keyids) {
     const tally = signers.get(keyid);
     if (tally === undefined) continue;
     tally.last = records;
     signers.set(keyid, tally);
   }
-  const name = `${stretch} ${[...keyids].sort().join(' ')}`;
+  const name = `${intervalStart} ${[...keyids].sort().join(' ')}`;
   let group = seals.unsealed.get(name);
   if (group === undefined) {
     const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };

@@ -10,6 +10,7 @@ import type { RuleFinding } from '../finding/rule-finding.js';
 import type { SourceFault } from '../fs/source.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
+import { toDigestText } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { AnchorOutcome, AnchorWatch } from './anchors.js';
 import { settlePending } from './authorizations.js';
@@ -65,7 +66,7 @@ interface Seal {
 }
 
 /** Ends a verification. */
-export function endVerification(state: VerifyState, options: EndOptions = {}): Ending {
+export function finishVerification(state: VerifyState, options: EndOptions = {}): Ending {
   const anchors = options.anchors?.judge(state) ?? [];
   const seals = sealsOf(state, anchors);
   const signed = largest(seals);
@@ -187,7 +188,7 @@ function findOldSeal(state: VerifyState, sealing: Seal | undefined, now: string 
   if (limit === undefined || now === undefined || sealing === undefined) return [];
   const { sealing: checkpoint } = state.seals;
   // A note has no time. Its record's is worth as much as the signature over it.
-  const dated = checkpoint?.isDated === true ? checkpoint.occurredAt : undefined;
+  const dated = checkpoint?.hasSignedTime === true ? checkpoint.occurredAt : undefined;
   const age = dated === undefined ? undefined : parseTimestamp(now) - parseTimestamp(dated);
   const most = BigInt(limit) * 1_000_000_000n;
   if (age !== undefined && age <= most && age >= -most) return [];
@@ -218,7 +219,7 @@ function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[
   const inNote: FindingPlace = { file: name, line: 1, byteOffset: 0, byteLength: 0 };
   const findings = signatures.problems.map(({ code, ...detail }) => makeFinding(code, detail, inNote));
   if (anchor.isPublished) return [...findings, ...findPublishedProblems(state, anchor, inNote)];
-  const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
+  const of = (hash: string): string => toDigestText(hashToBase64url(hash));
   switch (relation) {
     case 'extends':
       return findings;
@@ -242,7 +243,7 @@ function findAnchorProblems(state: VerifyState, anchor: AnchorOutcome): Finding[
 function findPublishedProblems(state: VerifyState, anchor: AnchorOutcome, inNote: FindingPlace): Finding[] {
   const { note, relation, root, signatures } = anchor;
   const { origin, size, root: stated } = note.checkpoint;
-  const of = (hash: string): string => `sha-256:${hashToBase64url(hash)}`;
+  const of = (hash: string): string => toDigestText(hashToBase64url(hash));
   switch (relation) {
     case 'other-origin':
       return [makeFinding('ORIGIN_MISMATCH', { expected: state.origin ?? '', actual: origin }, inNote)];

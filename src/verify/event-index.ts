@@ -2,6 +2,7 @@
 
 import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
+import { toDigestText } from '../value/digest.js';
 
 /**
  * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
@@ -107,7 +108,9 @@ export class EventIndex implements EventTable {
   *entries(): Generator<{ readonly seq: number; readonly eventId: string; readonly kind: EventKind }> {
     const ids = new Uint8Array(this.#ids.save().buffer);
     for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
-      const eventId = `sha-256:${encodeBase64url(ids.subarray(ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES))}`;
+      const eventId = toDigestText(
+        encodeBase64url(ids.subarray(ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES)),
+      );
       const kind = KINDS[this.#kinds[ordinal] as number] as EventKind;
       yield { seq: this.#seqs[ordinal] as number, eventId, kind };
     }

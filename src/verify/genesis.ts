@@ -2,7 +2,7 @@
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import { readWireKey } from '../key/wire-key.js';
-import type { GenesisEvent, Key } from '../schema/generated/types.js';
+import type { Key } from '../schema/generated/types.js';
 import type { KeyProblem } from '../trust/keyring.js';
 import type { LineFindings } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
@@ -25,8 +25,8 @@ export function adoptGenesis(
   place: RecordPlace,
   findings: LineFindings,
 ): void {
-  if (!line.wellFormed || line.event?.['event_type'] !== 'genesis') return;
-  const genesis = line.event as unknown as GenesisEvent;
+  if (line.type !== 'genesis') return;
+  const genesis = line.event();
   state.origin = genesis.origin;
   state.genesis = { place, continues: genesis.continues, verdict: 'ok' };
   state.clock = genesis.occurred_at;

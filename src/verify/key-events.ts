@@ -4,7 +4,6 @@
  */
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
-import type { KeyEvent } from '../schema/generated/types.js';
 import { relatedTo } from './checkpoints.js';
 import type { LineFindings } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
@@ -20,9 +19,9 @@ export function applyKeyEvent(
   place: RecordPlace,
   findings: LineFindings,
 ): void {
-  if (!line.wellFormed || line.layout !== 'records' || line.event?.['event_type'] !== 'key') return;
+  if (line.type !== 'key' || line.layout !== 'records') return;
   if (findings.signers.length === 0 || findings.isUnbound) return;
-  const { action, key, reason } = line.event as unknown as KeyEvent;
+  const { action, key, reason } = line.event();
   const at = relatedTo(place);
   if (action === 'add') {
     // What the user pinned is not changed by what the ledger says of the same key.

@@ -3,10 +3,10 @@
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
 import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { JsonObject, JsonValue } from '../json/value.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, LineFacts } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { Role } from '../trust/authority.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from './state.js';
 
 /** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
@@ -43,6 +43,8 @@ export interface FoldedFinding {
 export class LineFindings {
   /** The findings to list, in the order of the rules. */
   readonly listed: Finding[] = [];
+  /** All of both, each cause once. */
+  readonly own: Finding[] = [];
   /** Those that only add to the count of an earlier one. */
   readonly folded: FoldedFinding[] = [];
   invalid = false;
@@ -62,6 +64,7 @@ export class LineFindings {
   readonly #state: VerifyState;
   readonly #line: RawLine;
   readonly #file: string;
+  #causes: Set<string> | undefined;
   #examined: ExaminedLine | undefined;
 
   constructor(state: VerifyState, line: RawLine, file: string) {
@@ -73,11 +76,7 @@ export class LineFindings {
   /** From here on findings name the record that the line was read as. */
   setRecord(examined: ExaminedLine): void {
     this.#examined = examined;
-    const { principal_id: principalId, occurred_at: occurredAt } = examined.event ?? {};
-    const toolName = toolOf(examined.event);
-    if (typeof principalId === 'string') this.context.principalId = principalId;
-    if (typeof occurredAt === 'string') this.context.occurredAt = occurredAt;
-    if (typeof toolName === 'string') this.context.toolName = toolName;
+    Object.assign(this.context, contextOf(examined));
   }
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
@@ -98,6 +97,8 @@ export class LineFindings {
     if (finding.severity === 'warning') this.#state.warnings += 1;
     const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
     const cause = folds ? `${code} ${finding.severity} ${detail.cause}` : undefined;
+    if (cause === undefined || this.#causes?.has(cause) !== true) this.own.push(finding);
+    if (cause !== undefined) (this.#causes ??= new Set()).add(cause);
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
     if (root !== undefined) {
       root.folded = (root.folded ?? 0) + 1;
@@ -122,11 +123,20 @@ export class LineFindings {
         byteOffset: offset + (detail.offset ?? 0),
         byteLength: detail.offset === undefined ? length : Math.min(1, length - detail.offset),
         seq: this.#examined?.seq,
-        eventId: id === undefined ? undefined : `sha-256:${id}`,
+        eventId: id === undefined ? undefined : toDigestText(id),
       },
       this.context,
     );
   }
+}
+
+/** What findings say of the event that they are about, as it says itself. */
+export function contextOf({ principalId, occurredAt, toolName }: LineFacts): FindingContext {
+  return {
+    ...(principalId === undefined ? {} : { principalId }),
+    ...(occurredAt === undefined ? {} : { occurredAt }),
+    ...(toolName === undefined ? {} : { toolName }),
+  };
 }
 
 /** Where a finding is: a line and, where there is one, the record in it. */
@@ -163,16 +173,6 @@ export function makeFinding(
     ...(detail.related === undefined ? {} : { related: detail.related }),
     context,
   };
-}
-
-/** The tool of an execution, or of an action. */
-function toolOf(event: JsonObject | undefined): JsonValue | undefined {
-  const { tool_name: own, authorization } = event ?? {};
-  return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
 /** The beginning of a long text; not cut between the halves of a surrogate pair. */

@@ -15,7 +15,7 @@ import { appendLeaf, emptyRange, rangeRoot } from '../tree/compact-range.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
-import { endVerification, type Ending } from './ending.js';
+import { finishVerification, type Ending } from './ending.js';
 import type { FoldedFinding } from './line-findings.js';
 import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './saved-state.js';
@@ -169,7 +169,7 @@ export async function runVerification(
 
   anchors.observe(skipped);
   // What is added from here on is kept apart from what was there, wherever the anchors end.
-  if (from !== undefined) state.seals.stretch = state.records;
+  if (from !== undefined) state.seals.intervalStart = state.records;
   const take = ({ line, segment, takesPlace }: LedgerLine): void => {
     if (toSkip > 0) {
       toSkip -= 1;
@@ -180,7 +180,7 @@ export async function runVerification(
     }
     const { findings, folded } = verifyLine(state, line, segment);
     // What an anchor may cover is kept apart from what comes after it.
-    if (anchors.observe(state.tree)) state.seals.stretch = state.records;
+    if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
     if (findings.length > 0) {
       kept.add(findings);
       add(findings);
@@ -195,7 +195,7 @@ export async function runVerification(
   const predecessor =
     options.predecessor &&
     (await viewPredecessor(options.predecessor, state.genesis?.continues?.tree_size, options.signal));
-  const ending = endVerification(state, {
+  const ending = finishVerification(state, {
     anchors,
     now,
     sourceFaults,

@@ -19,6 +19,7 @@ import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import { Keyring, type SavedKey } from '../trust/keyring.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
+import { fromDigestText } from '../value/digest.js';
 import { VERSION } from '../version.js';
 import { EventIndex, type EventIndexData } from './event-index.js';
 import type { PendingLink } from './links.js';
@@ -141,7 +142,7 @@ function revive(saved: Saved, verifier: Verifier): SavedVerification {
   };
   const { grants, actions, starts, pending } = state.links;
   const idOf = ({ place }: { readonly place: { readonly eventId: string } }): string =>
-    place.eventId.slice('sha-256:'.length);
+    fromDigestText(place.eventId);
   for (const { form, nodes } of saved.grants) {
     const loadNode = (limit: number, id: number): SavedNode => nodes[limit]?.get(id) as SavedNode;
     grants.add(

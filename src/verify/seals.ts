@@ -21,12 +21,12 @@ export interface KnownCheckpoint {
   verdict: EventVerdict;
   readonly occurredAt: string;
   /** Whether a known key with the role `checkpoint` signed its record, and so its time. */
-  readonly isDated: boolean;
+  readonly hasSignedTime: boolean;
   /** The SHA-256 of the text of its note, which may be long; undefined for one that is malformed. */
   readonly textHash: string | undefined;
   readonly treeSize: number;
   /** Its size, root and note are right; somebody known and entitled must have signed it too, for it to seal anything. */
-  readonly isRight: boolean;
+  readonly matchesTree: boolean;
   /** Attestations replace it by one of more; never changed itself, because checkpoints that the same keys signed share it. */
   signers: CheckpointSigners;
 }
@@ -61,13 +61,13 @@ export interface Seals {
   signed: KnownCheckpoint | undefined;
   /** The last one that also meets what the policies demand of a checkpoint. */
   sealing: KnownCheckpoint | undefined;
-  /** Records since the last signed checkpoint, by the stretch that they are in and who signed them; earlier stretches first. */
+  /** Records since the last signed checkpoint, by the interval that they are in and who signed them; earlier intervals first. */
   readonly unsealed: Map<string, UnsealedRecords>;
   /**
-   * Where the stretch begins that no checkpoint ends yet, signed or not, in the ledger or held by the user: whatever seals late
-   * seals whole stretches.
+   * The first record of the interval that no checkpoint ends yet, signed or not, in the ledger or held by the user: whatever seals late
+   * seals whole intervals.
    */
-  stretch: number;
+  intervalStart: number;
   /** By role and keyid. */
   readonly tallies: Map<string, CheckpointTally>;
   /** Those who signed the last checkpoint. */
@@ -84,7 +84,7 @@ export function emptySeals(): Seals {
     signed: undefined,
     sealing: undefined,
     unsealed: new Map(),
-    stretch: 0,
+    intervalStart: 0,
     tallies: new Map(),
     lastSigners: [],
     unknown: 0,

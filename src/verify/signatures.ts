@@ -1,10 +1,8 @@
 /** Step 9 of SPEC §8, signatures and trust (§5, §7): is each record signed, by a known key, that was entitled to? */
 
-import { tryDecodeBase64url } from '../bytes/encoding.js';
-import type { JsonObject } from '../json/value.js';
-import type { ExaminedLine, SignatureEntry } from '../ledger/examine-line.js';
+import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../ledger/examine-line.js';
 import { isKnownEventType } from '../schema/check.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { signingRuleFor, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
 import { compareTimestamps } from '../value/timestamp.js';
@@ -13,8 +11,8 @@ import type { LineFindings, SignatureOutcome } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
 /**
- * Judges a record's signatures. A record counts as signed when one signature is right and its key entitled; beside such
- * a one, a further signature by a key that is unknown or not entitled is a warning. A signature that is wrong is an
+ * Judges a record's signatures. A record counts as signed when one signature is valid and its key entitled; beside such
+ * a one, a further signature by a key that is unknown or not entitled is a warning. A signature that is invalid is an
  * error always.
  */
 export function checkSignatures(
@@ -32,14 +30,12 @@ export function checkSignatures(
     }
     return;
   }
-  if (line.signatures === undefined || line.event === undefined || line.span === undefined) return;
+  if (line.signatures === undefined || line.span === undefined) return;
   const { hasAuthority } = state.keyring;
-  const rule = line.wellFormed ? ruleFor(state, line.event) : undefined;
-  if (rule?.needsAuthority === true && !hasAuthority) state.selfIssuable += 1;
-  const required =
-    state.signaturesRequired ||
-    line.event['event_type'] === 'key' ||
-    (hasAuthority && rule?.needsAuthority === true);
+  const asked = line.wellFormed ? { rule: ruleFor(state, line), instant: instantOf(state, line) } : undefined;
+  const needsAuthority = asked?.rule.needsAuthority === true;
+  if (needsAuthority && !hasAuthority) state.selfIssuable += 1;
+  const required = state.signaturesRequired || line.eventType === 'key' || (hasAuthority && needsAuthority);
   if (line.signatures.length === 0) {
     state.signatures.missing += 1;
     if (required)
@@ -50,89 +46,98 @@ export function checkSignatures(
       });
     return;
   }
-  const message = preAuthEncoding(PAYLOAD_TYPE, bytes.subarray(line.span.start, line.span.end));
-  const doubts: RuleFinding[] = [];
+  const message = eventMessage(bytes.subarray(line.span.start, line.span.end));
+  const isAssumed = isTakenAsValid(state, line);
+  const isValid = ({ sig }: SignatureEntry, { verification }: RingKey): boolean =>
+    isAssumed || isValidSignature(message, sig, verification);
+  const judged = judgeSignatures(state, line.signatures, asked, isValid);
   const signers = new Set<string>();
-  const { assumedSignatures: assumed } = state;
-  const isAssumed = assumed === 'all' || (assumed === 'ordinary' && decidesNothing(line.event['event_type']));
-  const outcomes: SignatureOutcome[] = [];
-  const seen = new Map<string, number>();
-  for (const [index, entry] of line.signatures.entries()) {
-    // Copies of one signature are one signature.
-    const copy = `${entry.keyid} ${entry.sig}`;
-    const { keyid } = entry;
-    const first = seen.get(copy);
-    if (first !== undefined) {
-      outcomes.push({ keyid, outcome: 'copy', copyOf: first });
-      continue;
-    }
-    seen.set(copy, index);
-    const pointer = `/signatures/${index}`;
-    const known = state.keyring.find(entry.keyid);
-    if (known === undefined) {
-      state.signatures.unverified += 1;
-      doubts.push({
-        code: 'KEY_UNKNOWN',
-        pointer,
-        expected: expectedKey(state),
-        actual: entry.keyid,
-        cause: entry.keyid,
-      });
-      outcomes.push({ keyid, outcome: 'unverified', code: 'KEY_UNKNOWN' });
-      continue;
-    }
-    if (!isAssumed && !isRightSignature(known, message, entry)) {
-      state.signatures.invalid += 1;
-      findings.add('SIGNATURE_INVALID', {
-        pointer,
-        expected: `a signature by ${entry.keyid}`,
-        actual: entry.sig,
-      });
-      outcomes.push({ keyid, outcome: 'invalid', code: 'SIGNATURE_INVALID' });
-      continue;
-    }
-    const problem = rule && findEntitlementProblem(known, rule, instantOf(state, line));
-    if (problem !== undefined) {
-      state.signatures.invalid += 1;
-      doubts.push({ ...problem, pointer });
-      outcomes.push({ keyid, outcome: 'invalid', code: problem.code });
-      continue;
-    }
-    state.signatures.valid += 1;
-    outcomes.push({
-      keyid,
-      outcome: 'valid',
-      ...(rule === undefined ? {} : { roles: listRolesUsed(known, rule) }),
-    });
-    signers.add(keyid);
+  const doubts: RuleFinding[] = [];
+  for (const { outcome, finding } of judged) {
+    if (outcome.outcome !== 'copy') state.signatures[outcome.outcome] += 1;
+    if (outcome.outcome === 'valid') signers.add(outcome.keyid);
+    if (finding?.code === 'SIGNATURE_INVALID') addFinding(findings, finding);
+    else if (finding !== undefined) doubts.push(finding);
   }
   for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
   findings.signers = [...signers];
-  findings.signatures = outcomes;
+  findings.signatures = judged.map(({ outcome }) => outcome);
   const hasRole = doubts.some(
     ({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL' || code === 'KEY_NOT_VALID_HERE',
   );
-  for (const { code, ...detail } of doubts) {
+  for (const doubt of doubts) {
     const harmless =
       signers.size > 0 ||
-      (code === 'KEY_UNKNOWN' && !required) ||
+      (doubt.code === 'KEY_UNKNOWN' && !required) ||
       // Beside a key that has the role, one without it says nothing more.
-      (code === 'KEY_NOT_FOR_ROLE' && hasRole);
-    findings.add(code, harmless ? { ...detail, severity: 'warning' } : detail);
+      (doubt.code === 'KEY_NOT_FOR_ROLE' && hasRole);
+    addFinding(findings, harmless ? { ...doubt, severity: 'warning' } : doubt);
   }
 }
 
+/** What became of one signature, and what is wrong with it. */
+interface JudgedSignature {
+  readonly outcome: SignatureOutcome;
+  readonly finding?: RuleFinding;
+}
+
+/** May each signature's key sign here? `isValid` is asked of known keys alone. */
+function judgeSignatures(
+  state: VerifyState,
+  signatures: readonly SignatureEntry[],
+  asked: { readonly rule: SigningRule; readonly instant: string } | undefined,
+  isValid: (entry: SignatureEntry, known: RingKey) => boolean,
+): JudgedSignature[] {
+  const seen = new Map<string, number>();
+  return signatures.map((entry, index): JudgedSignature => {
+    const { keyid } = entry;
+    // Copies of one signature are one signature.
+    const copy = `${keyid} ${entry.sig}`;
+    const first = seen.get(copy);
+    if (first !== undefined) return { outcome: { keyid, outcome: 'copy', copyOf: first } };
+    seen.set(copy, index);
+    const pointer = `/signatures/${index}`;
+    const known = state.keyring.find(keyid);
+    if (known === undefined) {
+      const code = 'KEY_UNKNOWN';
+      const finding = { code, pointer, expected: expectedKey(state), actual: keyid, cause: keyid } as const;
+      return { outcome: { keyid, outcome: 'unverified', code }, finding };
+    }
+    if (!isValid(entry, known)) {
+      const code = 'SIGNATURE_INVALID';
+      const finding = { code, pointer, expected: `a signature by ${keyid}`, actual: entry.sig } as const;
+      return { outcome: { keyid, outcome: 'invalid', code }, finding };
+    }
+    const problem = asked && findEntitlementProblem(known, asked.rule, asked.instant);
+    if (problem !== undefined) {
+      const finding = { ...problem, pointer };
+      return { outcome: { keyid, outcome: 'invalid', code: problem.code }, finding };
+    }
+    const roles = asked === undefined ? {} : { roles: listRolesUsed(known, asked.rule) };
+    return { outcome: { keyid, outcome: 'valid', ...roles } };
+  });
+}
+
+function addFinding(findings: LineFindings, { code, ...detail }: RuleFinding): void {
+  findings.add(code, detail);
+}
+
+/** Whether the signatures of the line by known keys are not computed, see {@link VerifyState.assumedSignatures}. */
+function isTakenAsValid({ assumedSignatures: assumed }: VerifyState, { eventType }: ExaminedLine): boolean {
+  return assumed === 'all' || (assumed === 'ordinary' && decidesNothing(eventType));
+}
+
 /** Whether nothing hangs on who signed it but the record itself: no key, no budget, no seal. */
-function decidesNothing(type: unknown): boolean {
-  return type === 'execution' || (typeof type === 'string' && !isKnownEventType(type));
+function decidesNothing(eventType: string | undefined): boolean {
+  return eventType === 'execution' || (eventType !== undefined && !isKnownEventType(eventType));
 }
 
-function isRightSignature(known: RingKey, message: Uint8Array, entry: SignatureEntry): boolean {
-  const signature = tryDecodeBase64url(entry.sig);
-  return signature !== undefined && known.verification.verify(message, signature);
-}
-
-function ruleFor({ keyring: { hasAuthority }, links }: VerifyState, event: JsonObject): SigningRule {
+/** Of most events the principal is all that the rule asks for: they need not be parsed. */
+function ruleFor({ keyring: { hasAuthority }, links }: VerifyState, line: WellFormedLine): SigningRule {
+  const event =
+    line.type === 'authorization' || line.type === 'adjustment'
+      ? line.event()
+      : { event_type: line.eventType, principal_id: line.principalId };
   return signingRuleFor(event, {
     hasAuthority,
     principalOf: (grantId) => links.grants.get(grantId)?.principalId,
@@ -140,9 +145,8 @@ function ruleFor({ keyring: { hasAuthority }, links }: VerifyState, event: JsonO
 }
 
 /** See {@link findEntitlementProblem}: the event's own time, or the ledger's clock where that is later. */
-export function instantOf(state: VerifyState, line: ExaminedLine): string {
-  const own = line.event?.['occurred_at'] as string;
-  return state.clock !== undefined && compareTimestamps(state.clock, own) > 0 ? state.clock : own;
+export function instantOf({ clock }: VerifyState, { occurredAt }: WellFormedLine): string {
+  return clock !== undefined && compareTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
 }
 
 function expectedKey(state: VerifyState): string {

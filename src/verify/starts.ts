@@ -6,9 +6,10 @@
 
 import { digestKey, type EventPlace } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
-import type { JsonObject, JsonValue } from '../json/value.js';
+import { typeEvent } from '../event/typed-event.js';
 import { checkEvent } from '../schema/check.js';
-import type { ExecutionEvent } from '../schema/generated/types.js';
+import type { EventEnvelope, ExecutionEvent } from '../schema/generated/types.js';
+import { fromDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
 
@@ -26,7 +27,7 @@ const RECORDER = /^[A-Za-z0-9_-]{16,128}$/;
  */
 export function noteStart(
   state: VerifyState,
-  event: JsonObject,
+  event: EventEnvelope,
   place: EventPlace,
   findings: LineFindings,
 ): void {
@@ -37,14 +38,14 @@ export function noteStart(
   const { actions, grants, starts } = state.links;
   const action = actions.get(id);
   const authorization = action ?? grants.get(id);
-  if (authorization?.decision !== 'allow' || authorization.principalId !== event['principal_id']) return;
+  if (authorization?.decision !== 'allow' || authorization.principalId !== event.principal_id) return;
   if (action !== undefined && (action.toolName !== start.toolName || action.params !== start.params)) return;
   const open = starts.get(id) ?? new Map<string, OpenStart>();
   // It takes over the start that it follows.
-  const taken = idOf(event['prev_event_id']);
+  const taken = event.prev_event_id?.b64;
   if (taken !== undefined) open.delete(taken);
   if (open.size >= (action === undefined ? MAX_OPEN_STARTS : 1)) return;
-  open.set(place.eventId.slice('sha-256:'.length), start);
+  open.set(fromDigestText(place.eventId), start);
   starts.set(id, open);
 }
 
@@ -59,7 +60,7 @@ export function closeStart({ links: { starts } }: VerifyState, event: ExecutionE
 
 /** A start's members are those that an execution has before it ends. */
 function readStart(
-  event: JsonObject,
+  event: EventEnvelope,
   place: EventPlace,
 ): { readonly authorizationId: string; readonly start: OpenStart } | undefined {
   const { meter_known: meters, recorder, tool_params_digest: params } = event;
@@ -81,7 +82,9 @@ function readStart(
   };
   if (typeof recorder !== 'string' || !RECORDER.test(recorder)) return undefined;
   if (checkEvent(asExecution).length > 0) return undefined;
-  const execution = asExecution as unknown as ExecutionEvent;
+  const typed = typeEvent(asExecution);
+  if (typed.type !== 'execution') return undefined;
+  const execution = typed.event;
   return {
     authorizationId: execution.auth_event_id.b64,
     start: {
@@ -93,9 +96,4 @@ function readStart(
       meters: execution.meter_used,
     },
   };
-}
-
-function idOf(value: JsonValue | undefined): string | undefined {
-  const b64 = (value as { readonly b64?: unknown } | undefined)?.b64;
-  return typeof b64 === 'string' ? b64 : undefined;
 }

@@ -11,6 +11,7 @@ import {
   type SavedTimeline,
   type SavingScope,
 } from '../bounds/timeline.js';
+import { fromDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
 import type { CheckpointTally, Seals } from './seals.js';
 import type { VerifyState } from './state.js';
@@ -37,12 +38,13 @@ type ApartFromHead =
   | 'seals'
   | 'signers'
   | 'foldRoots'
-  | 'assumedSignatures';
+  | 'assumedSignatures'
+  | 'observer';
 
 /** What a state has one of. */
 export interface HeadForm extends Omit<VerifyState, ApartFromHead> {
   readonly latest: string | undefined;
-  readonly seals: Pick<Seals, 'stretch' | 'lastSigners' | 'unknown' | 'attestations'> & {
+  readonly seals: Pick<Seals, 'intervalStart' | 'lastSigners' | 'unknown' | 'attestations'> & {
     /** Ids of checkpoints. */
     readonly signed: string | undefined;
     readonly sealing: string | undefined;
@@ -122,16 +124,16 @@ function withReference<T extends object, K extends string>(
 export function saveHead(state: VerifyState): HeadForm {
   const { policy, witnessPolicy, requirements, keyring, events, links, seals, ...rest } = state;
   void [policy, witnessPolicy, requirements, keyring, events];
-  const { signers, foldRoots, assumedSignatures, ...plain } = rest;
-  void [signers, foldRoots, assumedSignatures];
-  const { stretch, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
+  const { signers, foldRoots, assumedSignatures, observer, ...plain } = rest;
+  void [signers, foldRoots, assumedSignatures, observer];
+  const { intervalStart, lastSigners, unknown, attestations, signed, sealing, tallies } = seals;
   const idOf = (checkpoint: Seals['signed']): string | undefined =>
-    checkpoint?.place.eventId.slice('sha-256:'.length);
+    checkpoint && fromDigestText(checkpoint.place.eventId);
   return {
     ...plain,
     latest: links.latest,
     seals: {
-      stretch,
+      intervalStart,
       lastSigners,
       unknown,
       attestations,

@@ -12,6 +12,7 @@ import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
 import { namesLogs, type WitnessPolicy } from '../trust/witness-policy.js';
 import { EventIndex, type EventTable } from './event-index.js';
+import type { LineObserver } from './line-observer.js';
 import { emptyLinks, type Links } from './links.js';
 import { emptySeals, type RecordPlace, type Seals } from './seals.js';
 import type { Table } from './table.js';
@@ -83,6 +84,8 @@ export interface VerifyState {
   readonly links: Links;
   tipEventId: string | undefined;
   checkpoints: number;
+  /** The last well-formed checkpoint, right or not: its place, counted from 0, and its time. */
+  lastCheckpoint: { readonly seq: number; readonly occurredAt: string } | undefined;
   readonly seals: Seals;
   /** Where the last line ended. */
   end: { file: string; line: number; byteOffset: number };
@@ -103,6 +106,8 @@ export interface VerifyState {
   hasViolation: boolean;
   /** The findings under which later ones of the same cause fold, by cause. */
   readonly foldRoots: Map<string, Finding>;
+  /** Told of every line. */
+  observer?: LineObserver;
 }
 
 /** The state before the first line. */
@@ -142,6 +147,7 @@ export function startVerification(
     links: emptyLinks(),
     tipEventId: undefined,
     checkpoints: 0,
+    lastCheckpoint: undefined,
     seals: emptySeals(),
     end: { file: '', line: 1, byteOffset: 0 },
     assumedSignatures: 'none',

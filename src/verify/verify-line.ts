@@ -5,14 +5,15 @@
 
 import type { EventPlace } from '../bounds/grant.js';
 import type { Finding } from '../finding/finding.js';
-import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import { examineLine, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 import { checkAuthorizations, eventKindOf, resolvePending, settleGrant } from './authorizations.js';
 import { checkBinding } from './binding.js';
 import { advanceChain, checkChain, checkEventIds, checkGenesisPlace } from './chain.js';
-import { checkCheckpoint, checkCheckpointDue, noteSigners } from './checkpoints.js';
+import { checkCheckpoint, checkCheckpointDue, trackUnsealedSigners } from './checkpoints.js';
 import { adoptGenesis, checkBareOrigin } from './genesis.js';
 import { applyKeyEvent } from './key-events.js';
 import { LineFindings, type FoldedFinding, type SignatureOutcome } from './line-findings.js';
@@ -39,6 +40,8 @@ export interface LineResult {
   readonly signatures: readonly SignatureOutcome[];
   /** Findings of the line that are not listed, since they say of it what an earlier one says of another. */
   readonly folded: readonly FoldedFinding[];
+  /** What there is to say of the line itself, listed or folded, each cause once: what `findings` would be if it were the only one. */
+  readonly own: readonly Finding[];
 }
 
 /** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
@@ -51,14 +54,14 @@ const MAX_TYPE_LENGTH = 128;
  * @param state - Changed in place.
  * @param line - The next line of the file; used up when the call returns.
  * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
- * @param given - What `examineLine` says of this line, where that was asked already.
+ * @param given - What `examineLine` says of this line, or the facts of that alone, where it was asked already.
  * @returns What was found, see {@link LineResult}.
  */
 export function verifyLine(
   state: VerifyState,
   line: RawLine,
   segment: SegmentName,
-  given?: ExaminedLine,
+  given?: LineFacts,
 ): LineResult {
   const findings = new LineFindings(state, line, segment.file);
   let examined: ExaminedLine | undefined;
@@ -76,7 +79,8 @@ export function verifyLine(
       expected: `at most ${MAX_LINE_BYTES} bytes`,
       actual: `${line.length} bytes`,
     });
-    takePlace(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
+    state.observer?.beforeLine(undefined);
+    appendLeafFor(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
   } else {
     examined = verifyRecord(state, line, segment, findings, given);
   }
@@ -87,8 +91,11 @@ export function verifyLine(
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  const { listed, waiting, signatures, folded } = findings;
-  return { findings: listed, waiting, examined, verdict: verdictOf(examined, findings), signatures, folded };
+  const { listed, waiting, signatures, folded, own } = findings;
+  const verdict = verdictOf(examined, findings);
+  const result = { findings: listed, waiting, examined, verdict, signatures, folded, own };
+  state.observer?.afterLine(line, segment, result);
+  return result;
 }
 
 function verifyRecord(
@@ -96,9 +103,10 @@ function verifyRecord(
   line: RawLine,
   segment: SegmentName,
   findings: LineFindings,
-  given: ExaminedLine | undefined,
+  given: LineFacts | undefined,
 ): ExaminedLine {
-  const examined = given ?? examineLine(line.bytes, state.layout);
+  const examined = given === undefined ? examineLine(line.bytes, state.layout) : withEvent(given, line.bytes);
+  state.observer?.beforeLine(examined);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.issues) findings.add(code, detail);
@@ -123,7 +131,7 @@ function verifyRecord(
     }
     countEvent(state, examined);
   }
-  takePlace(state, leafHash(line.bytes), examined, place, findings);
+  appendLeafFor(state, leafHash(line.bytes), examined, place, findings);
   settleGrant(state, place, verdictOf(examined, findings));
   // Said at the executions that wait for this event, so after all that is said of the line itself.
   if (isNew) {
@@ -140,7 +148,7 @@ function placeOf(
   examined?: ExaminedLine,
 ): RecordPlace {
   const seq = examined?.seq ?? state.records;
-  const eventId = examined?.eventId === undefined ? '' : `sha-256:${examined.eventId}`;
+  const eventId = examined?.eventId === undefined ? '' : toDigestText(examined.eventId);
   return { file, line: line.number, byteOffset: line.offset, byteLength: line.length, seq, eventId };
 }
 
@@ -161,7 +169,7 @@ function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {
 }
 
 /** The line's place in chain and tree is taken whether it could be read or not. */
-function takePlace(
+function appendLeafFor(
   state: VerifyState,
   leaf: string,
   examined: ExaminedLine | undefined,
@@ -171,7 +179,7 @@ function takePlace(
   checkCheckpointDue(state, examined, findings);
   const verdict = verdictOf(examined, findings);
   noteVerdict(state, examined?.eventId, place, verdict);
-  noteSigners(state, examined?.event, place, verdict, findings.signers);
+  trackUnsealedSigners(state, examined, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
   state.records += 1;
@@ -195,13 +203,13 @@ function noteVerdict(
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
   if (findings.invalid) return 'invalid';
   if (findings.violation) return 'violation';
-  const isDeny = examined?.event?.['event_type'] === 'authorization' && examined.event['decision'] === 'deny';
+  const isDeny = examined?.type === 'authorization' && examined.event().decision === 'deny';
   return isDeny || findings.denied ? 'denied' : 'ok';
 }
 
 function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void {
-  const type = examined.event?.['event_type'];
-  if (typeof type !== 'string' || isKnownEventType(type) || type.startsWith('x.')) return;
+  const { eventType: type } = examined;
+  if (type === undefined || isKnownEventType(type) || type.startsWith('x.')) return;
   const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
   // What is not even the name of a type has its finding already.
   if (examined.issues.some((issue) => issue.pointer === pointer)) return;
@@ -215,10 +223,12 @@ function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void
 
 function countEvent(state: VerifyState, examined: ExaminedLine): void {
   if (examined.eventId !== undefined) state.tipEventId = examined.eventId;
-  const type = examined.event?.['event_type'];
-  if (typeof type !== 'string') return;
+  const { eventType: type } = examined;
+  if (type === undefined) return;
   const hasRoom = state.countsByType.size < MAX_COUNTED_TYPES && type.length <= MAX_TYPE_LENGTH;
   const counted = state.countsByType.has(type) || hasRoom ? type : '*';
   state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
-  if (type === 'checkpoint') state.checkpoints += 1;
+  if (type !== 'checkpoint') return;
+  state.checkpoints += 1;
+  if (examined.wellFormed) state.lastCheckpoint = { seq: state.records, occurredAt: examined.occurredAt };
 }

@@ -1,6 +1,6 @@
 /** Has witnesses cosign a ledger's checkpoint, and appends their cosignatures as an attestation (SPEC §3.4, §6). */
 
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, fromDigestText } from '../value/digest.js';
 import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
 import { parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteKey } from '../note/note-key.js';
@@ -98,7 +98,7 @@ export async function attestCheckpoint(
     return { answers, ...none, attestation: undefined, note: checkpoint.note };
   }
   return withLedger(async (ledger) => {
-    const { given, declared, refused, unknown } = sortLines(ledger, own, answers, keys);
+    const { given, declared, refused, unknown } = await sortLines(ledger, own, answers, keys);
     const room = MAX_NOTE_SIGNATURES - own.signatures.length;
     const all = unique([...given, ...declared]);
     const cosignatures = all.slice(0, room);
@@ -116,7 +116,7 @@ export async function attestCheckpoint(
       attestation = await ledger.append({
         event: {
           event_type: 'attestation',
-          checkpoint_event_id: digestFromBase64url(checkpoint.eventId.slice('sha-256:'.length)),
+          checkpoint_event_id: digestFromBase64url(fromDigestText(checkpoint.eventId)),
           note: formatNote({ text, signatures }),
           principal_id: principalId ?? ledger.principalId,
         } satisfies Partial<AttestationEvent>,
@@ -136,18 +136,18 @@ interface SortedLines {
 }
 
 /** A line counts when a known key verifies it, and neither a given key nor one of the ledger's speaks against it. */
-function sortLines(
+async function sortLines(
   ledger: Ledger,
   own: SignedCheckpoint,
   answers: readonly Collected[],
   keys: readonly NoteKey[],
-): SortedLines {
+): Promise<SortedLines> {
   const sorted: SortedLines = { given: [], declared: [], refused: [], unknown: [] };
   for (const { lines } of answers) {
     const { right, wrong } = verifyCosignatures(own.text, lines, keys);
     const rightLines = new Set(right.map(({ signature }) => signature));
     for (const line of lines) {
-      const check = ledger.checkCosignature(own, line);
+      const check = await ledger.checkCosignature(own, line);
       const isRefused = check === 'invalid' || wrong.includes(line) || line.name === own.checkpoint.origin;
       if (!isRefused && rightLines.has(line)) sorted.given.push(line);
       else if (!isRefused && check === 'valid') sorted.declared.push(line);

@@ -8,7 +8,6 @@ import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
-import type { JsonObject } from '../json/value.js';
 import { readWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
@@ -83,7 +82,7 @@ export class AdmissionRules {
     const { keyring, links, signaturesRequired } = this.#state;
     const { hasAuthority } = keyring;
     const principalOf = (grantId: string): string | undefined => links.grants.get(grantId)?.principalId;
-    const rule = signingRuleFor(event as JsonObject, { hasAuthority, principalOf });
+    const rule = signingRuleFor(event, { hasAuthority, principalOf });
     const required =
       signaturesRequired || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
     const instant = this.#instantOf(event.occurred_at);

@@ -16,8 +16,8 @@ const GENESIS_START = `{"event":{"canonical_profile_id":"${CANONICAL_PROFILE_ID}
  * @throws NorthrootError `NOT_A_LEDGER` for any other line.
  */
 export function readGenesis(name: string, firstLine: Uint8Array): GenesisEvent {
-  const { event, wellFormed } = examineLine(firstLine, 'records');
-  if (wellFormed && event?.['event_type'] === 'genesis') return event as unknown as GenesisEvent;
+  const first = examineLine(firstLine, 'records');
+  if (first.type === 'genesis') return first.event();
   throw notALedger(name, 'its first record is no genesis');
 }
 

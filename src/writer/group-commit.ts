@@ -6,6 +6,7 @@
  */
 
 import { printable } from '../bytes/printable.js';
+import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { LedgerStore } from '../store/ledger-store.js';
@@ -14,6 +15,7 @@ import { failed, type CheckpointTimer } from './checkpoint-timer.js';
 import type { Appended, Checkpointed, Entry, LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
+import type { StateCache } from './state-cache.js';
 import type { TurnKeeper } from './turn-keeper.js';
 
 interface Promised<T> {
@@ -48,13 +50,22 @@ export interface DecisionJob extends Promised<Appended> {
   readonly givenAt: string;
 }
 
-/** A look at what others wrote. */
+/** A look at what the ledger says, with what others wrote. */
 export interface LookJob extends Promised<void> {
   readonly kind: 'look';
+  /** Called with the turn held. */
+  readonly look: () => void;
   readonly givenAt: string;
 }
 
-type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob;
+/** Something that is done while nobody else has the turn, when what others wrote is known. */
+export interface ActJob extends Promised<void> {
+  readonly kind: 'act';
+  readonly act: () => Promise<void>;
+  readonly givenAt: string;
+}
+
+type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob | ActJob;
 
 /** What a {@link GroupCommit} works with. */
 export interface GroupParts {
@@ -63,6 +74,7 @@ export interface GroupParts {
   readonly running: RunningVerification;
   readonly maker: RecordMaker;
   readonly turns: TurnKeeper;
+  readonly cache: StateCache;
   readonly timer: CheckpointTimer;
   readonly onCheckpoint: (made: Checkpointed) => void;
 }
@@ -72,6 +84,8 @@ const MAX_GROUP_RECORDS = 1_000;
 const MAX_GROUP_BYTES = 8 * 1024 * 1024;
 /** So often in a row another writer may come first where there is no lock. */
 const MAX_CONFLICTS = 100;
+/** So often in a row an index may turn out to be damaged. */
+const MAX_FAULTS = 3;
 /** What is wrong with what is stored, and not with storing. */
 const REFUSALS = new Set(['NOT_A_LEDGER', 'LEDGER_TAIL_INVALID', 'SEGMENT_MISSING', 'SEGMENT_MISPLACED']);
 
@@ -163,6 +177,12 @@ export class GroupCommit {
       await this.#give(jobs, group, error);
       return;
     }
+    for (const { act, resolve, reject } of group.acts) {
+      await act().then(
+        () => group.outcomes.push(() => resolve()),
+        (error: unknown) => group.outcomes.push(() => reject(error)),
+      );
+    }
     await turns.endGroup(this.#queue.length > 0);
     for (const outcome of group.outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
@@ -187,16 +207,17 @@ export class GroupCommit {
       try {
         group.add(job);
       } catch (error) {
+        if (error instanceof IndexFault) throw error;
         if (job.kind === 'due') {
           this.#stop(error);
           continue;
         }
         // A question that is not answered is no event that was refused.
-        if (job.kind !== 'decision') this.#cutAfterRefusal();
+        if (job.kind === 'event' || job.kind === 'checkpoint') this.#cutAfterRefusal();
         group.outcomes.push(() => rejectAll([job], error));
         continue;
       }
-      if (job.kind === 'look' || !timer.isDue(job.givenAt)) continue;
+      if (job.kind === 'look' || job.kind === 'act' || !timer.isDue(job.givenAt)) continue;
       try {
         group.addCheckpoint(job.givenAt);
       } catch (error) {
@@ -209,8 +230,12 @@ export class GroupCommit {
   async #give(jobs: Job[], group: Group, error: unknown): Promise<void> {
     const { running, turns } = this.#parts;
     running.forget();
-    const isLate = error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT';
-    if (isLate && group.lines.length > 0 && this.#conflicts < MAX_CONFLICTS) {
+    const isLate =
+      error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT' && group.lines.length > 0;
+    // What was kept of the ledger is damaged; the ledger says it anew.
+    const isMisled = error instanceof IndexFault;
+    if ((isLate || isMisled) && this.#conflicts < (isMisled ? MAX_FAULTS : MAX_CONFLICTS)) {
+      if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
       // Another came first: the group is made again, behind what that one wrote.
       this.#conflicts += 1;
       this.#cut = undefined;
@@ -271,6 +296,8 @@ class Group {
   readonly lines: Uint8Array[] = [];
   readonly outcomes: (() => void)[] = [];
   readonly made: Checkpointed[] = [];
+  /** Done when the lines are on disk. */
+  readonly acts: ActJob[] = [];
   bytes = 0;
   /** Set when an event was judged that is not to be written: what was learnt from it is to be forgotten. */
   isAhead = false;
@@ -284,7 +311,11 @@ class Group {
   add(job: Job): void {
     switch (job.kind) {
       case 'look':
+        job.look();
         this.outcomes.push(() => job.resolve());
+        return;
+      case 'act':
+        this.acts.push(job);
         return;
       case 'due':
         if (this.#parts.timer.isDue(job.givenAt)) this.addCheckpoint(job.givenAt);

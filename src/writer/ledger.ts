@@ -7,13 +7,13 @@
  * all further work: after a failed sync nobody knows what is on disk, and trying again would only pretend to.
  */
 
-import { replaceFile, nodeFileSystem } from '../fs/file-system.js';
+import { nodeFileSystem } from '../fs/file-system.js';
 import type { Key } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { VerifyState } from '../verify/state.js';
-import { CheckpointTimer, failed } from './checkpoint-timer.js';
+import { CheckpointTimer } from './checkpoint-timer.js';
 import { GroupCommit } from './group-commit.js';
 import { openParts, type OpenParts } from './open.js';
 import {
@@ -27,9 +27,9 @@ import {
   type Entry,
   type LedgerOptions,
 } from './options.js';
-import type { OtherRecord } from './running-verification.js';
+import { replaceNote } from './publish-note.js';
 import { TurnKeeper } from './turn-keeper.js';
-import { Watchers, type MissedRecords, type WatchOptions } from './watch.js';
+import { Watchers, type WatchOptions, type WatchedRecords } from './watch.js';
 
 export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
 
@@ -42,12 +42,12 @@ export class Ledger {
   readonly #commits: GroupCommit;
   readonly #watchers: Watchers;
   #closing: Promise<void> | undefined;
-  #publications: Promise<void> = Promise.resolve();
+  #publications: Promise<unknown> = Promise.resolve();
   /** Set when the store is closed, or about to be. */
   #isReleased = false;
 
   private constructor(parts: OpenParts, options: LedgerOptions) {
-    const { store, running, maker } = parts;
+    const { store, running, maker, cache } = parts;
     this.path = store.name;
     this.#options = options;
     this.#parts = parts;
@@ -57,14 +57,14 @@ export class Ledger {
       lingerMs: lingerOf(options),
       signal: options.signal,
       onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
-      beforeRelease: () => options.stateCache?.release() ?? Promise.resolve(),
+      beforeRelease: () => parts.cache.release(),
     });
     const onCheckpoint = (made: Checkpointed): void => options.onCheckpoint?.(made, this);
-    this.#commits = new GroupCommit({ store, options, running, maker, turns, timer, onCheckpoint });
+    this.#commits = new GroupCommit({ store, options, running, maker, cache, turns, timer, onCheckpoint });
     this.#watchers = new Watchers(
       store,
       () => running.position,
-      () => this.#look(),
+      () => this.#act(() => Promise.resolve()),
     );
     timer.set();
   }
@@ -94,8 +94,8 @@ export class Ledger {
   }
 
   /** The keys that count for the next record: those of genesis and of key events, without those that were revoked. */
-  get keys(): Key[] {
-    return this.#parts.rules.keys();
+  listKeys(): Promise<Key[]> {
+    return this.inspect(() => this.#parts.rules.keys());
   }
 
   /** Who made the ledger, as its genesis says. */
@@ -114,11 +114,27 @@ export class Ledger {
   }
 
   /**
-   * What verification says of all records so far, by the keys that the ledger declares. It goes on with the ledger, and is not to be
-   * changed, nor kept: ask again.
+   * Looks at what verification says of all records so far, by the keys that the ledger declares; what others wrote by then is among
+   * them.
+   *
+   * @param look - Called once, or again where an index turns out to be damaged; it changes nothing of what it is given, and keeps
+   *   nothing of it.
+   * @throws what `look` throws; as {@link Ledger.append}.
    */
-  get state(): VerifyState {
-    return this.#parts.running.state;
+  inspect<T>(look: (state: VerifyState) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#commits.assertUsable();
+      let seen: T;
+      this.#commits.add({
+        kind: 'look',
+        look: () => {
+          seen = look(this.#parts.running.state);
+        },
+        givenAt: nowOf(this.#options),
+        resolve: () => resolve(seen),
+        reject,
+      });
+    });
   }
 
   /**
@@ -161,7 +177,8 @@ export class Ledger {
   }
 
   /**
-   * Asks whether an event could be appended now, and writes nothing: for whoever must know before acting on it.
+   * Asks whether an event could be appended now, and writes nothing: for whoever must know before acting on it. To be asked within
+   * {@link Ledger.decide} or {@link Ledger.inspect}.
    *
    * @throws what {@link Ledger.append} would reject with, as far as it does not depend on the event's place.
    */
@@ -185,7 +202,6 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       this.#commits.assertUsable();
       if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
-      this.#parts.maker.assertNoteSigners();
       this.#commits.add({ kind: 'checkpoint', givenAt: nowOf(this.#options), principalId, resolve, reject });
     });
   }
@@ -194,30 +210,25 @@ export class Ledger {
    * Each record that others append from now on, in order, with what verification says of it. Those who do not take them in time miss
    * some, and are told how many. Ends when the ledger is closed; fails as {@link Ledger.append} does.
    */
-  watch(options: WatchOptions = {}): AsyncGenerator<OtherRecord | MissedRecords, void, void> {
+  watch(options: WatchOptions = {}): WatchedRecords {
     this.#commits.assertUsable();
     return this.#watchers.watch(options);
   }
 
   /**
    * Writes the note of a checkpoint of this ledger to a file, replacing it in one step: on disk when the promise settles. Several
-   * are written in the order of the calls; {@link Ledger.close} waits for them.
+   * are written in the order of the calls, and a later one that another process has published stays; {@link Ledger.close} waits for
+   * them.
    *
-   * @param path - The file, in a folder that is there; `path` with `.new` appended is used on the way.
-   * @throws NorthrootError `LEDGER_FAILED`, nothing written, when the ledger's path no longer leads to this ledger; as the file
-   *   system does. TypeError when the ledger is closed.
+   * @param path - The file, in a folder that is there.
+   * @throws NorthrootError `LEDGER_FAILED`, nothing written, when the ledger's path no longer leads to this ledger; `LEDGER_LOCKED`
+   *   when another writer kept the turn; as the file system does. TypeError when the ledger is closed.
    */
   async publishNote(path: string, note: string): Promise<void> {
     if (this.#isReleased) throw new TypeError('the ledger is closed');
-    const confirm = (): Promise<void> =>
-      this.#parts.store.confirm().catch((error: unknown) => {
-        throw failed(error);
-      });
     const { fileSystem = nodeFileSystem } = this.#options;
-    const published = this.#publications.then(() =>
-      replaceFile(path, Buffer.from(note), { temporary: `${path}.new`, confirm, fileSystem }),
-    );
-    this.#publications = published.catch(() => undefined);
+    const published = this.#act(() => replaceNote(path, note, fileSystem));
+    this.#publications = Promise.allSettled([this.#publications, published]);
     await published;
   }
 
@@ -225,11 +236,16 @@ export class Ledger {
    * What a line on one of this ledger's checkpoints is worth by the keys that the ledger declares: `valid` where it counts,
    * `invalid` where it names a key of the ledger's and does not count, `unknown` where no key of the ledger's has its name.
    */
-  checkCosignature(checkpoint: SignedCheckpoint, line: NoteSignature): 'valid' | 'invalid' | 'unknown' {
-    const note = { ...checkpoint, signatures: [line] };
-    const { counted, unknown } = this.#parts.rules.judgeNote(note, nowOf(this.#options));
-    if (unknown > 0) return 'unknown';
-    return counted.length > 0 ? 'valid' : 'invalid';
+  checkCosignature(
+    checkpoint: SignedCheckpoint,
+    line: NoteSignature,
+  ): Promise<'valid' | 'invalid' | 'unknown'> {
+    return this.inspect(() => {
+      const note = { ...checkpoint, signatures: [line] };
+      const { counted, unknown } = this.#parts.rules.judgeNote(note, nowOf(this.#options));
+      if (unknown > 0) return 'unknown';
+      return counted.length > 0 ? 'valid' : 'invalid';
+    });
   }
 
   /**
@@ -248,13 +264,15 @@ export class Ledger {
     await committed;
     await this.#publications;
     this.#isReleased = true;
+    // Publishing may have taken the turn again.
+    await this.#commits.close();
     await this.#parts.store.close();
   }
 
-  #look(): Promise<void> {
+  /** Does something while nobody else writes, behind all that was asked for. */
+  #act(act: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#commits.assertUsable();
-      this.#commits.add({ kind: 'look', givenAt: nowOf(this.#options), resolve, reject });
+      this.#commits.add({ kind: 'act', act, givenAt: nowOf(this.#options), resolve, reject });
     });
   }
 }

@@ -7,13 +7,23 @@ import { canonicalText } from '../json/canonicalize.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { isIndexed } from '../cache/ledger-index.js';
 import { AdmissionRules } from './admission.js';
 import { assertGenesisKeys } from './genesis-line.js';
 import { makeGenesis } from './genesis.js';
 import { lockTimeoutOf, nowOf, willSeal, type LedgerOptions } from './options.js';
 import { RecordMaker } from './record-maker.js';
 import { RunningVerification, type OtherRecord } from './running-verification.js';
-import { memoryOnly } from './state-cache.js';
+import { IndexCache } from './index-cache.js';
+import { memoryOnly, type StateCache } from './state-cache.js';
+
+/** A large ledger in files has an index beside it, unless it is to have none. */
+async function findCache(store: LedgerStore, options: LedgerOptions): Promise<StateCache> {
+  const { index = true, fileSystem, signal, onNotice } = options;
+  if (!index || !(store instanceof FileStore) || !(await isIndexed(store.name, fileSystem)))
+    return memoryOnly;
+  return new IndexCache(store.name, store, { fileSystem, onNotice }, signal);
+}
 
 /** What an open ledger is made of. */
 export interface OpenParts {
@@ -21,6 +31,7 @@ export interface OpenParts {
   readonly running: RunningVerification;
   readonly rules: AdmissionRules;
   readonly maker: RecordMaker;
+  readonly cache: StateCache;
 }
 
 /**
@@ -38,7 +49,8 @@ export async function openParts(
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
   const store = typeof place === 'string' ? await openFiles(place, options) : place;
   try {
-    return await openStore(store, options, genesis, onOther);
+    const cache = options.stateCache ?? (await findCache(store, options));
+    return await openStore(store, options, cache, genesis, onOther);
   } catch (error) {
     await store.close().catch(() => undefined);
     throw error;
@@ -56,10 +68,11 @@ function openFiles(path: string, { create, segmentBytes, fileSystem }: LedgerOpt
 async function openStore(
   store: LedgerStore,
   options: LedgerOptions,
+  cache: StateCache,
   genesis: GenesisEvent | undefined,
   onOther: (record: OtherRecord) => void,
 ): Promise<OpenParts> {
-  const { trust, signal, decides, checkpointEvery, stateCache: cache = memoryOnly, onNotice } = options;
+  const { trust, signal, decides, checkpointEvery, onNotice } = options;
   const { name } = store;
   const isAsked = decides === true && trust === undefined;
   const running = new RunningVerification(store, {
@@ -72,7 +85,7 @@ async function openStore(
     onDamage: (lines) => onNotice?.({ code: 'LEDGER_DAMAGED', path: name, lines }),
   });
   // Others may append while the most of it is read.
-  if (cache === memoryOnly) await running.readAhead();
+  await running.readAhead();
   const turn = await store.acquire({
     timeoutMs: lockTimeoutOf(options),
     signal,
@@ -83,9 +96,9 @@ async function openStore(
     const rules = new AdmissionRules(running);
     const maker = new RecordMaker(options, running, rules);
     if (running.state.lines > 0) await store.confirm();
-    else await begin({ store, running, rules, maker }, options, genesis);
+    else await begin({ store, running, rules, maker, cache }, options, genesis);
     if (checkpointEvery !== undefined) maker.assertNoteSigners();
-    return { store, running, rules, maker };
+    return { store, running, rules, maker, cache };
   } catch (error) {
     // The error that led here says more.
     await store.discard().catch(() => undefined);

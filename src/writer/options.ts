@@ -1,6 +1,7 @@
 /** How a ledger is opened, what is appended, and what is told of it. */
 
 import type { FileSystem } from '../fs/file-system.js';
+import type { IndexNotice } from '../cache/ledger-index.js';
 import type { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
@@ -19,7 +20,8 @@ export type Notice =
   | ({ readonly code: 'TORN_TAIL_SAVED' } & SavedTail)
   | { readonly code: 'LEDGER_WAITING'; readonly path: string }
   | { readonly code: 'LEDGER_DAMAGED'; readonly path: string; readonly lines: number }
-  | { readonly code: 'CHECKPOINT_FAILED'; readonly path: string; readonly error: NorthrootError };
+  | { readonly code: 'CHECKPOINT_FAILED'; readonly path: string; readonly error: NorthrootError }
+  | IndexNotice;
 
 /** How a ledger is opened for appending. */
 export interface LedgerOptions {
@@ -69,7 +71,12 @@ export interface LedgerOptions {
   /** Told of each checkpoint that was made, once it is on disk; {@link Ledger.publishNote} may be called from it. */
   readonly onCheckpoint?: ((checkpoint: Checkpointed, ledger: Ledger) => void) | undefined;
   readonly onNotice?: ((notice: Notice) => void) | undefined;
-  /** Where the state of the verification is kept between turns. Default: in memory only. */
+  /**
+   * Whether the index beside a large ledger is used, and made. Default: true. Without it the ledger is read when it is opened, and what
+   * is remembered of it is in memory.
+   */
+  readonly index?: boolean | undefined;
+  /** Where the state of the verification is kept between turns. Default: in the index, or in memory. */
   readonly stateCache?: StateCache | undefined;
   /** For tests: every operation on files goes through it. */
   readonly fileSystem?: FileSystem | undefined;
@@ -136,6 +143,7 @@ const KINDS: Readonly<Record<keyof LedgerOptions, Kind>> = {
   noteSigners: 'array',
   onCheckpoint: 'function',
   onNotice: 'function',
+  index: 'boolean',
   stateCache: 'object',
   fileSystem: 'object',
 };

@@ -50,7 +50,7 @@ export class RecordMaker {
    */
   prepare(entry: Entry): Prepared {
     const { event, eventText } = this.#completeEvent(entry.event);
-    if (event.event_type === 'genesis' && !this.#rules.has(event)) {
+    if (event.event_type === 'genesis' && event.event_id.b64 !== this.#running.genesis.event_id.b64) {
       throw new NorthrootError(
         'GENESIS_MISPLACED',
         'only the first record of a ledger may be a genesis event',

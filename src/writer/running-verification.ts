@@ -90,7 +90,6 @@ export class RunningVerification {
   readonly #own: View;
   readonly #deciding: View;
   #genesis: GenesisEvent | undefined;
-  #checkpoint: ChainTip['checkpoint'];
   #size = 0;
   #unreadable = 0;
   #damaged = 0;
@@ -128,8 +127,8 @@ export class RunningVerification {
 
   /** Where the next record goes. */
   get tip(): ChainTip {
-    const { chain, tipEventId, tree } = this.state;
-    return { seq: chain.seq, prev: chain.prev, eventId: tipEventId, tree, checkpoint: this.#checkpoint };
+    const { chain, tipEventId, tree, lastCheckpoint: checkpoint } = this.state;
+    return { seq: chain.seq, prev: chain.prev, eventId: tipEventId, tree, checkpoint };
   }
 
   /** How many records are known to be on disk: the next one's `seq`. */
@@ -148,6 +147,11 @@ export class RunningVerification {
    */
   async readAhead(): Promise<void> {
     try {
+      const { cache } = this.#options;
+      if (cache.prepare !== undefined) {
+        for (const view of this.#views()) await cache.prepare(this.#viewOf(view));
+        return;
+      }
       for (const view of this.#views()) await this.#follow(view);
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
@@ -264,7 +268,7 @@ export class RunningVerification {
   async #load(): Promise<void> {
     for (const view of this.#views()) {
       const current = view.isSpoilt ? undefined : view.state;
-      const loaded = await this.#options.cache.load(this.#viewOf(view), current).catch(() => undefined);
+      const loaded = await this.#options.cache.load(this.#viewOf(view), current);
       if (loaded === undefined || loaded === view.state) continue;
       view.state = loaded;
       view.isSpoilt = false;
@@ -275,10 +279,6 @@ export class RunningVerification {
   /** What no state keeps, of one that comes from elsewhere. */
   async #takeOver(state: VerifyState): Promise<void> {
     this.#reading = { ...freshReading(), nextSeq: state.chain.seq, isTailSound: true };
-    this.#checkpoint = undefined;
-    for (const { place, occurredAt } of state.seals.known.values()) {
-      this.#checkpoint = { seq: place.seq, occurredAt };
-    }
     this.#genesis ??= await this.#readGenesis();
     await this.#tellSkipped(positionOf(state));
   }
@@ -290,13 +290,13 @@ export class RunningVerification {
       view.isSpoilt = false;
       if (view.isOwn) {
         this.#reading = freshReading();
-        this.#checkpoint = undefined;
         this.#unreadable = 0;
       }
     }
     const { state } = view;
     const { signal } = this.#options;
-    const isDeep = !view.isOwn || this.depth === 'all';
+    // What is kept is gone on from by everybody.
+    const isDeep = !view.isOwn || this.depth === 'all' || state.observer !== undefined;
     state.assumedSignatures = isDeep ? 'none' : 'ordinary';
     const reading = this.#reading;
     if (view.isOwn) reading.torn = undefined;
@@ -335,7 +335,8 @@ export class RunningVerification {
       examined?.seq !== undefined && eventId !== undefined && examined.issues.length === 0;
     if (ordinal === 0) this.#genesis = readGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
-    const { event, seq } = examined ?? {};
+    const event = examined?.json();
+    const seq = examined?.seq;
     if (event === undefined || seq === undefined || eventId === undefined) return;
     this.#options.onOther?.({ seq, eventId, event, verdict, findings });
   }
@@ -384,7 +385,9 @@ export class RunningVerification {
       for (const { bytes } of stored.lines) {
         ordinal += 1;
         if (ordinal <= told || ordinal > to.size) continue;
-        const { event, seq, eventId } = examineLine(bytes, 'records');
+        const examined = examineLine(bytes, 'records');
+        const { seq, eventId } = examined;
+        const event = examined.json();
         if (event === undefined || seq === undefined || eventId === undefined) continue;
         onOther({ seq, eventId: `sha-256:${eventId}`, event, verdict: undefined, findings: [] });
       }
@@ -393,13 +396,10 @@ export class RunningVerification {
   }
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
-    const seq = view.state.records;
     const { findings, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
     const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
     if (view.isOwn) {
       if (eventId === undefined) this.#unreadable += 1;
-      if (examined?.wellFormed === true && examined.event?.['event_type'] === 'checkpoint')
-        this.#checkpoint = { seq, occurredAt: examined.event['occurred_at'] as string };
       // Of our own records the form was examined when they were made.
       if (given !== undefined && given.seq !== undefined) {
         this.#reading.nextSeq = given.seq + 1;

@@ -19,17 +19,22 @@ export interface MissedRecords {
 
 const DEFAULT_LIMIT = 1_000;
 
+/** What {@link Ledger.watch} gives. */
+export type WatchedRecords = AsyncIterableIterator<OtherRecord | MissedRecords>;
+
 /** One who watches. */
-class Watcher {
+class Watcher implements WatchedRecords {
   readonly #limit: number;
-  readonly #records: (OtherRecord | MissedRecords)[] = [];
+  readonly #onEnd: (watcher: Watcher) => void;
+  readonly #records: OtherRecord[] = [];
   #gap: { missed: number; seq: number } | undefined;
   #wake: () => void = () => undefined;
   #failure: { readonly error: unknown } | undefined;
-  isEnded = false;
+  #isEnded = false;
 
-  constructor(limit: number) {
+  constructor(limit: number, onEnd: (watcher: Watcher) => void) {
     this.#limit = limit;
+    this.#onEnd = onEnd;
   }
 
   push(record: OtherRecord): void {
@@ -40,23 +45,36 @@ class Watcher {
   }
 
   end(failure?: { readonly error: unknown }): void {
-    this.isEnded = true;
     this.#failure ??= failure;
+    this.#isEnded = true;
+    this.#onEnd(this);
     this.#wake();
   }
 
-  async *take(): AsyncGenerator<OtherRecord | MissedRecords, void, void> {
+  async next(): Promise<IteratorResult<OtherRecord | MissedRecords, undefined>> {
     for (;;) {
-      const next = this.#records.shift() ?? this.#gap;
-      if (next !== undefined) {
-        if (next === this.#gap) this.#gap = undefined;
-        yield next;
-        continue;
+      const record = this.#records.shift() ?? this.#gap;
+      if (record !== undefined) {
+        if (record === this.#gap) this.#gap = undefined;
+        return { done: false, value: record };
       }
-      if (this.#failure !== undefined) throw this.#failure.error;
-      if (this.isEnded) return;
+      const failure = this.#failure;
+      this.#failure = undefined;
+      if (failure !== undefined) throw failure.error;
+      if (this.#isEnded) return { done: true, value: undefined };
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
+  }
+
+  return(): Promise<IteratorResult<OtherRecord | MissedRecords, undefined>> {
+    this.#records.length = 0;
+    this.#gap = undefined;
+    this.end();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
   }
 }
 
@@ -80,29 +98,28 @@ export class Watchers {
     for (const watcher of this.#watchers) watcher.push(record);
   }
 
-  async *watch({
-    signal,
-    limit = DEFAULT_LIMIT,
-  }: WatchOptions): AsyncGenerator<OtherRecord | MissedRecords, void, void> {
-    const watcher = new Watcher(limit);
-    const end = (): void => watcher.end();
-    if (signal?.aborted === true || this.#ending.signal.aborted) return;
-    signal?.addEventListener('abort', end);
-    this.#watchers.add(watcher);
-    this.#loop ??= this.#follow();
-    try {
-      yield* watcher.take();
-    } finally {
-      signal?.removeEventListener('abort', end);
-      this.#watchers.delete(watcher);
+  /** @throws RangeError for a limit that is none */
+  watch({ signal, limit = DEFAULT_LIMIT }: WatchOptions): WatchedRecords {
+    if (!(Number.isSafeInteger(limit) && limit > 0)) throw new RangeError('limit must be an integer above 0');
+    const abort = (): void => watcher.end();
+    const watcher = new Watcher(limit, (ended) => {
+      signal?.removeEventListener('abort', abort);
+      this.#watchers.delete(ended);
       if (this.#watchers.size === 0) this.#pause();
+    });
+    this.#watchers.add(watcher);
+    if (signal?.aborted === true) watcher.end();
+    else {
+      signal?.addEventListener('abort', abort);
+      this.#loop ??= this.#follow();
     }
+    return watcher;
   }
 
   /** Ends every watch. */
   async close(): Promise<void> {
+    for (const watcher of [...this.#watchers]) watcher.end();
     this.#ending.abort();
-    for (const watcher of this.#watchers) watcher.end();
     await this.#loop;
   }
 
@@ -120,7 +137,7 @@ export class Watchers {
         if (!signal.aborted) await this.#look();
       }
     } catch (error) {
-      if (!signal.aborted) for (const watcher of this.#watchers) watcher.end({ error });
+      if (!signal.aborted) for (const watcher of [...this.#watchers]) watcher.end({ error });
     } finally {
       this.#loop = undefined;
       // Somebody may have come while the last one left.

@@ -9,7 +9,7 @@ import { digestFromBase64url, sha256Digest, type Digest } from '../../src/value/
 import { meters, type MeterVector } from '../../src/value/meter.js';
 import type { Quantity } from '../../src/value/quantity.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../../src/verify/state.js';
-import { endVerification } from '../../src/verify/ending.js';
+import { finishVerification } from '../../src/verify/ending.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
 
 export const NOON = '2026-01-01T12:00:00Z';
@@ -185,7 +185,7 @@ export class BareRun {
   }
 
   end(): readonly Finding[] {
-    return endVerification(this.state).findings;
+    return finishVerification(this.state).findings;
   }
 }
 

@@ -9,7 +9,7 @@ import { IndexedState } from '../../src/cache/indexed-state.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import { endVerification } from '../../src/verify/ending.js';
+import { finishVerification } from '../../src/verify/ending.js';
 import { saveHead } from '../../src/verify/state-form.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
@@ -29,7 +29,7 @@ function tell(state: VerifyState): unknown {
       open: listOpenAuthorizations(state),
       starts: listOpenStarts(state),
       keys: listKeys(state),
-      end: endVerification(state),
+      end: finishVerification(state),
     },
     (_key, value: unknown) =>
       typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value,

@@ -4,11 +4,12 @@ import { existsSync, openSync, realpathSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import type { ReportJson } from '../../src/schema/generated/types.js';
+import { times } from '../slow.js';
 import { ndjson, note } from './drafts.js';
 import { CLI, expectCode, expectOk, hasProgram, parse, parseLines, Workshop } from './runner.js';
 
 const shop = new Workshop({ ownProcesses: true });
-const EVENTS = 20_000;
+const EVENTS = times(4_000, 20_000);
 shop.write('events.jsonl', ndjson(Array.from({ length: EVENTS }, (_, n) => note(n))));
 for (const name of ['ledger.jsonl', 'small.jsonl']) expectOk(shop.run(['init', name]));
 
@@ -53,6 +54,29 @@ describe('a long stream', () => {
     expect(status).toBe(2);
     expectCode({ status, stdout: '', stderr }, 'OUTPUT_FAILED');
     expectOk(shop.run(['verify', 'full.jsonl']));
+  });
+});
+
+describe('a stream whose results nobody reads', () => {
+  it('holds no lock: others append meanwhile, and it goes on when they are read', async () => {
+    expectOk(shop.run(['init', 'blocked.jsonl']));
+    const child = spawn(process.execPath, [CLI, 'append', 'blocked.jsonl'], {
+      cwd: shop.folder,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const count = 4_000;
+    child.stdin.end(ndjson(Array.from({ length: count }, (_, n) => note(n))));
+    // More results than a pipe holds.
+    await expect.poll(() => shop.lines('blocked.jsonl').length, { timeout: 60_000 }).toBeGreaterThan(1_500);
+    const other = shop.run(['append', 'blocked.jsonl'], { input: ndjson([note('other')]) });
+    expect(parseLines(expectOk(other))).toMatchObject([{ status: 'appended' }]);
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    const status = await new Promise((resolve) => child.once('close', resolve));
+    expect(status).toBe(0);
+    expect(parseLines(stdout)).toHaveLength(count);
+    expectAcknowledged('blocked.jsonl', stdout);
+    expectOk(shop.run(['verify', 'blocked.jsonl']));
   });
 });
 

@@ -13,7 +13,7 @@ import {
   type TrustPolicy,
   type VerifyOptions,
 } from '../../src/index.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+import { action, anchorOf, execution, grant, int, unsigned } from './grant-kit.js';
 import {
   DIGEST,
   attestation,
@@ -56,60 +56,8 @@ async function found(bytes: Buffer, options?: VerifyOptions): Promise<string[]> 
   });
 }
 
-function anchorOf(
-  bytes: Buffer,
-  size: number,
-  origin = 'example.com/test',
-): { name: string; note: Uint8Array } {
-  const tree = emptyRange();
-  const lines = bytes.toString().split('\n').slice(0, size);
-  for (const line of lines) appendLeaf(tree, leafHash(Buffer.from(line)));
-  const text = formatCheckpoint({ origin, size, root: rangeRoot(tree), extensions: [] });
-  return { name: 'kept', note: Buffer.from(formatNote({ text, signatures: [signNote(text, origin, a)] })) };
-}
-
-const int = (value: number) => ({ t: 'int', v: String(value) });
-const usd = (value: number) => [{ unit: 'usd', amount: int(value) }];
-
-function authorization(authorized: object, members: object = {}): AnyEvent {
-  return event('authorization', {
-    intents: { intent_digest: DIGEST },
-    policy_id: 'p',
-    policy_digest: DIGEST,
-    decision: 'allow',
-    decision_code: 'CODE',
-    authorization: authorized,
-    ...members,
-  });
-}
-
-function grant(bounds: object = {}, parent?: AnyEvent): AnyEvent {
-  const under = parent === undefined ? {} : { grant_event_id: parent.event_id };
-  const whole = { allowed_tools: ['*'], meter_caps: usd(10), ...bounds };
-  return authorization({ kind: 'grant', bounds: whole, ...under });
-}
-
-function action(parent: AnyEvent, reservation: number): AnyEvent {
-  const fixed = { tool_name: 'fs.read', tool_params_digest: DIGEST, meter_reservation: usd(reservation) };
-  return authorization({ kind: 'action', grant_event_id: parent.event_id, action: fixed });
-}
-
-function execution(on: AnyEvent, used: number, members: object = {}): AnyEvent {
-  return event('execution', {
-    intents: { intent_digest: DIGEST },
-    auth_event_id: on.event_id,
-    tool_name: 'fs.read',
-    tool_params_digest: DIGEST,
-    meter_used: used === 0 ? [] : usd(used),
-    outcome: 'success',
-    ...members,
-  });
-}
-
 const release = (on: AnyEvent, members: object = {}): AnyEvent =>
   execution(on, 0, { outcome: 'failure', error_code: 'ABANDONED', ...members });
-const unsigned = (...events: readonly object[]) =>
-  ledger(...[genesis(), ...events].map((each) => ({ event: each as AnyEvent })));
 /** Without what follows from an id that does not fit the content. */
 const ownOf = async (bytes: Buffer) =>
   (await found(bytes)).filter((each) => !/^(PAYLOAD_DIGEST|EVENT_ID)_MISMATCH/.test(each));
@@ -133,7 +81,7 @@ describe('the end', () => {
 
   it('a checkpoint that the user holds meets policies, but has no date', async () => {
     const whole = ledger(first, signed(1));
-    const checkpoints = [anchorOf(whole, 2)];
+    const checkpoints = [anchorOf(whole, a, 2)];
     const demanding = policy({ checkpoints: 'required', max_unsealed_records: 0 });
     expect(await found(whole, { trust: demanding, checkpoints })).toEqual([]);
     const dated = policy({ checkpoint_max_age_seconds: 60 });
@@ -145,7 +93,7 @@ describe('the end', () => {
   it('of what a revoked key signed a held checkpoint covers its part, and what is invalid is left out', async () => {
     const whole = ledger(two, signed(1, b), signed(2, b), signed(3, b), revoke(keyOf(b)));
     expect(await found(whole)).toEqual(['KEY_NOT_VALID_HERE in 2 /signatures/0 +2']);
-    expect((await found(whole, { checkpoints: [anchorOf(whole, 3)] }))[0]).toBe(
+    expect((await found(whole, { checkpoints: [anchorOf(whole, a, 3)] }))[0]).toBe(
       'KEY_NOT_VALID_HERE in 4 /signatures/0',
     );
     const broken = { event: { ...note(1), payload_digest: DIGEST } as AnyEvent, signers: [b] };
@@ -165,7 +113,7 @@ describe('the end', () => {
 
   it('a ledger without an origin takes notes of any', async () => {
     const whole = ledger({ event: note(1) }, { event: note(2) });
-    const checkpoints = [anchorOf(whole, 2, 'other.example/log')];
+    const checkpoints = [anchorOf(whole, a, 2, 'other.example/log')];
     expect(await found(whole, { trust: policy({}), checkpoints })).toEqual([
       'GENESIS_MISSING in 1 /event/event_type',
     ]);

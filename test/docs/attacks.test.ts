@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { AnyEvent, Key, Signer, TrustPolicy } from '../../src/index.js';
+import { authorization, execution, grant as makeGrant, usd } from './grant-kit.js';
 import {
   DIGEST,
   bare,
@@ -34,24 +35,9 @@ const signing = (binding: 'required' | 'optional') => ({
 const bound = genesis(KEYS, signing('required'));
 const unbound = genesis(KEYS, signing('optional'));
 
-const usd = (value: number) => [{ unit: 'usd', amount: { t: 'int', v: String(value) } }];
-
-function authorization(authorization: object, members: object = {}): AnyEvent {
-  return event('authorization', {
-    intents: { intent_digest: DIGEST },
-    policy_id: 'p',
-    policy_digest: DIGEST,
-    decision: 'allow',
-    decision_code: 'CODE',
-    authorization,
-    ...members,
-  });
-}
-
+/** A grant in the ledger that begins with `bound`, under another in it. */
 function grant(cap: number, parent?: AnyEvent, members: object = {}): AnyEvent {
-  const bounds = { allowed_tools: ['*'], meter_caps: usd(cap) };
-  const under = parent === undefined ? {} : { grant_event_id: boundTo(bound, parent).event_id };
-  return authorization({ kind: 'grant', bounds, ...under }, members);
+  return makeGrant({ meter_caps: usd(cap) }, parent && boundTo(bound, parent), members);
 }
 
 function adjustment(direction: 'credit' | 'debit', on: AnyEvent, members: object = {}): AnyEvent {
@@ -74,13 +60,7 @@ const given = grant(10);
 
 describe('an agent with its own key', () => {
   it('acts, and delegates, within its grants', async () => {
-    const used = event('execution', {
-      intents: { intent_digest: DIGEST },
-      auth_event_id: boundTo(bound, given).event_id,
-      tool_name: 'fs.read',
-      meter_used: usd(10),
-      outcome: 'success',
-    });
+    const used = execution(boundTo(bound, given), 10);
     expect(await found([given, boss], [used, agent], [grant(5, given, OTHERS), agent])).toEqual([]);
   });
 

@@ -37,7 +37,7 @@ const cases = [...schemaTables(format), ...schemaTables(verification)].map(
 );
 
 describe('tables of members', () => {
-  it.each(cases)('%s', (reference, rows) => {
+  it.each(cases)('of %s have the members of the schema', (reference, rows) => {
     const [own = '', base] = reference.split(' + ');
     const schema = schemaAt(own);
     const left = new Set(base === undefined ? [] : Object.keys(schemaAt(base).properties ?? {}));
@@ -79,7 +79,7 @@ describe('patterns', () => {
     return [name, pattern] as const;
   });
 
-  it.each(patterns)('%s', (name, pattern) => {
+  it.each(patterns)('%s is the pattern of the schema', (name, pattern) => {
     const written = pattern.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
     );

@@ -17,7 +17,7 @@ const DOCUMENTS = [
   'CHANGELOG.md',
 ];
 
-it.each(DOCUMENTS)('%s', (document) => {
+it.each(DOCUMENTS)('every link of %s leads somewhere', (document) => {
   const text = readText(document).replace(/^```.*?^```$/gms, '');
   const links = [...text.matchAll(/\]\(([^()\s]+)\)/g)].map(([, target = '']) => target);
   const broken = links.filter((target) => {

@@ -8,12 +8,9 @@ import {
   CODE_PAGES,
   canonicalText,
   diagnoseCanonical,
-  formatCheckpoint,
-  formatNote,
   parseWitnessPolicy,
   cosignNote,
   formatPublicKeyAs,
-  signNote,
   verifyLedger,
   type AnyEvent,
   type Key,
@@ -21,8 +18,8 @@ import {
   type TrustPolicy,
 } from '../../src/index.js';
 import { bytesSource } from '../../src/fs/source.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
 import { signingRuleFor } from '../../src/trust/authority.js';
+import { action, anchorOf, authorization, execution, grant, int, unsigned } from './grant-kit.js';
 import {
   DIGEST,
   attestation,
@@ -56,73 +53,6 @@ const keyEvent = event('key', { action: 'revoke', key: keyOf(c) });
 const MANAGER = { roles: ['event', 'checkpoint', 'admin'] } as const;
 const manager = (more: Partial<Key> = {}): Key => keyOf(a, { roles: [...MANAGER.roles], ...more });
 
-/** What a user keeps of a ledger: the note of a checkpoint over all of it. */
-function anchorOf(bytes: Buffer, by: Signer): { name: string; note: Uint8Array } {
-  const tree = emptyRange();
-  for (const line of bytes.toString().split('\n').slice(0, -1)) appendLeaf(tree, leafHash(Buffer.from(line)));
-  const text = formatCheckpoint({
-    origin: 'example.com/test',
-    size: tree.size,
-    root: rangeRoot(tree),
-    extensions: [],
-  });
-  const signatures = [signNote(text, 'example.com/test', by)];
-  return { name: 'kept.checkpoint', note: Buffer.from(formatNote({ text, signatures })) };
-}
-
-function authorization(decision: 'allow' | 'deny', members: object): AnyEvent {
-  return event('authorization', {
-    intents: { intent_digest: DIGEST },
-    policy_id: 'p',
-    policy_digest: DIGEST,
-    decision,
-    decision_code: 'CODE',
-    ...members,
-  });
-}
-
-function grant(bounds: object, members: object = {}, parent?: AnyEvent): AnyEvent {
-  return authorization('allow', {
-    authorization: {
-      kind: 'grant',
-      bounds: { allowed_tools: ['*'], meter_caps: [{ unit: 'usd', amount: int(10) }], ...bounds },
-      ...(parent === undefined ? {} : { grant_event_id: parent.event_id }),
-    },
-    ...members,
-  });
-}
-
-function action(parent: AnyEvent | undefined, reservation: number, members: object = {}): AnyEvent {
-  return authorization('allow', {
-    authorization: {
-      kind: 'action',
-      ...(parent === undefined ? {} : { grant_event_id: parent.event_id }),
-      action: {
-        tool_name: 'fs.read',
-        tool_params_digest: DIGEST,
-        meter_reservation: [{ unit: 'usd', amount: int(reservation) }],
-      },
-    },
-    ...members,
-  });
-}
-
-function execution(authorized: AnyEvent, used: number, members: object = {}): AnyEvent {
-  return event('execution', {
-    intents: { intent_digest: DIGEST },
-    auth_event_id: authorized.event_id,
-    tool_name: 'fs.read',
-    tool_params_digest: DIGEST,
-    meter_used: used === 0 ? [] : [{ unit: 'usd', amount: int(used) }],
-    outcome: 'success',
-    ...members,
-  });
-}
-
-const int = (value: number) => ({ t: 'int', v: String(value) });
-const unsigned = (...events: AnyEvent[]) =>
-  ledger(...[genesis(), ...events].map((each) => ({ event: each })));
-
 describe('the tables', () => {
   it('of codes has every code once, in the order of the catalogue, with its weight', () => {
     const rows = table('Codes');
@@ -134,7 +64,7 @@ describe('the tables', () => {
     }
   });
 
-  it('of roles', () => {
+  it('of roles names the roles that sign each type', () => {
     const rows = table('Keys').map(([type = '', roles = '']) => [
       codeOf(type) ?? 'x.other',
       [...roles.matchAll(/`(\w+)`/g)].map(([, role]) => role).sort(),
@@ -148,7 +78,7 @@ describe('the tables', () => {
     }
   });
 
-  it('of verdicts', async () => {
+  it('of verdicts has the exit status of each', async () => {
     const statuses = table('Verdicts').map(([verdict = '', , status = '']) => [
       codeOf(verdict),
       Number(status),
@@ -226,7 +156,7 @@ describe('bytes', () => {
     ['"\\u007f"', 'NOT_CANONICAL'],
     ['[ 1.0,{"a":1,"a":1}]', 'DUPLICATE_KEY'],
     ['[ 1.0]', 'NUMBER_NOT_CANONICAL'],
-  ])('%s', (text, code) => {
+  ])('%s is canonical or not, as the document says', (text, code) => {
     expect(diagnoseCanonical(Buffer.from(text))?.code).toBe(code);
   });
 
@@ -477,9 +407,8 @@ describe('linkage and bounds', () => {
   });
 
   it('a blocked attempt under a deny is denied, but must match', async () => {
-    const denied = authorization('deny', {
-      authorization: { kind: 'action', action: { tool_name: 'fs.read', tool_params_digest: DIGEST } },
-    });
+    const attempt = { kind: 'action', action: { tool_name: 'fs.read', tool_params_digest: DIGEST } };
+    const denied = authorization(attempt, { decision: 'deny' });
     const failure = { outcome: 'failure', error_code: 'DENIED' };
     const blocked = await verify(unsigned(denied, execution(denied, 0, failure)));
     expect([blocked.findings, blocked.verdict, blocked.counts.by_verdict.denied]).toEqual([[], 'ok', 2]);
@@ -503,7 +432,7 @@ describe('linkage and bounds', () => {
 
   it('tools of a delegated grant are each covered by one pattern', async () => {
     const parent = grant({ allowed_tools: ['fs.a*', 'fs.b*'] });
-    const child = (pattern: string) => grant({ allowed_tools: [pattern] }, { policy_id: 'child' }, parent);
+    const child = (pattern: string) => grant({ allowed_tools: [pattern] }, parent, { policy_id: 'child' });
     expect(await codes(unsigned(parent, child('fs.ab*')))).toEqual([]);
     expect(await codes(unsigned(parent, child('fs.*')))).toEqual(['DELEGATION_EXCEEDED in 3']);
   });

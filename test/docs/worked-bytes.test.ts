@@ -45,7 +45,7 @@ const privateKey = createPrivateKey({
 const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32);
 
 describe('the worked bytes of docs/format.md', () => {
-  it('the key', () => {
+  it('the key has the keyid and the forms that are shown', () => {
     expect(block('public-key-hex')).toBe(publicKey.toString('hex'));
     expect(block('public-key')).toBe(`ed25519:${publicKey.toString('base64url')}`);
     expect(block('jwk')).toBe(
@@ -98,7 +98,7 @@ describe('the worked bytes of docs/format.md', () => {
     expectBoth(`leaf ${seq}`, `leaf-hex ${seq}`, sha256(Uint8Array.of(0), line));
   });
 
-  it('the ledger', async () => {
+  it('the ledger verifies and has the root that is shown', async () => {
     expect(block('next-prev')).toBe(block('leaf 1'));
     const leaves = [0, 1].map((seq) => Buffer.from(block(`leaf-hex ${seq}`), 'hex'));
     expectBoth('root', 'root-hex', sha256(Uint8Array.of(1), ...leaves));

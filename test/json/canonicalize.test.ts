@@ -119,7 +119,7 @@ describe('refuses what is no plain JSON', () => {
     ['a getter in an array', Object.defineProperty([0], 0, { get: mustNotRun, enumerable: true })],
     ['a hidden member', Object.defineProperty({}, 'a', { value: 1, enumerable: false })],
     ['a cycle', cycle],
-  ])('%s', (_, value) => {
+  ])('refuses %s', (_, value) => {
     expect(() => canonicalText(value)).toThrow(TypeError);
     expect(() => canonicalBytes({ deep: [value] })).toThrow(TypeError);
   });

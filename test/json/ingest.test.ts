@@ -101,7 +101,7 @@ describe('numbers', () => {
     [`0.00e-${nines(400)}`, 'Ok 0', 'Ok 0', int('0')],
     ['5e-324', 'Ok 5e-324', 'Ok 5e-324', 'Invalid NUMBER_INEXACT'],
     ['4.9e-324', 'Invalid NUMBER_INEXACT', 'Lossy NUMBER_INEXACT 5e-324', 'Invalid NUMBER_INEXACT'],
-  ])('%s', (text, exact, double, quantity) => {
+  ])('%s is read in each mode as it is documented', (text, exact, double, quantity) => {
     expect(outcome(text, 'exact')).toBe(exact);
     expect(outcome(text)).toBe(exact);
     expect(outcome(text, 'double')).toBe(double);
@@ -126,7 +126,7 @@ describe('numbers', () => {
 });
 
 describe('values', () => {
-  test('are read whatever the spelling', () => {
+  test('numbers are read whatever their spelling', () => {
     expect(outcome(' {"b" : [ true , null ] ,\n"\\u0061":"\\/\\u00e9\\ud83d\\ude00\\t" }\r\n')).toBe(
       'Ok {"a":"/é😀\\t","b":[true,null]}',
     );

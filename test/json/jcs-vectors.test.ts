@@ -15,11 +15,11 @@ const README = `${PAIRS}/README.md`;
 describe.skipIf(!hasVectors(PAIRS))('pairs', () => {
   const names = listVectors(`${PAIRS}/input`);
 
-  test('are six', () => {
+  test('there are six pairs of input and output', () => {
     expect(names).toHaveLength(6);
   });
 
-  test.each(names)('%s', (name) => {
+  test.each(names)('the input of %s has the canonical text beside it', (name) => {
     const input = readVector(`${PAIRS}/input/${name}`);
     const output = readVector(`${PAIRS}/output/${name}`);
     const hex = readVector(`${PAIRS}/outhex/${name.replace('.json', '.txt')}`)

@@ -169,7 +169,7 @@ describe.skipIf(!hasVectors(PARSING))('test_parsing', () => {
     expect(names).toHaveLength(318);
   });
 
-  test.each(names)('%s', (name) => {
+  test.each(names)('%s has its verdict', (name) => {
     const bytes = readVector(`${PARSING}/${name}`);
     expect(outcomeOf(bytes)).toBe(expectedOf(name));
     const { value, issues } = ingestJson(bytes);
@@ -193,7 +193,7 @@ describe.skipIf(!hasVectors(TRANSFORM))('test_transform', () => {
     expect(names).toEqual(Object.keys(TRANSFORMED).sort());
   });
 
-  test.each(names)('%s', (name) => {
+  test.each(names)('%s is read in each mode as expected', (name) => {
     const bytes = readVector(`${TRANSFORM}/${name}`);
     const outcomes = (['exact', 'double', 'quantity'] as const).map((numbers) => outcomeOf(bytes, numbers));
     expect(outcomes).toEqual(TRANSFORMED[name]);

@@ -41,7 +41,7 @@ describe('texts', () => {
     ['in two arrays', '[{"a":1}]\n[{"b":2}]'],
     ['beside an empty array', '[] {"a":1} [\t] {"b":2}'],
     ['with other line ends', '{"a":1}\r\n\r\n{"b":2}\r\n'],
-  ])('%s', (_how, input) => {
+  ])('values are told apart %s', (_how, input) => {
     expect(texts(input)).toEqual(['{"a":1}', '{"b":2}']);
     expect(faults(input)).toEqual([undefined, undefined]);
   });
@@ -121,7 +121,7 @@ describe('faults', () => {
     ['a comma before the end of an array', '[{},]', ['{}', ']'], [undefined, 'stray']],
     ['a comma between lines', '{},\n{}', ['{}', ','], [undefined, 'stray']],
     ['a bracket too many', '{}]{}', ['{}', ']'], [undefined, 'stray']],
-  ])('%s', (_what, input, expected, told) => {
+  ])('%s is told where it stands', (_what, input, expected, told) => {
     expect(texts(input)).toEqual(expected);
     expect(faults(input)).toEqual(told);
   });

@@ -156,7 +156,7 @@ describe('what is in no form that is read, is told', () => {
     ['RFC 4716', '---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n', 'KEY_UNSUPPORTED'],
     ['text before a PEM block', `Bag Attributes\n${key}`, 'KEY_MALFORMED'],
     ['text after a PEM block', `${key}and more\n`, 'KEY_MALFORMED'],
-  ])('%s', (what, text, code) => {
+  ])('tells what %s is, and does not read it', (what, text, code) => {
     expect(codeOf(() => parsePublicKey(text))).toBe(code);
     if (!what.includes('twice')) expect(hintOf(text, parsePublicKey)).toMatch(/./);
   });
@@ -167,7 +167,7 @@ describe('what is in no form that is read, is told', () => {
     expect(parsePublicKey(text)).toEqual(own);
   });
 
-  test('DER', () => {
+  test('DER is no form of a public key', () => {
     const der = Buffer.from(key.split('\n').slice(1, -2).join(''), 'base64');
     expect(codeOf(() => parsePublicKey(der))).toBe('KEY_MALFORMED');
     expect(hintOf(der, parsePublicKey)).toContain('openssl pkey -inform DER');

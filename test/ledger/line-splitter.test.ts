@@ -106,7 +106,7 @@ describe('lines', () => {
     ['a newline', '\n', 1],
     ['two newlines', '\n\n', 2],
     ['no newline', 'a', 1],
-  ])('%s', (_, text, count) => {
+  ])('%s gives as many lines as it has', (_, text, count) => {
     const bytes = Buffer.from(text);
     expect(split(bytes, [1])).toHaveLength(count);
     expect(split(bytes, [1])).toEqual(splitNaively(bytes));

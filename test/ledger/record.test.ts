@@ -12,9 +12,11 @@ const good = FILE_CASES.filter(
   ({ ledger, records }) => ledger.startsWith('ledgers/') && records !== undefined,
 );
 
-test.each(good.map(({ ledger }) => ledger))('%s', (ledger) => {
+test.each(good.map(({ ledger }) => ledger))('records of %s are written again byte by byte', (ledger) => {
   for (const line of linesOf(fixtureBytes(ledger))) {
-    const { event, eventId, issues, layout, prev, seq, signatures, span } = examineLine(line, undefined);
+    const examined = examineLine(line, undefined);
+    const { eventId, issues, layout, prev, seq, signatures, span } = examined;
+    const event = examined.json();
     expect({ issues, layout }).toEqual({ issues: [], layout: 'records' });
     const eventText = canonicalText(event);
     expect(line.toString('utf8', span?.start, span?.end)).toBe(eventText);

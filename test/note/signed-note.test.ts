@@ -199,7 +199,7 @@ describe('what is no note', () => {
     ['bytes that are not UTF-8', Buffer.concat([Buffer.of(0xff), note(`${text}\n${line}\n`)])],
     ['a surrogate in UTF-8', Buffer.concat([Buffer.from('eda080', 'hex'), note(`${text}\n${line}\n`)])],
     ['overlong UTF-8', Buffer.concat([Buffer.from('c0af', 'hex'), note(`${text}\n${line}\n`)])],
-  ])('%s', (_what, bytes) => {
+  ])('a note with %s is refused', (_what, bytes) => {
     const given = typeof bytes === 'string' ? note(bytes) : bytes;
     expect(readNote(given)).toHaveProperty('expected');
     expect(codeOf(() => parseNote(given))).toBe('NOTE_MALFORMED');

@@ -28,11 +28,15 @@ export const COSIGNED = Buffer.from(
   formatNote({ text: TEXT, signatures: [logLine, witnessLine, strangerLine] }),
 );
 
-/** Each byte string that differs from `bytes` in one byte: by its lowest bit, its highest bit, and by one more. */
-export function* changedBytes(bytes: Uint8Array): Generator<{ at: number; changed: Buffer }> {
+/**
+ * Each byte string that differs from `bytes` in one byte: by its lowest bit, its highest bit, by one more and by its case; or by
+ * only so many of these, another one at each byte.
+ */
+export function* changedBytes(bytes: Uint8Array, changes = 4): Generator<{ at: number; changed: Buffer }> {
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at];
-    for (const other of new Set([byte ^ 1, byte ^ 0x80, (byte + 1) % 256, byte ^ 0x20])) {
+    const others = [byte ^ 1, byte ^ 0x80, (byte + 1) % 256, byte ^ 0x20];
+    for (const other of new Set([...others.slice(at % 4), ...others].slice(0, changes))) {
       const changed = Buffer.from(bytes);
       changed[at] = other;
       yield { at, changed };

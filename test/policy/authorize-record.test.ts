@@ -490,7 +490,7 @@ describe('findPermission', () => {
     expect(refusalOf(() => findPermission(many, twice, fsRead)).code).toBe('AUTHORIZATION_AMBIGUOUS');
   });
 
-  it('changes nothing', () => {
+  it('changes nothing in the state that it looks through', () => {
     const accounts = (): string =>
       JSON.stringify(
         [...[...state.links.grants.values()].map(({ accounts: each }) => [...each])],

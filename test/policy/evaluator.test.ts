@@ -341,7 +341,7 @@ const REQUEST: AuthorizationRequest = {
 };
 
 describe('the evaluator', () => {
-  it('changes nothing', () => {
+  it('changes nothing in the state that it is asked about', () => {
     for (let seed = 0; seed < 200; seed += 1) {
       const dice = new Dice(seed);
       const world = makeWorld(dice);

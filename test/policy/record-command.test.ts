@@ -477,7 +477,7 @@ describe('record does not run', () => {
     refused('AUTHORIZATION_AMBIGUOUS', (command) => record('many.jsonl', twice, command, '--tool', 'sh.run'));
   });
 
-  it('another tool', async () => {
+  it('another tool than the one that was allowed', async () => {
     const id = await allow('main.jsonl', ['true']);
     refused('TOOL_MISMATCH', (command) => record('main.jsonl', id, command, '--tool', 'sh.other'));
     refused('TOOL_NOT_ALLOWED', (command) => record('main.jsonl', mainGrant, command, '--tool', 'net.get'));

@@ -98,7 +98,7 @@ describe('a start of an action', () => {
     expect(await codeOf(start(ledger, recorded.eventId))).toBe('AUTHORIZATION_STARTED');
     const { eventId } = await ledger.append({ event: draftExecution(permission, used({ usd: '0.5' })) });
     expect(await codeOf(start(ledger, recorded.eventId))).toBe('AUTHORIZATION_REUSED');
-    expect(listOpenStarts(ledger.state)).toEqual([]);
+    expect(await ledger.inspect(listOpenStarts)).toEqual([]);
     const [, , , begun, execution] = readRecords(path).map(({ event }) => event);
     expect(begun).toMatchObject({
       event_type: 'x.northroot.start',
@@ -129,12 +129,14 @@ describe('a start of an action', () => {
     expect(await codeOf(start(ledger, recorded.eventId, { start: first, now: LATER }))).toBe(
       'START_NOT_FOUND',
     );
-    expect(listOpenStarts(ledger.state).map(({ eventId }) => eventId)).toEqual([second]);
+    expect((await ledger.inspect(listOpenStarts)).map(({ eventId }) => eventId)).toEqual([second]);
     expect((await verifyLedger(path)).open_starts).toMatchObject([{ event_id: second, started_at: LATER }]);
     const done = { endedAt: LATER, isRelease: true };
-    const permission = findPermission(ledger.state, recorded.eventId, { now: LATER, start: true, done });
+    const permission = await ledger.inspect((state) =>
+      findPermission(state, recorded.eventId, { now: LATER, start: true, done }),
+    );
     await ledger.append({ event: draftSettlement(permission, LATER) });
-    expect(listOpenStarts(ledger.state)).toEqual([]);
+    expect(await ledger.inspect(listOpenStarts)).toEqual([]);
     expect(await verifyLedger(path)).not.toHaveProperty('open_starts');
     const last = readRecords(path).at(-1)?.event;
     expect(last).toMatchObject({ outcome: 'failure', error_code: 'ABANDONED', meter_used: [] });
@@ -148,7 +150,9 @@ describe('a start of an action', () => {
     const { recorded } = await ask(ledger, { usd: 1 });
     await start(ledger, recorded.eventId);
     const done = { endedAt: LATER, isRelease: true };
-    const permission = findPermission(ledger.state, recorded.eventId, { now: LATER, start: true, done });
+    const permission = await ledger.inspect((state) =>
+      findPermission(state, recorded.eventId, { now: LATER, start: true, done }),
+    );
     await ledger.append({ event: draftSettlement(permission, LATER, meters({ usd: 1 })) });
     expect(readRecords(path).at(-1)?.event).toMatchObject({
       outcome: 'unknown',
@@ -228,7 +232,7 @@ describe('a start under a grant', () => {
       start: recorded.eventId.slice(0, 20),
       done: { endedAt: LATER, isRelease: true },
     };
-    const permission = findPermission(ledger.state, id, settle);
+    const permission = await ledger.inspect((state) => findPermission(state, id, settle));
     await ledger.append({ event: draftSettlement(permission, LATER, meters({ usd: 1 })) });
     expect(readRecords(path).at(-1)?.event).toMatchObject({
       outcome: 'unknown',
@@ -247,8 +251,8 @@ describe('a start under a grant', () => {
     const [first, second] = [await start(ledger, id, underGrant), await start(ledger, id, underGrant)];
     expect(await codeOf(start(ledger, id, { ...underGrant, start: true }))).toBe('START_AMBIGUOUS');
     await start(ledger, id, { start: String(second.recorded.seq), now: LATER });
-    expect(listOpenStarts(ledger.state)[0]?.eventId).toBe(first.recorded.eventId);
-    expect(listOpenStarts(ledger.state)).toHaveLength(2);
+    expect((await ledger.inspect(listOpenStarts))[0]?.eventId).toBe(first.recorded.eventId);
+    expect(await ledger.inspect(listOpenStarts)).toHaveLength(2);
   });
 });
 
@@ -284,7 +288,7 @@ describe('a start that counts for nothing', () => {
   ])('has %s', async (_what, members) => {
     const { ledger, ids } = await make(grant());
     await ledger.append({ event: fake(ids[0] ?? '', members) });
-    expect(listOpenStarts(ledger.state)).toEqual([]);
+    expect(await ledger.inspect(listOpenStarts)).toEqual([]);
     expect((await ask(ledger, { calls: 10 })).decision).toBe('allow');
   });
 
@@ -295,7 +299,7 @@ describe('a start that counts for nothing', () => {
     await ledger.append({ event: fake(recorded.eventId, { tool_params_digest: digestOf('others') }) });
     const { eventId } = (await start(ledger, recorded.eventId)).recorded;
     await ledger.append({ event: fake(recorded.eventId) });
-    expect(listOpenStarts(ledger.state).map((each) => each.eventId)).toEqual([eventId]);
+    expect((await ledger.inspect(listOpenStarts)).map((each) => each.eventId)).toEqual([eventId]);
   });
 
   it.each<[string, readonly Signer[], number]>([
@@ -374,7 +378,7 @@ describe('an open ledger', () => {
 
   it('decides by the trust policy that it was opened with', async () => {
     const { ledger, path } = await make(grant());
-    const keys = ledger.keys;
+    const keys = await ledger.listKeys();
     await ledger.close();
     const pinned = await open(path, { decides: true, trust: { trust_version: '1', keys } });
     expect((await ask(pinned)).decision).toBe('allow');
@@ -386,7 +390,7 @@ describe('an open ledger', () => {
 
   it('decides nothing where a grant is not signed by its authority, whatever the ledger says of its keys', async () => {
     const { ledger, path } = await make(grant());
-    const keys = ledger.keys.map((key) => ({ ...key, roles: ['event' as const] }));
+    const keys = (await ledger.listKeys()).map((key) => ({ ...key, roles: ['event' as const] }));
     await ledger.close();
     const authority = { ...kit.keyOf(stranger), roles: ['authority' as const] };
     const trust = { trust_version: '1' as const, keys: [...keys, authority] };
@@ -471,12 +475,17 @@ describe('a decision by a bound', () => {
     const { ledger, ids } = await make(grant());
     const [id = ''] = ids;
     const spend = async (amounts: MeterVector) => {
-      const permission = findPermission(ledger.state, id, {
-        ...{ now: NOON, toolName: 'fs.read', meterUsed: amounts },
-        done: { endedAt: NOON, isRelease: false },
-      });
+      const permission = await ledger.inspect((state) =>
+        findPermission(state, id, {
+          ...{ now: NOON, toolName: 'fs.read', meterUsed: amounts },
+          done: { endedAt: NOON, isRelease: false },
+        }),
+      );
       await ledger.append({ event: draftExecution(permission, { ...used({}), meterUsed: amounts }) });
-      return findSpent(ledger.state, id, amounts).map(({ unit, isOverspent }) => [unit, isOverspent]);
+      return (await ledger.inspect((state) => findSpent(state, id, amounts))).map(({ unit, isOverspent }) => [
+        unit,
+        isOverspent,
+      ]);
     };
     expect(await spend(meters({ usd: '4.5', calls: 1 }))).toEqual([]);
     expect(await spend(meters({ usd: '0.5', calls: 1 }))).toEqual([['usd', false]]);
@@ -552,7 +561,8 @@ describe('whatever is asked, begun, finished and given up', () => {
           count(`gave up ${of}`);
           continue;
         }
-        const reserved = reservedBy(ledger, permission.authorizationId) ?? permission.started?.meters ?? [];
+        const reserved =
+          (await reservedBy(ledger, permission.authorizationId)) ?? permission.started?.meters ?? [];
         const outcome = { startedAt, endedAt: now(), meterUsed: reserved, outcome: 'success' } as const;
         await ledger.append({ event: draftExecution(permission, outcome) });
         count(`finished ${of}`);
@@ -565,7 +575,7 @@ describe('whatever is asked, begun, finished and given up', () => {
 });
 
 /** All that an action has reserved. */
-function reservedBy(ledger: Ledger, id: string): MeterVector | undefined {
-  const action = ledger.state.links.actions.get(id.slice('sha-256:'.length));
+async function reservedBy(ledger: Ledger, id: string): Promise<MeterVector | undefined> {
+  const action = await ledger.inspect((state) => state.links.actions.get(id.slice('sha-256:'.length)));
   return action && [...action.reservation].map(([unit, amount]) => ({ unit, amount: fromRational(amount) }));
 }

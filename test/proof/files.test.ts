@@ -75,7 +75,7 @@ describe('a tlog-proof', () => {
     expect(codeOf(() => parseTlogProof(Buffer.from(text)))).toBe('PROOF_MALFORMED');
   });
 
-  it('is bounded', () => {
+  it('is refused beyond its bound', () => {
     const head = `${HEAD}index 0\n\n`;
     const whole = Buffer.concat([Buffer.from(head), Buffer.alloc(MAX_PROOF_BYTES - head.length)]);
     expect(readTlogProof(whole)).toHaveProperty('index', 0);

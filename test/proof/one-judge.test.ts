@@ -84,7 +84,7 @@ test.each<[string, Buffer, ProofTrust, string[]]>([
     { ...policy({}, own), ...witnessPolicy(logAsWitnessRow, 'quorum L') },
     ['WITNESS_QUORUM'],
   ],
-])('%s', async (_what, note, trust, expected) => {
+])('%s is judged alike in a proof and beside a ledger', async (_what, note, trust, expected) => {
   const { bytes } = await makeProof(opener(lines), '3', { checkpoint: note });
   const proof = verifyProof(bytes, trust);
   expect(proof.problems.map(({ code }) => code)).toEqual(expected);

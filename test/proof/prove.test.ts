@@ -204,7 +204,7 @@ describe('without the right key nothing is proven', () => {
     ],
     ['a policy without keys', policyOf([])],
     ["a policy with a stranger's key", policyOf([ownKeyEntry(stranger.publicKey)])],
-  ])('%s', (_what, trust) => {
+  ])('proves nothing with %s', (_what, trust) => {
     const result = verifyProof(proof3, trust);
     expect(result).toMatchObject({ verdict: 'undecided', exit_status: 2 });
     expect(codes(result)).toEqual(['KEY_UNKNOWN']);

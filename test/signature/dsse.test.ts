@@ -118,7 +118,7 @@ describe('a DSSE envelope', () => {
     expect(refused({ ...good, payloadType: `${PAYLOAD_TYPE} ` })).toBe('ENVELOPE_UNSUPPORTED');
   });
 
-  test('is bounded', () => {
+  test('is refused beyond its bound', () => {
     const most = new Uint8Array(MAX_PAYLOAD_BYTES);
     expect(fromDsseEnvelope(toDsseEnvelope(most, [], nobody), nobody).eventBytes).toEqual(most);
     expect(() => toDsseEnvelope(new Uint8Array(MAX_PAYLOAD_BYTES + 1), [], nobody)).toThrow(RangeError);

@@ -110,7 +110,7 @@ describe.each(STEPS)('from %d to %d lines', (from, to) => {
     const sizes = new Set<number>();
     for (let lifetime = 0, isDone = false; !isDone; lifetime += 1) {
       for (const [at, isLost] of losses.entries()) {
-        if (!isSlow && at > 0 && at !== lifetime % 6) continue;
+        if (!isSlow && at > 0 && at !== lifetime % 9) continue;
         const folder = start(before);
         const fileSystem = new CrashingFileSystem(lifetime);
         isDone = await publish(LINES.slice(0, to), folder, { fileSystem }).then(

@@ -57,7 +57,7 @@ describe('what a policy may demand', () => {
         },
       },
     ],
-  ])('%s', (_name, more) => {
+  ])('may be %s: such a policy is read as it was written', (_name, more) => {
     const policy = policyOf(more);
     expect(parseTrustPolicy(bytesOf(policy))).toEqual(policy);
   });

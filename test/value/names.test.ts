@@ -241,7 +241,7 @@ describe('rate units', () => {
 });
 
 describe('meters', () => {
-  it('have units', () => {
+  it('have units of the documented form only', () => {
     for (const text of ['usd', 'tokens.input', 'time.ms', 'a', `a${'b'.repeat(63)}`, 'a-_.9'])
       expect(isUnit(text)).toBe(true);
     for (const text of ['', 'USD', '9a', '.a', 'a b', 'é', 'a\n', `a${'b'.repeat(64)}`])

@@ -95,7 +95,7 @@ describe('timestamps', () => {
     }
   });
 
-  it('are instants', () => {
+  it('stand for instants in nanoseconds', () => {
     expect(parseTimestamp('1970-01-01T00:00:00Z')).toBe(0n);
     expect(parseTimestamp('1969-12-31T23:59:59.999999999Z')).toBe(-1n);
     expect(parseTimestamp('2026-03-01T00:00:00.0Z')).toBe(parseTimestamp('2026-03-01T00:00:00Z'));

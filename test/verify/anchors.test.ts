@@ -58,7 +58,8 @@ describe('truncation', () => {
       expect(notChecked(kept), name).not.toContain('TRUNCATION');
       const ends = [...bytes.keys()].filter((at) => bytes[at] === 0x0a).map((at) => at + 1);
       const chosen = ends.filter((_, index) => ends.length < 50 || index % 97 === 0 || index > 997);
-      for (const end of [0, ...sample(chosen, 6)]) {
+      // Most of the time goes into the few large ones.
+      for (const end of [0, ...sample(chosen, bytes.length < 20_000 ? 5 : 2)]) {
         const cut = bytes.subarray(0, end);
         const left = placesOf(cut);
         const without = await verify(cut);
@@ -75,7 +76,7 @@ describe('truncation', () => {
         cuts += 1;
       }
     }
-    expect(cuts).toBeGreaterThan(times(500, 1_000));
+    expect(cuts).toBeGreaterThan(times(400, 1_000));
   });
 
   test('is found when the rest is another ledger of the same length', async () => {
@@ -153,7 +154,7 @@ describe('the note of an anchor', () => {
     return report.verdict === 'invalid' || notChecked(report).includes('ANCHOR_UNVERIFIED');
   }
 
-  test('is good', async () => {
+  test('is believed as it was made', async () => {
     const report = await verify(bytes, { checkpoints: [good] });
     expect(report.findings).toEqual([]);
     expect(notChecked(report)).toEqual(['TRUST', 'WITNESSES']);
@@ -271,7 +272,7 @@ describe('anchors of a verification that is gone on from', () => {
           expect(findings.some(({ code }) => code === 'FORKED')).toBe(chosen.some(([, forked]) => forked));
         },
       ),
-      { numRuns: 40 },
+      { numRuns: times(15, 40) },
     );
   });
 });

@@ -377,7 +377,7 @@ describe('bytes that are no saved state', () => {
     return 'none';
   };
 
-  test('are refused', async () => {
+  test('are refused, whatever they are', async () => {
     const { saved } = await verify(file(LINES));
     expect(refusalOf(saved)).toBe('none');
     for (const bytes of [new Uint8Array(0), Buffer.alloc(5_000), LEDGER, saved.subarray(1)]) {

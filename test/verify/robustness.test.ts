@@ -81,7 +81,7 @@ describe('fixtures', () => {
 });
 
 describe('random input', () => {
-  test('bytes', async () => {
+  test('bytes at random never break the verifier', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => {
         const report = await verifyTwice(bytes);
@@ -200,7 +200,7 @@ describe('mutated records', () => {
   test.each([
     ['as they are', false],
     ['with ids and chain made right', true],
-  ])('%s', async (_, isMended) => {
+  ])('events changed at random, %s, never break the verifier', async (_, isMended) => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.nat(originals.length - 1), fc.array(mutation, { minLength: 1, maxLength: 3 })), {

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Report } from '../../src/report/report.js';
-import { verifyLedger, type Verifiable } from '../../src/report/verify-ledger.js';
+import { verifyLedger, type LedgerInput } from '../../src/report/verify-ledger.js';
 import { nobleVerifier } from '../../src/signature/noble-verifier.js';
 import type { VerifyOptions } from '../../src/verify/run-verification.js';
 import { CASES, FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
@@ -14,7 +14,7 @@ import { inChunks, rememberingVerifier } from './support.js';
 const verifier = rememberingVerifier();
 
 /** The report with the source's name left out, which is the only thing that may differ. */
-async function verify(source: Verifiable, options: VerifyOptions): Promise<Report> {
+async function verify(source: LedgerInput, options: VerifyOptions): Promise<Report> {
   const report = await verifyLedger(source, { verifier, ...options });
   const name = typeof source === 'string' ? source : '-';
   return JSON.parse(JSON.stringify(report).replaceAll(JSON.stringify(name).slice(1, -1), '-')) as Report;
@@ -99,7 +99,7 @@ test('files, streams of files and bytes', async () => {
   }
 });
 
-test('backends', async () => {
+test('either signature backend gives the same report', async () => {
   const signed = CASES.filter(
     ({ ledger, findings }) =>
       /signature|key-|p256|agent-run|optional/.test(ledger) ||

@@ -138,7 +138,7 @@ describe('a file that changes while it is read', () => {
     ['becomes empty', 0],
     ['is cut within what was read', 100],
     ['is cut behind what was read', 2 * 1024 * 1024],
-  ])('%s', async (name, length) => {
+  ])('and %s could not be judged', async (name, length) => {
     const path = writeLarge(`cut-${length}`);
     const options = verifyWhile(path, () => truncateSync(path, length));
     expect(await refusalOf(path, options), name).toEqual({ code: 'FILE_CHANGED', exitStatus: 2 });

@@ -236,7 +236,7 @@ describe('opening refuses', () => {
     expect(await codeOf(openLedger(join(folder, 'file', 'ledger.jsonl')))).toBe('FILE_NOT_FOUND');
   });
 
-  test('a device', async () => {
+  test('what is a device and no file', async () => {
     expect(await codeOf(openLedger('/dev/null'))).toBe('NOT_A_LEDGER');
   });
 
@@ -267,7 +267,7 @@ describe('closing', () => {
     await expectSound(path, 4);
   });
 
-  test('ends appending', async () => {
+  test('ends appending: what comes later is refused', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const ledger = await openLedger(path);
     const closing = ledger.close();

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import { repairLedger } from '../../src/writer/repair.js';
 import type { Appended, Ledger } from '../../src/writer/ledger.js';
+import { times } from '../slow.js';
 import { FaultyFileSystem, OPERATIONS, type Fault } from './file-systems.js';
 import {
   draft,
@@ -113,10 +114,10 @@ function tear(path: string): void {
 /** The scenario: a new ledger, appends, a crash, a torn tail, appends again, all with one fault somewhere. */
 async function runScenario(path: string, fault: Fault): Promise<boolean> {
   const fileSystem = new FaultyFileSystem(fault);
-  const acknowledged = await work(path, fileSystem, 3, 0);
+  const acknowledged = await work(path, fileSystem, times(2, 3), 0);
   await expectNotWorse(path, acknowledged);
   tear(path);
-  acknowledged.push(...(await work(path, fileSystem, 2, 9)));
+  acknowledged.push(...(await work(path, fileSystem, times(1, 2), 9)));
   await expectNotWorse(path, acknowledged);
 
   const healthy = await openLedger(path, { segmentBytes: 2_000 });

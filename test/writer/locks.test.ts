@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { nodeFileSystem, type FileSystem } from '../../src/fs/file-system.js';
+import { times } from '../slow.js';
 import { runWriter, Writer } from './processes.js';
 import {
   codeOf,
@@ -26,6 +27,7 @@ import {
 } from './support.js';
 
 const CLI = fileURLToPath(new URL('../../bin/northroot.js', import.meta.url));
+const SESSIONS = times(4, 10);
 const PATIENT = { create: { origin: 'example.com/tests/locks' }, lockTimeoutMs: 60_000 };
 
 describe.each([
@@ -69,7 +71,7 @@ describe.each([
         new Writer({
           path,
           tag,
-          sessions: 10,
+          sessions: SESSIONS,
           groups: 5,
           options: { ...PATIENT, segmentBytes: 10_000 },
         }),
@@ -77,14 +79,14 @@ describe.each([
     await Promise.all(writers.map((writer) => writer.ended));
     const acknowledged = writers.flatMap((writer) => {
       expect(writer.errors).toEqual([]);
-      expect(writer.acknowledged).toHaveLength(50);
+      expect(writer.acknowledged).toHaveLength(SESSIONS * 5);
       return writer.acknowledged;
     });
     const records = readRecords(path);
     for (const { seq, eventId } of acknowledged) {
       expect(`sha-256:${records[seq].event.event_id.b64}`).toBe(eventId);
     }
-    await expectSound(path, 201);
+    await expectSound(path, SESSIONS * 20 + 1);
   });
 
   test('is free as soon as its holder is killed', async () => {

@@ -57,11 +57,11 @@ export async function appendDraft(
   try {
     const now = new Date().toISOString();
     const event = draft(now, ledger);
-    const entitled = findEntitledKeys(ledger.keys, event, {
-      at: now,
-      ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
-    });
-    const appended = await ledger.append({ event, isAnew: true }).catch((error: unknown) => {
+    const appended = await ledger.append({ event, isAnew: true }).catch(async (error: unknown) => {
+      const entitled = findEntitledKeys(await ledger.listKeys(), event, {
+        at: now,
+        ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
+      });
       throw withEntitledKeys(error, entitled);
     });
     const { seq, eventId, status } = appended;

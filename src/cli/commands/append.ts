@@ -124,8 +124,8 @@ async function append(
   const report = async (read: ReadInput, order: number, place: string): Promise<void> => {
     try {
       const { entry, lossy } = read;
-      const { seq, eventId, status, findings } = await ledger.append(entry).catch((error: unknown) => {
-        throw withHint(withKeys(error, entry, ledger, options.principal), entry);
+      const { seq, eventId, status, findings } = await ledger.append(entry).catch(async (error: unknown) => {
+        throw withHint(await withKeys(error, entry, ledger, options.principal), entry);
       });
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
       const told = findings.length === 0 ? {} : { findings: findings.map(toResultFinding) };
@@ -263,17 +263,17 @@ function toResultFinding(finding: Finding): object {
 }
 
 /** A key that is refused is answered with those that would do. */
-function withKeys(
+async function withKeys(
   error: unknown,
   { event }: Entry,
-  { keys }: Ledger,
+  ledger: Ledger,
   principal: string | undefined,
-): unknown {
+): Promise<unknown> {
   const isKey = error instanceof NorthrootError && /^KEY_(?:NOT|UNKNOWN)/.test(error.code);
   if (!isKey) return error;
   const at = new Date().toISOString();
   const said = principal === undefined ? event : { principal_id: principal, ...event };
-  return withEntitledKeys(error, findEntitledKeys(keys, said, { at }));
+  return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }));
 }
 
 /** An error of an append, with a hint for those who write drafts. */

@@ -106,7 +106,11 @@ async function checkpoint(
   };
   const notePath = options.note ?? notePathOf(path);
   const made = await withLedger(async (ledger) => {
-    if (urls.length > 0 && keys.length === 0 && !ledger.keys.some(({ roles }) => roles.includes('witness'))) {
+    if (
+      urls.length > 0 &&
+      keys.length === 0 &&
+      !(await ledger.listKeys()).some(({ roles }) => roles.includes('witness'))
+    ) {
       terminal.say(
         'no key of a witness is known, so that no cosignature can count: give it with --witness-key',
       );

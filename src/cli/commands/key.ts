@@ -122,7 +122,7 @@ async function change(
     const event = {
       event_type: 'key',
       principal_id: principal ?? ledger.principalId,
-      ...make(ledger.keys),
+      ...make(await ledger.listKeys()),
       ...(reason === undefined ? {} : { reason }),
     };
     const { seq, eventId, status } = await ledger.append({ event });

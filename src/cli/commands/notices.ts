@@ -11,7 +11,9 @@ export function describeNotice(notice: Notice): string {
     case 'TORN_TAIL_SAVED':
       return `${printable(notice.path)} ended in ${notice.length} torn bytes at byte ${notice.offset}, left by a crash and never acknowledged: saved to ${printable(notice.savedTo)} and cut off`;
     case 'LEDGER_WAITING':
-      return `waiting for another process that has ${printable(notice.path)} open`;
+      return `waiting for another process that is appending to ${printable(notice.path)}`;
+    case 'INDEX_REBUILT':
+      return `the index ${printable(notice.path)} is made anew: ${printable(notice.reason)}`;
     case 'CHECKPOINT_FAILED':
       return `warning: a checkpoint of ${printable(notice.path)} was due and could not be made: ${notice.error.code}`;
     case 'LEDGER_DAMAGED':

@@ -19,6 +19,7 @@ import {
 } from '../../policy/record.js';
 import type { Meter } from '../../value/meter.js';
 import { compareTimestamps } from '../../value/timestamp.js';
+import type { VerifyState } from '../../verify/state.js';
 import { Ledger, type Appended, type LedgerOptions } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';
@@ -195,7 +196,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
 async function recordDone(
   { terminal }: Context,
   ledger: Ledger,
-  make: (state: Ledger['state']) => { readonly permission: Permission; readonly draft: object },
+  make: (state: VerifyState) => { readonly permission: Permission; readonly draft: object },
 ): Promise<ExitStatus> {
   let made: ReturnType<typeof make> | undefined;
   const appended = await ledger.decide((state) => {
@@ -204,13 +205,14 @@ async function recordDone(
   });
   const { permission, draft } = made as unknown as ReturnType<typeof make>;
   await terminal.write(`${describe(appended, draft)}\n`);
-  for (const line of describeSpent(ledger, permission, appended, draft)) terminal.say(line);
+  const lines = await ledger.inspect((state) => describeSpent(state, permission, appended, draft));
+  for (const line of lines) terminal.say(line);
   return 0;
 }
 
 /** What the execution broke, and what it used up. */
 function describeSpent(
-  { state }: Ledger,
+  state: VerifyState,
   { authorizationId }: Permission,
   { findings }: Appended,
   draft: object,
@@ -239,7 +241,8 @@ async function recordRun(
       const appended = await ledger.append({ event: draft });
       // Standard output is the command's.
       terminal.say(describe(appended, draft));
-      for (const line of describeSpent(ledger, permission, appended, draft)) terminal.say(line);
+      const lines = await ledger.inspect((state) => describeSpent(state, permission, appended, draft));
+      for (const line of lines) terminal.say(line);
     } finally {
       await ledger.close();
     }

@@ -8,7 +8,7 @@ import { formatInstant, parseTimestamp } from '../value/timestamp.js';
 const LAST_INSTANT = parseTimestamp('9999-12-31T23:59:59.999999999Z');
 
 /** An execution of a tool that begins `now` (a timestamp of SPEC §2) and uses this much. */
-export function executeAtOnce(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
+export function hypotheticalExecution(toolName: string, now: string, meterUsed: MeterVector): ExecutionFacts {
   const start = parseTimestamp(now);
   return {
     toolName,

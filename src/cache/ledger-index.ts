@@ -1,0 +1,291 @@
+/**
+ * The index of a ledger, `LEDGER.index/` beside it (SPEC says nothing of it): a cache, which `verify` never trusts. Before it is
+ * believed it is held against the ledger: its last line must stand where it says, with the hash that it says, and its tree must have
+ * the root that it says. What does not fit is rebuilt. Who can write the folder can lie in it; so it must be nobody else's.
+ */
+
+import { NorthrootError } from '../error.js';
+import { nodeFileSystem, type FileSystem } from '../fs/file-system.js';
+import { isOwnFolder } from '../fs/owner.js';
+import { canonicalBytes } from '../json/canonicalize.js';
+import { sha256Base64url } from '../bytes/sha256.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
+import { nodeVerifier } from '../signature/node-verifier.js';
+import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
+import type { VerifyState } from '../verify/state.js';
+import type { FileNames } from './codec.js';
+import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
+import { IndexedState } from './indexed-state.js';
+import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
+
+/** A ledger of fewer bytes has no index: reading it costs less. */
+export const MIN_INDEXED_BYTES = 256 * 1024;
+
+const DEFAULT_WAIT_MS = 5_000;
+/** Lines that are verified between two writes to the index. */
+const BATCH_LINES = 1_000;
+
+/** Something that the user should hear of. */
+export interface IndexNotice {
+  readonly code: 'INDEX_REBUILT';
+  /** The folder of the index. */
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** How an index is opened. */
+export interface IndexOptions {
+  /** Whether it is made when it is not there. Default: true. */
+  readonly create?: boolean;
+  /** How long to wait for a process that uses it, in milliseconds. Default 5,000. */
+  readonly waitMs?: number;
+  readonly fileSystem?: FileSystem | undefined;
+  readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
+}
+
+/** Whether a ledger has an index, or is so large that it is to have one. */
+export async function isIndexed(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+  if ((await fileSystem.kindOf(indexPath(path))) !== 'missing') return true;
+  return (await sizeOf(path, fileSystem)) >= MIN_INDEXED_BYTES;
+}
+
+/** The size of a file, or of the files in a folder, as far as it matters. */
+async function sizeOf(path: string, fileSystem: FileSystem): Promise<number> {
+  const kind = await fileSystem.kindOf(path);
+  if (kind !== 'file' && kind !== 'folder') return 0;
+  const names = kind === 'file' ? [path] : (await fileSystem.list(path)).map((name) => `${path}/${name}`);
+  let size = 0;
+  for (const name of names) {
+    if (size >= MIN_INDEXED_BYTES) break;
+    const file = await fileSystem.open(name, 'read');
+    try {
+      size += await file.size();
+    } finally {
+      await file.close();
+    }
+  }
+  return size;
+}
+
+/** The folder of a ledger's index. */
+export function indexPath(ledger: string): string {
+  return `${ledger.replace(/\/+$/, '')}.index`;
+}
+
+/** Entries that are there while the index is open. */
+class OpenEntries implements EntryStore {
+  current: EntryStore | undefined;
+
+  get(key: string): string | undefined {
+    return this.#opened().get(key);
+  }
+
+  list(range: EntryRange): AsyncIterable<readonly [string, string]> {
+    return this.#opened().list(range);
+  }
+
+  write(changes: readonly EntryChange[]): Promise<void> {
+    return this.#opened().write(changes);
+  }
+
+  async close(): Promise<void> {
+    const { current } = this;
+    this.current = undefined;
+    await current?.close();
+  }
+
+  #opened(): EntryStore {
+    if (this.current === undefined) throw new TypeError('the index is not open');
+    return this.current;
+  }
+}
+
+interface View {
+  readonly indexed: IndexedState;
+  /** The head as it was read or written last: while it stands, nobody else has written. */
+  head: string | undefined;
+}
+
+/** An index that is open. LevelDB admits one process at a time: keep it open no longer than it is used, and open it again. */
+export class LedgerIndex {
+  /** The ledger's path. */
+  readonly path: string;
+  readonly #names: FileNames;
+  readonly #options: IndexOptions;
+  readonly #entries = new OpenEntries();
+  readonly #views = new Map<string, View>();
+
+  private constructor(path: string, options: IndexOptions) {
+    this.path = path;
+    this.#options = options;
+    this.#names = namesOf(path);
+  }
+
+  /**
+   * Opens the index of a ledger.
+   *
+   * @returns undefined where there is none and none is to be made; where it can be neither used nor rebuilt, such as in a folder that
+   *   may only be read; and when other processes use it all the time. Everything works without.
+   */
+  static async open(path: string, options: IndexOptions = {}): Promise<LedgerIndex | undefined> {
+    const index = new LedgerIndex(path, options);
+    return (await index.reopen()) ? index : undefined;
+  }
+
+  /**
+   * Opens it again after {@link LedgerIndex.close}. What its views know is kept where nobody has written meanwhile.
+   *
+   * @returns false as `open` returns undefined.
+   */
+  async reopen(): Promise<boolean> {
+    const { create = true, waitMs = DEFAULT_WAIT_MS, fileSystem = nodeFileSystem, onNotice } = this.#options;
+    const folder = indexPath(this.path);
+    const isThere = (await fileSystem.kindOf(folder)) !== 'missing';
+    if (!isThere && !create) return false;
+    if (isThere && !(await isOwnFolder(folder, this.path))) return false;
+    try {
+      this.#entries.current = await openLevelEntries(folder, { create: true, waitMs });
+      for (const [name, { head }] of this.#views)
+        if (this.#entries.current?.get(headKey(name)) !== head) this.#views.delete(name);
+    } catch (error) {
+      if (!(error instanceof IndexFault)) throw error;
+      await this.#entries.close();
+      this.#views.clear();
+      this.#entries.current = await remake(folder, waitMs);
+      if (this.#entries.current !== undefined)
+        onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason: error.message });
+    }
+    return this.#entries.current !== undefined;
+  }
+
+  /**
+   * The state that the index keeps under a trust policy, held against the ledger; the state before the first line where it keeps none,
+   * or none that fits.
+   *
+   * @throws NorthrootError as the store does.
+   */
+  async view(store: Pick<LedgerStore, 'read'>, trust?: TrustPolicy): Promise<IndexedState> {
+    const name = viewName(trust);
+    const known = this.#views.get(name);
+    if (known !== undefined) return known.indexed;
+    let view: IndexedState;
+    try {
+      view = await this.#open(name, trust);
+      await assertBelongs(view.state, store);
+    } catch (error) {
+      const isMisfit = error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT';
+      if (!isMisfit && !(error instanceof IndexFault)) throw error;
+      await this.rebuild(isMisfit ? 'it is of another ledger, or of one that was longer' : error.message);
+      view = await this.#open(name, trust);
+    }
+    this.#views.set(name, { indexed: view, head: this.#entries.get(headKey(name)) });
+    return view;
+  }
+
+  /** Forgets what a view has learnt and not kept. */
+  dropView(trust?: TrustPolicy): void {
+    this.#views.delete(viewName(trust));
+  }
+
+  /** Forgets everything; to be called when what is kept turns out to be wrong. */
+  async rebuild(reason: string): Promise<void> {
+    const folder = indexPath(this.path);
+    this.#views.clear();
+    await this.#entries.close();
+    this.#entries.current = await remake(folder, DEFAULT_WAIT_MS);
+    if (this.#entries.current === undefined) throw unusable(folder);
+    this.#options.onNotice?.({ code: 'INDEX_REBUILT', path: folder, reason });
+  }
+
+  /**
+   * Verifies what stands in the ledger after a view, up to its last whole line, and keeps it.
+   *
+   * @param signal - Aborting ends it with its reason; what was written by then is kept.
+   * @param onProgress - Called after each write, with the bytes that were verified.
+   */
+  async catchUp(
+    view: IndexedState,
+    store: Pick<LedgerStore, 'read'>,
+    signal?: AbortSignal,
+    onProgress?: (bytes: number) => void,
+  ): Promise<void> {
+    let count = 0;
+    for await (const stored of store.read(positionOf(view.state))) {
+      signal?.throwIfAborted();
+      if (stored.kind !== 'lines') continue;
+      const { file, firstSeq } = stored;
+      for (const line of stored.lines) {
+        view.step(line, { file, firstSeq });
+        count += 1;
+      }
+      if (count < BATCH_LINES) continue;
+      count = 0;
+      await this.save(view);
+      onProgress?.(view.state.bytes);
+    }
+    if (count > 0) await this.save(view);
+  }
+
+  /** Keeps what a view has learnt. What it was told of must be on disk. */
+  async save(view: IndexedState): Promise<void> {
+    await this.#entries.write(view.takeChanges());
+    view.trim();
+    for (const [name, each] of this.#views)
+      if (each.indexed === view) each.head = this.#entries.get(headKey(name));
+  }
+
+  async close(): Promise<void> {
+    await this.#entries.close();
+  }
+
+  #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {
+    return IndexedState.open(this.#entries, name, this.#names, nodeVerifier, trust);
+  }
+}
+
+/** Where a state stands in the store that its lines came from. */
+export function positionOf({ lines, chain, end }: VerifyState): StorePosition | undefined {
+  if (lines === 0) return undefined;
+  return { size: lines, tip: chain.prev, file: end.file, line: end.line, byteOffset: end.byteOffset };
+}
+
+/** @throws NorthrootError `LEDGER_CONFLICT` when the ledger does not go on from the state */
+async function assertBelongs(state: VerifyState, store: Pick<LedgerStore, 'read'>): Promise<void> {
+  for await (const stored of store.read(positionOf(state))) {
+    void stored;
+    return;
+  }
+}
+
+/** Under which policy: its digest, so that each has its own. */
+function viewName(trust: TrustPolicy | undefined): string {
+  return trust === undefined ? '-:' : `${sha256Base64url(canonicalBytes(trust))}:`;
+}
+
+function headKey(view: string): string {
+  return `${view}h`;
+}
+
+/** In a folder files are named by their own names; the only file of a ledger has none. */
+function namesOf(path: string): FileNames {
+  const folder = path.replace(/\/+$/, '');
+  return {
+    toIndex: (file) => (file === path ? '' : file.slice(file.lastIndexOf('/') + 1)),
+    fromIndex: (name) => (name === '' ? path : `${folder}/${name}`),
+  };
+}
+
+async function remake(folder: string, waitMs: number): Promise<EntryStore | undefined> {
+  try {
+    await destroyLevelEntries(folder);
+    return await openLevelEntries(folder, { create: true, waitMs });
+  } catch {
+    return undefined;
+  }
+}
+
+function unusable(folder: string): NorthrootError {
+  return new NorthrootError('INDEX_UNUSABLE', `the index ${folder} cannot be rebuilt`, {
+    hint: 'remove it, or go on without it: --no-index',
+  });
+}

@@ -1,0 +1,31 @@
+/** Under which grant an event says that it is: by what it names, whatever the rules think of that. */
+
+import type { Grant } from '../bounds/grant.js';
+import type { JsonObject, JsonValue } from '../json/value.js';
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { VerifyState } from './state.js';
+
+/** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
+export function findNamed(line: ExaminedLine): string | undefined {
+  const { auth_event_id: authorization, authorization: own, grant_event_id: adjusted } = line.json() ?? {};
+  return readEventId(authorization) ?? readEventId(objectOf(own)['grant_event_id']) ?? readEventId(adjusted);
+}
+
+/** The nearest grant above an event, before the event's own line has changed the state. */
+export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | undefined {
+  const { grants, actions } = state.links;
+  const named = findNamed(line);
+  if (named === undefined) return undefined;
+  const id = named.slice('sha-256:'.length);
+  return grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
+}
+
+/** The id that a member of an event names, `sha-256:…`; undefined where it is no digest. */
+export function readEventId(value: JsonValue | undefined): string | undefined {
+  const { b64 } = objectOf(value);
+  return typeof b64 === 'string' ? `sha-256:${b64}` : undefined;
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}

@@ -1,0 +1,276 @@
+/** Several writers that have one ledger open: what each sees of the others, what is told of it, and what a cache is asked for. */
+
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { MemoryStore } from '../../src/store/memory-store.js';
+import { verifyLedger } from '../../src/report/verify-ledger.js';
+import type { Ledger } from '../../src/writer/ledger.js';
+import { Ledger as LedgerClass } from '../../src/writer/ledger.js';
+import type { LedgerOptions } from '../../src/writer/ledger.js';
+import type { MissedRecords, OtherRecord, StateCache, StateView, WatchedRecords } from '../../src/index.js';
+import type { VerifyState } from '../../src/verify/state.js';
+import { startVerification } from '../../src/verify/state.js';
+import { verifyLine } from '../../src/verify/verify-line.js';
+import { LineSplitter } from '../../src/ledger/line-splitter.js';
+import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import {
+  codeOf,
+  draft,
+  errorOf,
+  expectSound,
+  NOON,
+  openLedger,
+  readBytes,
+  signer,
+  temporaryFolder,
+} from './support.js';
+
+const PATIENT = { lockTimeoutMs: 20_000 };
+const OPTIONS: LedgerOptions = {
+  signer,
+  now: () => NOON,
+  principalId: 'agent:a1',
+  create: { origin: 'example.com/tests/many', binding: 'optional' },
+  ...PATIENT,
+};
+
+function newPath(): string {
+  return join(temporaryFolder(), 'ledger.jsonl');
+}
+
+/** The first of what is watched. */
+async function take(watched: WatchedRecords, count: number): Promise<(OtherRecord | MissedRecords)[]> {
+  const taken: (OtherRecord | MissedRecords)[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const next = await watched.next();
+    if (next.done !== true) taken.push(next.value);
+  }
+  return taken;
+}
+
+const seqsOf = (records: readonly (OtherRecord | MissedRecords)[]): number[] => records.map(({ seq }) => seq);
+
+describe('what others append', () => {
+  test('is watched with its verdict, without what is appended here', async () => {
+    const path = newPath();
+    const [watching, other] = [await openLedger(path, PATIENT), await openLedger(path, PATIENT)];
+    const watched = watching.watch();
+    const first = take(watched, 2);
+    await watching.append({ event: draft(1) });
+    const { eventId } = await other.append({ event: draft(2) });
+    await watching.append({ event: draft(3) });
+    await other.append({ event: draft(4) });
+    const records = await first;
+    expect(records).toMatchObject([
+      { seq: 2, eventId, event: { event_type: 'x.test', n: 2 }, verdict: 'ok', findings: [] },
+      { seq: 4 },
+    ]);
+    await watched.return?.();
+    await Promise.all([watching.close(), other.close()]);
+    await expectSound(path, 5);
+  });
+
+  test('and is not taken in time is missed, and the watcher told how much', async () => {
+    const path = newPath();
+    const [watching, other] = [await openLedger(path, PATIENT), await openLedger(path, PATIENT)];
+    const watched = watching.watch({ limit: 2 });
+    for (let n = 0; n < 6; n += 1) await other.append({ event: draft(n) });
+    await watching.append({ event: draft(10) });
+    const records = await take(watched, 3);
+    expect(seqsOf(records)).toEqual([1, 2, 3]);
+    expect(records.at(-1)).toEqual({ missed: 4, seq: 3 });
+    await other.append({ event: draft(11) });
+    expect(seqsOf(await take(watched, 1))).toEqual([8]);
+    await watching.close();
+    expect((await watched.next()).done).toBe(true);
+  });
+
+  test('ends to be watched when that is given up', async () => {
+    const path = newPath();
+    const ledger = await openLedger(path, PATIENT);
+    const controller = new AbortController();
+    const next = ledger.watch({ signal: controller.signal }).next();
+    controller.abort();
+    expect((await next).done).toBe(true);
+    await ledger.append({ event: draft(1) });
+  });
+
+  test('counts for what is judged here: keys, links, and what there is already', async () => {
+    const path = newPath();
+    const [one, two] = [
+      await openLedger(path, PATIENT),
+      await openLedger(path, { ...PATIENT, strict: true }),
+    ];
+    const { eventId } = await one.append({ event: draft(1) });
+    const previous = { alg: 'sha-256', b64: eventId.slice('sha-256:'.length) };
+    expect(await two.append({ event: draft(1) })).toMatchObject({ seq: 1, status: 'exists' });
+    expect(await two.append({ event: draft(2, { prev_event_id: previous }) })).toMatchObject({ seq: 2 });
+    expect([one.size, two.size]).toEqual([2, 3]);
+    expect(await one.append({ event: draft(3) })).toMatchObject({ seq: 3 });
+    await expectSound(path, 4);
+  });
+
+  test('is sealed by whoever seals, and counted by a schedule', async () => {
+    const path = newPath();
+    const sealing = await openLedger(path, { ...PATIENT, checkpoints: true });
+    const other = await openLedger(path, { ...PATIENT, checkpointEvery: { records: 5 } });
+    await sealing.append({ event: draft(1) });
+    await other.append({ event: draft(2) });
+    expect((await sealing.checkpoint()).treeSize).toBe(3);
+    for (const n of [3, 4, 5, 6]) await sealing.append({ event: draft(n) });
+    // The fifth since the last checkpoint, four of them another's.
+    await other.append({ event: draft(7) });
+    expect((await sealing.checkpoint()).treeSize).toBe(10);
+    await Promise.all([sealing.close(), other.close()]);
+    expect((await verifyLedger(path)).checkpoints.count).toBe(3);
+  });
+});
+
+describe.each([
+  ['with locks', true],
+  ['without locks', false],
+])('a ledger in memory %s', (_how, hasLocks) => {
+  test('takes what several writers append at once, and none is lost', async () => {
+    const memory = new MemoryStore({ hasLocks });
+    const ledgers: Ledger[] = [];
+    for (let n = 0; n < 3; n += 1) ledgers.push(await LedgerClass.open(memory.open(), OPTIONS));
+    const appended = await Promise.all(
+      ledgers.flatMap((ledger, index) =>
+        Array.from({ length: 8 }, (_, n) => ledger.append({ event: draft(100 * index + n) })),
+      ),
+    );
+    expect(appended.map(({ seq }) => seq).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 24 }, (_, n) => n + 1),
+    );
+    for (const ledger of ledgers) await ledger.close();
+    expect(await verifyLedger(memory.bytes())).toMatchObject({ verdict: 'ok', ledger: { records: 25 } });
+  });
+});
+
+/** A cache that keeps where it was asked to, and gives states that were made of the ledger's bytes. */
+class TestCache implements StateCache {
+  readonly calls: string[] = [];
+  give: (view: StateView, current: VerifyState | undefined) => VerifyState | undefined = () => undefined;
+  load(view: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined> {
+    this.calls.push(`load ${current?.lines ?? 'none'}`);
+    return Promise.resolve(this.give(view, current));
+  }
+  save(_view: StateView, state: VerifyState): Promise<void> {
+    this.calls.push(`save ${state.lines}`);
+    return Promise.resolve();
+  }
+  release(): Promise<void> {
+    this.calls.push('release');
+    return Promise.resolve();
+  }
+}
+
+/** The state of a ledger's bytes. */
+function stateOf(path: string): VerifyState {
+  const state = startVerification(undefined, nodeVerifier);
+  for (const line of new LineSplitter().push(readBytes(path)))
+    verifyLine(state, line, { file: path, firstSeq: undefined });
+  return state;
+}
+
+describe('a cache of states', () => {
+  test('is asked at each turn, and told of each group that is on disk', async () => {
+    const stateCache = new TestCache();
+    const path = newPath();
+    const ledger = await openLedger(path, { stateCache, lingerMs: 0 });
+    await ledger.append({ event: draft(1) });
+    await ledger.close();
+    expect(stateCache.calls).toEqual(['load 0', 'save 1', 'release', 'load 1', 'save 2', 'release']);
+  });
+
+  test('is never given what was judged and not written', async () => {
+    const stateCache = new TestCache();
+    const ledger = await openLedger(newPath(), { stateCache, strict: true, lingerMs: 0 });
+    stateCache.calls.length = 0;
+    const digest = { alg: 'sha-256', b64: 'A'.repeat(43) };
+    const unlinked = {
+      event_type: 'execution',
+      intents: { intent_digest: digest },
+      auth_event_id: digest,
+      tool_name: 'fs.read',
+      meter_used: [],
+      outcome: 'success',
+    };
+    const [kept, refused] = [ledger.append({ event: draft(1) }), codeOf(ledger.append({ event: unlinked }))];
+    await kept;
+    expect(await refused).toBe('AUTH_NOT_FOUND');
+    // The state that saw the refused event is begun again before it is saved.
+    expect(stateCache.calls).toEqual(['load 1', 'load none', 'save 2', 'release']);
+    expect(await ledger.inspect(({ hasInvalid }) => hasInvalid)).toBe(false);
+    await ledger.close();
+  });
+
+  test('may give a state that is further along; what is skipped is told of all the same', async () => {
+    const path = newPath();
+    const other = await openLedger(path, PATIENT);
+    const stateCache = new TestCache();
+    const ledger = await openLedger(path, { ...PATIENT, stateCache, lingerMs: 0 });
+    const watched = ledger.watch();
+    const first = watched.next();
+    await other.append({ event: draft(1) });
+    await first;
+    await other.append({ event: draft(2) });
+    stateCache.give = (_view, current) => ((current?.lines ?? 0) < 3 ? stateOf(path) : undefined);
+    expect(await ledger.append({ event: draft(3) })).toMatchObject({ seq: 3 });
+    expect((await watched.next()).value).toMatchObject({ seq: 2, event: { n: 2 } });
+    expect(await ledger.inspect(({ lines }) => lines)).toBe(4);
+    await ledger.close();
+    await other.close();
+    await expectSound(path, 4);
+  });
+
+  test('may give one at opening, of a ledger in which the last checkpoint is known', async () => {
+    const path = newPath();
+    const first = await openLedger(path, { checkpoints: true });
+    await first.append({ event: draft(1) });
+    await first.checkpoint();
+    await first.close();
+    const stateCache = new TestCache();
+    stateCache.give = () => stateOf(path);
+    const ledger = await openLedger(path, { stateCache, checkpointEvery: { records: 2 } });
+    stateCache.give = () => undefined;
+    expect([ledger.origin, ledger.size]).toEqual(['example.com/tests/writer', 3]);
+    await Promise.all([2, 3, 4].map((n) => ledger.append({ event: draft(n) })));
+    await ledger.close();
+    const { verdict, checkpoints } = await verifyLedger(path);
+    expect([verdict, checkpoints.count]).toEqual(['ok', 2]);
+  });
+
+  test('that fails costs no record', async () => {
+    const path = newPath();
+    const no = (): Promise<never> => Promise.reject(new Error('no'));
+    const ledger = await openLedger(path, { stateCache: { load: no, save: no, release: no } });
+    await ledger.append({ event: draft(1) });
+    await ledger.close();
+    await expectSound(path, 2);
+  });
+});
+
+describe('an option', () => {
+  test.each<[string, object]>([
+    ['lockTimeout', { lockTimeout: 5 }],
+    ['trustPolicy', { trustPolicy: {} }],
+    ['lockTimeoutMs', { lockTimeoutMs: '5' }],
+    ['strict', { strict: 1 }],
+    ['signer', { signer: 'key.pem' }],
+    ['noteSigners', { noteSigners: {} }],
+    ['create', { create: null }],
+    ['now', { now: '2026-01-01T00:00:00Z' }],
+  ])('%s that is none is named', async (name, options) => {
+    const error = await errorOf(LedgerClass.open(newPath(), options));
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toContain(name);
+  });
+
+  test('may be undefined', async () => {
+    const path = newPath();
+    const ledger = await openLedger(path, { trust: undefined, strict: undefined, segmentBytes: undefined });
+    await ledger.close();
+    expect(await errorOf(openLedger(path, { lingerMs: 1_001 }))).toBeInstanceOf(RangeError);
+  });
+});
