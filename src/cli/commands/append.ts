@@ -12,14 +12,12 @@ import type { Finding } from '../../finding/finding.js';
 import { toFindingJson } from '../../report/report.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
-import { findEntitledKeys } from '../../trust/key-entry.js';
 import { findRecord } from '../../reader/find-record.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
-import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
@@ -124,8 +122,8 @@ async function append(
   const report = async (read: ReadInput, order: number, place: string): Promise<void> => {
     try {
       const { entry, lossy } = read;
-      const { seq, eventId, status, findings } = await ledger.append(entry).catch(async (error: unknown) => {
-        throw withHint(await withKeys(error, entry, ledger, options.principal), entry);
+      const { seq, eventId, status, findings } = await ledger.append(entry).catch((error: unknown) => {
+        throw withHint(error, entry);
       });
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
       const told = findings.length === 0 ? {} : { findings: findings.map(toResultFinding) };
@@ -260,20 +258,6 @@ function toResultFinding(finding: Finding): object {
     ...(related === undefined ? {} : { related }),
     message,
   };
-}
-
-/** A key that is refused is answered with those that would do. */
-async function withKeys(
-  error: unknown,
-  { event }: Entry,
-  ledger: Ledger,
-  principal: string | undefined,
-): Promise<unknown> {
-  const isKey = error instanceof NorthrootError && /^KEY_(?:NOT|UNKNOWN)/.test(error.code);
-  if (!isKey) return error;
-  const at = new Date().toISOString();
-  const said = principal === undefined ? event : { principal_id: principal, ...event };
-  return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }));
 }
 
 /** An error of an append, with a hint for those who write drafts. */
