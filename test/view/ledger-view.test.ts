@@ -1,6 +1,7 @@
 /** A ledger that is asked by its index answers as one that is read; whatever has become of the index. */
 
 import {
+  appendFileSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
@@ -99,6 +100,18 @@ test('what a look at the state throws is thrown as it is', async () => {
     throw error;
   };
   await expect(new LedgerView(path).inspect(look)).rejects.toBe(error);
+});
+
+test('the last records, and what follows them', async () => {
+  const view = new LedgerView(path);
+  expect(await view.listLast(3)).toBeUndefined();
+  await maintainIndex(path);
+  const last = await view.listLast(3);
+  expect(last).toEqual(await Promise.all(['19', '20', '21'].map((seq) => view.findRecord(seq))));
+  expect(await view.inspect(({ hasInvalid }) => hasInvalid)).toBe(false);
+  appendFileSync(path, 'torn');
+  expect(await view.listLast(3)).toBeUndefined();
+  expect(await view.inspect(({ hasInvalid }) => hasInvalid)).toBe(true);
 });
 
 test('a check finds nothing in an index that is right', async () => {
