@@ -1,27 +1,27 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
 import { Option, type Command } from 'commander';
-import { balancesOf } from '../../bounds/balance.js';
-import { chainIds } from '../../bounds/grant.js';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { withStarted } from '../../bounds/started.js';
-import { listRunning } from '../../policy/deciding-bound.js';
 import {
   findGrant,
+  findRecord,
+  formatQuantity,
+  isGrantUnder,
+  isTimestamp,
   listGrants,
   listOpenStarts,
   nameOfKey,
+  NorthrootError,
+  printable,
+  renderAccounts,
+  replayTo,
+  reserveStarted,
+  type AccountRow,
   type GrantAccount,
+  type Paint,
+  type Point,
   type StartedAuthorization,
-} from '../../report/accounts.js';
-import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
-import type { Paint } from '../../report/text.js';
-import { formatQuantity } from '../../value/quantity.js';
-import { isTimestamp } from '../../value/timestamp.js';
-import { findRecord } from '../../reader/find-record.js';
-import { replayTo, type Point } from '../../reader/replay.js';
-import type { VerifyState } from '../../verify/state.js';
+  type VerifyState,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -66,14 +66,14 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   const state = await replayTo(await openLedgerInput(ledger, context), point, trust, signal);
   const accounts = only === undefined ? listGrants(state) : [findOnly(state, only, ledger)];
   const starts = listOpenStarts(state).filter(
-    ({ grantId }) => only === undefined || isUnder(state, grantId, only),
+    ({ grantId }) => only === undefined || isGrantUnder(state, grantId, only),
   );
   const rows = accounts.map(toRow);
   if (options.format === 'json')
     await terminal.write(`${jsonText({ grants: rows, starts: starts.map(toStartJson) }, 2)}\n`);
   else if (rows.length === 0) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
   else {
-    const held = accounts.map((account) => toRow(withHeld(state, account)));
+    const held = accounts.map((account) => toRow(reserveStarted(state, account)));
     const lines = [renderRows(held, state, terminal.paint), ...starts.map(describeStart)];
     await terminal.write(`${lines.join('\n')}\n`);
   }
@@ -81,20 +81,6 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   else if (state.hasViolation)
     terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
   return state.hasInvalid ? 1 : state.hasViolation ? 3 : 0;
-}
-
-/** Whether something under a grant counts under another one too. */
-function isUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
-  const grant = state.links.grants.get(grantId?.slice('sha-256:'.length) ?? '');
-  return chainIds(grant).includes(other);
-}
-
-/** With what runs now counted as reserved. */
-function withHeld(state: VerifyState, account: GrantAccount): GrantAccount {
-  const grant = state.links.grants.get(account.eventId.slice('sha-256:'.length));
-  return grant === undefined
-    ? account
-    : { ...account, balances: balancesOf(withStarted(grant, listRunning(state))) };
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {

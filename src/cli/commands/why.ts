@@ -1,10 +1,7 @@
 /** `northroot why`: the whole story of one event. */
 
 import { Option, type Command } from 'commander';
-import { NorthrootError } from '../../error.js';
-import { renderStory } from '../../report/story-text.js';
-import { tellStory } from '../../report/story.js';
-import { findRecord } from '../../reader/find-record.js';
+import { findRecord, NorthrootError, renderStory, tellStory } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerOf, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
