@@ -10,9 +10,10 @@ import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
-import type { Appended, Checkpointed, Entry, LedgerOptions } from './options.js';
+import { nowOf, type Appended, type Checkpointed, type Entry, type LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
@@ -346,10 +347,12 @@ class Group {
   }
 
   addCheckpoint(givenAt: string, principalId?: string): Checkpointed {
-    const { running, maker } = this.#parts;
+    const { running, maker, options } = this.#parts;
     running.assertSound();
     const { seq } = running.tip;
-    const { event, line } = maker.makeCheckpointLine(givenAt, principalId);
+    // Others may have sealed since it was asked for: it is dated when it is made, and no time goes back.
+    const now = nowOf(options);
+    const { event, line } = maker.makeCheckpointLine(isLater(now, givenAt) ? now : givenAt, principalId);
     const judged = running.add(line);
     this.#put(line.bytes);
     const { note, tree_size: treeSize } = event;
@@ -384,6 +387,10 @@ class Group {
     this.lines.push(line);
     this.bytes += line.length;
   }
+}
+
+function isLater(one: string, other: string): boolean {
+  return compareTimestamps(one, other) > 0;
 }
 
 function rejectAll(jobs: readonly Job[], error: unknown): void {

@@ -22,12 +22,13 @@ import {
   type Signer,
 } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, STDIN } from '../input.js';
+import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
-import { withEntitledKeys } from './append-draft.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
+import { withEntitledKeys } from './append-draft.js';
 import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
+import { viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -154,7 +155,7 @@ async function append(
   /** The id of an event of the ledger, also of one that was given before. */
   const find = async (wanted: string): Promise<string> => {
     await settle();
-    const { eventId } = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+    const { eventId } = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
     ids.set(wanted, eventId);
     return eventId;
   };

@@ -15,13 +15,14 @@ import {
   type ReadRecord,
 } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput, openLedgerOf, readTrustPolicy } from '../input.js';
+import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
 
-interface ShowOptions {
+interface ShowOptions extends IndexChoice {
   readonly format: ShowFormat;
   readonly key?: readonly string[];
   readonly trust?: string;
@@ -54,6 +55,7 @@ export function addShow(
       [],
     )
     .option('--trust <file>', 'with dsse: a trust policy that has such keys')
+    .option(...NO_INDEX)
     .action((ledger: string, record: string, options: ShowOptions) =>
       run((context) => show(context, ledger, record, options)),
     );
@@ -66,8 +68,8 @@ async function show(
   options: ShowOptions,
 ): Promise<ExitStatus> {
   const { format } = options;
-  const { terminal, signal } = context;
-  const record = await findRecord(await openLedgerOf(ledger, wanted, context), wanted, signal);
+  const { terminal } = context;
+  const record = await viewOf(context, ledger, wanted, options).findRecord(wanted);
   if (format === 'dsse') {
     await terminal.write(await toEnvelope(context, ledger, record, options));
     return 0;
