@@ -270,6 +270,9 @@ export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } fro
 export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
 export { findRecord } from './reader/find-record.js';
+export { LedgerView, type InspectOptions, type ViewOptions } from './view/ledger-view.js';
+export { type IndexNotice } from './cache/ledger-index.js';
+export { maintainIndex, type MaintainOptions, type MaintainedIndex } from './view/maintain-index.js';
 export { replayTo, type Point } from './reader/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';

@@ -124,6 +124,28 @@ export class LedgerView {
   }
 
   /**
+   * The last records, in order.
+   *
+   * @param count - At most so many.
+   * @returns undefined where it takes reading the ledger to find them.
+   */
+  async listLast(count: number): Promise<readonly ReadRecord[] | undefined> {
+    return this.#ask<readonly ReadRecord[] | undefined>(
+      'use',
+      async (asked) => {
+        const { records } = asked;
+        await assertWhole(asked);
+        if (!records.isReadable) throw new IndexGap();
+        const list: ReadRecord[] = [];
+        for (let at = Math.max(0, records.size - count); at < records.size; at += 1)
+          list.push((await records.read(at)) ?? unknown());
+        return list;
+      },
+      () => Promise.resolve(undefined),
+    );
+  }
+
+  /**
    * Looks at what verification says of the whole ledger.
    *
    * @param look - Called once, or again where an index turns out to be damaged; it changes nothing and keeps nothing.
@@ -137,10 +159,9 @@ export class LedgerView {
     let thrown: { readonly error: unknown } | undefined;
     const seen = await this.#ask(
       'make',
-      async ({ view, store }) => {
-        // What follows the last whole line is a finding, which the index has none of.
-        for await (const { kind } of store.read(positionOf(view.state)))
-          if (kind === 'torn') throw new IndexGap();
+      async (asked) => {
+        const { view } = asked;
+        await assertWhole(asked);
         if (lists) await view.loadAll();
         try {
           return await look(view.state);
@@ -211,6 +232,15 @@ async function namedLikeSource(path: string): Promise<string | undefined> {
   if (kind !== 'folder') return undefined;
   const folder = join(path).replace(/\/+$/, '');
   return join(folder, 'name') === `${folder}/name` ? folder : undefined;
+}
+
+/** What follows the last whole line is something to be said, and the index does not have it. */
+async function assertWhole({ view, store }: Asked): Promise<void> {
+  for await (const stored of store.read(positionOf(view.state))) {
+    if (stored.kind === 'torn') throw new IndexGap();
+    // What others have just written is not asked for; but the store has to come to the end.
+    if (stored.kind === 'lines') for (const line of stored.lines) void line;
+  }
 }
 
 function unknown(): never {

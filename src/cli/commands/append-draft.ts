@@ -73,7 +73,7 @@ export async function appendDraft(
 }
 
 /** What refuses a key says which would do. */
-function withEntitledKeys(error: unknown, entitled: readonly Key[]): unknown {
+export function withEntitledKeys(error: unknown, entitled: readonly Key[]): unknown {
   if (!(error instanceof NorthrootError) || !/^(?:KEY_|SIGNATURE_MISSING$)/.test(error.code)) return error;
   const keys = entitled.map(({ keyid, name }) => (name === undefined ? keyid : `${keyid} (${name})`));
   const hint =

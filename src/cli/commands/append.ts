@@ -12,14 +12,16 @@ import type { Finding } from '../../finding/finding.js';
 import { toFindingJson } from '../../report/report.js';
 import type { Signer } from '../../signature/signer.js';
 import type { CheckpointSchedule } from '../../writer/checkpoint.js';
-import { findRecord } from '../../reader/find-record.js';
 import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, STDIN } from '../input.js';
+import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
+import { findEntitledKeys } from '../../trust/key-entry.js';
+import { withEntitledKeys } from './append-draft.js';
 import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
+import { viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -146,7 +148,7 @@ async function append(
   /** The id of an event of the ledger, also of one that was given before. */
   const find = async (wanted: string): Promise<string> => {
     await settle();
-    const { eventId } = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+    const { eventId } = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
     ids.set(wanted, eventId);
     return eventId;
   };

@@ -10,13 +10,13 @@ import { describeLeft, type DecidingBound } from '../../policy/deciding-bound.js
 import type { ResourceRef } from '../../schema/generated/types.js';
 import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';
-import { findRecord } from '../../reader/find-record.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
-import { STDIN, openLedgerInput, readInput, readTrustPolicy } from '../input.js';
+import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
 import { findNamedSigner, findOwnSigner } from './ledger-key.js';
+import { viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
 interface AuthorizeCommandOptions {
@@ -90,7 +90,7 @@ async function authorize(
   const grantId =
     options.grant === undefined
       ? undefined
-      : (await findRecord(await openLedgerInput(path, context), options.grant, signal)).eventId;
+      : (await viewOf(context, path, undefined, { index: true }).findRecord(options.grant)).eventId;
   const answer = await authorizeAction(
     path,
     {

@@ -11,10 +11,10 @@ import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../sche
 import type { Meter } from '../../value/meter.js';
 import { formatQuantity } from '../../value/quantity.js';
 import { resolveTime } from '../../value/when.js';
-import { findRecord } from '../../reader/find-record.js';
+import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
-import { openLedgerInput, readInput } from '../input.js';
+import { readInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { appendDraft, OptionProblems, withDraftOptions, type DraftOptions } from './append-draft.js';
 
@@ -142,7 +142,7 @@ export function addGrant(
 }
 
 async function grant(context: Context, path: string, options: GrantCommandOptions): Promise<ExitStatus> {
-  const { terminal, signal } = context;
+  const { terminal } = context;
   const problems = new OptionProblems();
   const said = await readOptions(context, options, problems);
   const draft = (now: string, parent?: AuthorizationEvent): ReturnType<typeof draftGrant> | undefined => {
@@ -157,7 +157,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
   let parent: AuthorizationEvent | undefined;
   if (options.parent !== undefined) {
     problems.end('grant');
-    const found = await findRecord(await openLedgerInput(path, context), options.parent, signal);
+    const found = await viewOf(context, path, undefined, { index: true }).findRecord(options.parent);
     parent = found.event as unknown as AuthorizationEvent;
   }
   // Wrong options are told of before the ledger is waited for.
