@@ -247,6 +247,7 @@ export {
   draftExecution,
   draftSettlement,
   findPermission,
+  resolveAuthorization,
   findSpent,
   raiseMeters,
   startExecution,
