@@ -233,6 +233,20 @@ export {
   type StartRequest,
   type StartedExecution,
 } from './policy/record.js';
+export { type Budget } from './agent/budget.js';
+export { DeniedError, UnrecordedExecutionError, type GuardedOutcome } from './agent/errors.js';
+export { type GuardContext, type GuardOptions, type GuardedFunction } from './agent/guard.js';
+export {
+  LiveLedger,
+  withLiveLedger,
+  type AbandonOptions,
+  type CloseOptions,
+  type DoneExecution,
+  type LiveLedgerOptions,
+  type LiveRequest,
+} from './agent/live-ledger.js';
+export { UsageMeter } from './agent/usage-meter.js';
+export { type AskOptions } from './writer/withdrawal.js';
 export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
