@@ -152,9 +152,9 @@ describe('guard', () => {
     const place = memoryPlace();
     let isBroken = false;
     const store = new Proxy(place.open() as LedgerStore, {
-      get: (target, name: keyof LedgerStore) => {
+      get: (target, name): unknown => {
         if (name === 'appendIf' && isBroken) return () => Promise.reject(new Error('the disk is gone'));
-        const member: unknown = target[name];
+        const member: unknown = Reflect.get(target, name);
         return typeof member === 'function' ? (member as () => unknown).bind(target) : member;
       },
     });
