@@ -6,6 +6,23 @@
 export { NorthrootError, type NorthrootErrorOptions } from './error.js';
 export { VERSION } from './version.js';
 
+// Words: outside text made fit for a terminal, and the nearest of what is known
+export { printable } from './bytes/printable.js';
+export { didYouMean } from './bytes/did-you-mean.js';
+
+// Small files, which appear whole or not at all
+export {
+  isOpenToOthers,
+  kindOfPath,
+  readFileChunks,
+  readSmallFile,
+  removeFile,
+  replaceFile,
+  writeNewFile,
+  type PathKind,
+  type ReplaceOptions,
+} from './fs/file-system.js';
+
 // Canonical JSON (SPEC §1)
 export { canonicalBytes, canonicalText } from './json/canonicalize.js';
 export { diagnoseCanonical, parseCanonical, type JsonIssue, type JsonIssueCode } from './json/diagnose.js';
@@ -35,6 +52,8 @@ export {
   MAX_METERS,
   isUnit,
   meters,
+  readAmounts,
+  type AmountProblem,
   type AmountsByUnit,
   type Meter,
   type MeterVector,
@@ -62,7 +81,7 @@ export {
 } from './value/rational.js';
 export { isRateUnit, tryParseRateUnit, type RateUnit } from './value/rate.js';
 export { compareTimestamps, formatInstant, isTimestamp, parseTimestamp } from './value/timestamp.js';
-export { resolvePastTime, resolveTime } from './value/when.js';
+export { resolvePastTime, resolveTime, tryReadTime } from './value/when.js';
 export {
   coversToolPattern,
   escapeToolName,
@@ -93,7 +112,7 @@ export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssu
 export type * from './schema/generated/types.js';
 
 // Keys and signatures (SPEC §5, §7)
-export { type KeyAlgorithm } from './key/key-form.js';
+export { MAX_KEY_BYTES, type KeyAlgorithm } from './key/key-form.js';
 export {
   formatPrivateKey,
   generatePrivateKey,
@@ -111,6 +130,8 @@ export {
   type PublicKeyFault,
   type PublicKeyForm,
 } from './key/public-key.js';
+export { isKeyName } from './key/vkey.js';
+export { readWireKey, type WireKeyIssue } from './key/wire-key.js';
 export {
   PAYLOAD_TYPE,
   fromDsseEnvelope,
@@ -156,12 +177,14 @@ export { LineSplitter, MAX_LINE_BYTES, type RawLine } from './ledger/line-splitt
 export { formatRecord, type RecordParts } from './ledger/record.js';
 export {
   openLedgerSource,
+  streamSource,
   type LedgerSource,
   type Segment,
   type SourceFault,
   type SourceGrowth,
   type SourceOptions,
 } from './fs/source.js';
+export { refuseOtherFiles } from './fs/other-file.js';
 export { followLedger, type FollowOptions } from './fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
@@ -173,6 +196,7 @@ export {
   type Notice,
 } from './writer/ledger.js';
 export { type CheckpointSchedule } from './writer/checkpoint.js';
+export { isUnbegun } from './writer/unbegun.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type OtherRecord } from './writer/running-verification.js';
 export { type MissedRecords, type WatchOptions, type WatchedRecords } from './writer/watch.js';
@@ -251,11 +275,13 @@ export { type Balance } from './bounds/balance.js';
 export {
   findBalance,
   findGrant,
+  isGrantUnder,
   listGrants,
   listKeys,
   listOpenAuthorizations,
   listOpenStarts,
   nameOfKey,
+  reserveStarted,
   type GrantAccount,
   type OpenAuthorization,
   type StartedAuthorization,
@@ -284,6 +310,9 @@ export { AnchorWatch, type Anchor, type AnchorOutcome, type AnchorRelation } fro
 export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
 export { findRecord } from './reader/find-record.js';
+export { LedgerView, type InspectOptions, type ViewOptions } from './view/ledger-view.js';
+export { type IndexNotice } from './cache/ledger-index.js';
+export { maintainIndex, type MaintainOptions, type MaintainedIndex } from './view/maintain-index.js';
 export { replayTo, type Point } from './reader/replay.js';
 export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';
@@ -298,6 +327,7 @@ export { type FoldedFinding, type SignatureOutcome } from './verify/line-finding
 export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
+export { matchesFilter, type FindingFilter } from './report/finding-filter.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
 export {
   readLedgerStatus,
@@ -335,6 +365,7 @@ export {
   type TileFault,
   type TileTree,
 } from './tile/tile-tree.js';
+export { openLedger } from './tile/open-ledger.js';
 export { writeTiles, type FileCount, type WriteTilesOptions, type WrittenTiles } from './tile/tile-writer.js';
 
 // Proofs, and where two ledgers part (SPEC §6)
@@ -398,12 +429,19 @@ export {
   canBeWitnessKey,
   cosignNote,
   formatNoteKey,
+  isSignedBy,
   makeNoteKey,
   parseNoteKey,
   signNote,
   type NoteKey,
 } from './note/note-key.js';
-export { formatNote, parseNote, type NoteSignature, type SignedNote } from './note/signed-note.js';
+export {
+  MAX_NOTE_BYTES,
+  formatNote,
+  parseNote,
+  type NoteSignature,
+  type SignedNote,
+} from './note/signed-note.js';
 
 // Witnesses (C2SP tlog-policy, tlog-witness)
 export {

@@ -22,6 +22,9 @@ import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
 export const MIN_INDEXED_BYTES = 256 * 1024;
 
 const DEFAULT_WAIT_MS = 5_000;
+/** What a store says of a ledger that does not have, or no longer, what an index knows of it. */
+const MISFIT = new Set(['LEDGER_CONFLICT', 'FILE_CHANGED']);
+
 /** Lines that are verified between two writes to the index. */
 const BATCH_LINES = 1_000;
 
@@ -173,7 +176,7 @@ export class LedgerIndex {
       view = await this.#open(name, trust);
       await assertBelongs(view.state, store);
     } catch (error) {
-      const isMisfit = error instanceof NorthrootError && error.code === 'LEDGER_CONFLICT';
+      const isMisfit = error instanceof NorthrootError && MISFIT.has(error.code);
       if (!isMisfit && !(error instanceof IndexFault)) throw error;
       await this.rebuild(isMisfit ? 'it is of another ledger, or of one that was longer' : error.message);
       view = await this.#open(name, trust);
@@ -224,6 +227,18 @@ export class LedgerIndex {
       onProgress?.(view.state.bytes);
     }
     if (count > 0) await this.save(view);
+  }
+
+  /** The entries of a view, in the order of the keys, which are without its name. */
+  async *entriesOf(trust?: TrustPolicy): AsyncGenerator<readonly [key: string, text: string]> {
+    const name = viewName(trust);
+    for await (const [key, text] of this.#entries.list({ prefix: name }))
+      yield [key.slice(name.length), text];
+  }
+
+  /** A view of the same ledger whose entries go elsewhere. */
+  viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
+    return IndexedState.open(entries, '', this.#names, nodeVerifier, trust);
   }
 
   /** Keeps what a view has learnt. What it was told of must be on disk. */

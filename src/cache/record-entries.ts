@@ -85,6 +85,8 @@ export interface NamingForm {
 interface RecordsHead {
   /** Whether every record that can be read has its place as its number, and an id of its own. */
   readonly isRegular: boolean;
+  /** Whether every line is a record that can be read. */
+  readonly isReadable: boolean;
   readonly checkpoint: TrackedCheckpoint | undefined;
 }
 
@@ -102,6 +104,7 @@ export class RecordEntries implements LineObserver {
   readonly #hashes: (string[] | undefined)[] = [];
   readonly #changedLevels = new Set<number>();
   #isRegular: boolean;
+  #isReadable: boolean;
   #isHeadChanged = false;
   /** The tree's subtrees before the line that fills one of 256 leaves. */
   #subtrees: readonly string[] = [];
@@ -120,6 +123,7 @@ export class RecordEntries implements LineObserver {
     this.#adjustments = new EntryTable(entries, 'y:', decode);
     const head = state.records === 0 ? undefined : readRecordsHead(entries);
     this.#isRegular = head?.isRegular ?? true;
+    this.#isReadable = head?.isReadable ?? true;
     this.#checkpoint = new CheckpointTracker(head?.checkpoint);
     this.#isHeadChanged = head === undefined;
   }
@@ -132,7 +136,10 @@ export class RecordEntries implements LineObserver {
   }
 
   afterLine(line: RawLine, { file }: SegmentName, result: LineResult): void {
-    if (line.length === 0 || !line.terminated) return;
+    if (line.length === 0 || !line.terminated) {
+      this.#setUnreadable();
+      return;
+    }
     const { examined, verdict, signatures, own, waiting } = result;
     const ordinal = this.#state.records - 1;
     const isAssumed = this.#state.assumedSignatures === 'ordinary';
@@ -159,7 +166,8 @@ export class RecordEntries implements LineObserver {
 
   takeChanges(): EntryChange[] {
     if (this.#isHeadChanged) {
-      const head: RecordsHead = { isRegular: this.#isRegular, checkpoint: this.#checkpoint.found() };
+      const checkpoint = this.#checkpoint.found();
+      const head: RecordsHead = { isRegular: this.#isRegular, isReadable: this.#isReadable, checkpoint };
       this.#changes.set('R', head);
       this.#isHeadChanged = false;
     }
@@ -206,7 +214,13 @@ export class RecordEntries implements LineObserver {
 
   /** By itself it might be read as an event. */
   #noteUnread({ bytes }: RawLine): void {
+    this.#setUnreadable();
     if (mayBeCheckpoint(bytes)) this.#setIrregular();
+  }
+
+  #setUnreadable(): void {
+    if (this.#isReadable) this.#isHeadChanged = true;
+    this.#isReadable = false;
   }
 
   #setIrregular(): void {
@@ -247,13 +261,13 @@ export class RecordEntries implements LineObserver {
 /** @throws IndexFault when it is missing or malformed */
 export function readRecordsHead(entries: Entries): RecordsHead {
   const head = entries.get('R') as Partial<RecordsHead> | undefined;
-  const { isRegular, checkpoint } = head ?? {};
+  const { isRegular, isReadable, checkpoint } = head ?? {};
   const isWhole =
     checkpoint === undefined ||
     (typeof checkpoint.note === 'string' && isCount(checkpoint.seq) && isCount(checkpoint.attestations));
-  if (typeof isRegular !== 'boolean' || !isWhole)
+  if (typeof isRegular !== 'boolean' || typeof isReadable !== 'boolean' || !isWhole)
     throw new IndexFault('what it has of all records is missing or malformed');
-  return { isRegular, checkpoint };
+  return { isRegular, isReadable, checkpoint };
 }
 
 /** The first hashes of an entry of the tree, base64url. @throws IndexFault when there are not as many as `least` */

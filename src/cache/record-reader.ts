@@ -95,6 +95,11 @@ export class RecordReader {
     return readRecordsHead(this.#entries).isRegular;
   }
 
+  /** Whether every line is a record that can be read. */
+  get isReadable(): boolean {
+    return readRecordsHead(this.#entries).isReadable;
+  }
+
   /**
    * The one record that is meant, as `findRecord` says; undefined when the ledger is to be asked.
    *

@@ -19,6 +19,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot checkpoint ledger.jsonl --witness https://witness.example/w1 --witness-policy policy.txt',
   ],
   repair: ['northroot repair ledger.jsonl'],
+  index: ['northroot index ledger.jsonl --check'],
   grant: [
     "northroot grant ledger.jsonl --to agent:a1 --tool 'fs.*' --cap usd=5 --cap calls=100 --expires 2h",
     "northroot grant ledger.jsonl --to agent:a1 --tool '*' --cap tokens=1000000 --rate tokens.per_5h=100000 --action-cap tokens=20000",

@@ -5,9 +5,7 @@
 
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
-import { printable } from '../bytes/printable.js';
-import { NorthrootError } from '../error.js';
-import { VERSION } from '../version.js';
+import { NorthrootError, printable, VERSION } from '../index.js';
 import { addAdjust } from './commands/adjust.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
@@ -16,6 +14,7 @@ import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
 import { addDiff } from './commands/diff.js';
 import { addGrant } from './commands/grant.js';
+import { addIndex } from './commands/ledger-index.js';
 import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
 import { addKeygen } from './commands/keygen.js';
@@ -45,7 +44,7 @@ const REFERENCE = 'Values and reference:';
 
 /** The commands as the help groups them. */
 const GROUPS = {
-  'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair],
+  'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
   'Verifying and reading:': [addVerify, addStatus, addShow, addLog, addDiff, addProve, addVerifyProof],
   'Keys and trust:': [addKeygen, addKey, addTrust],

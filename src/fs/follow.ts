@@ -25,6 +25,8 @@ export interface FollowOptions {
 
 const CHUNK_BYTES = 256 * 1024;
 const POLL_MS = 100;
+/** By so much a file of another kind is known. */
+const HEAD_BYTES = 4096;
 
 /**
  * A ledger file or folder of segments that is read on as it grows.
@@ -58,11 +60,10 @@ class Follower {
   }
 
   async *file(): AsyncGenerator<Segment, void, void> {
-    const chunks = refuseOtherFiles(
-      this.#read(this.#path, () => Promise.resolve(false)),
-      this.#path,
-    );
-    yield await Promise.resolve({ file: this.#path, firstSeq: undefined, chunks });
+    // By what is there now: whoever follows another kind of file would wait for more of it for ever.
+    for await (const chunk of refuseOtherFiles(readHead(this.#path), this.#path)) if (chunk.length > 0) break;
+    const chunks = this.#read(this.#path, () => Promise.resolve(false));
+    yield { file: this.#path, firstSeq: undefined, chunks };
   }
 
   async *folder(): AsyncGenerator<Segment, void, void> {
@@ -125,6 +126,19 @@ class Follower {
 
   async #wait(): Promise<void> {
     await sleep(this.#pollMs, undefined, { signal: this.#signal }).catch(() => undefined);
+  }
+}
+
+async function* readHead(path: string): AsyncGenerator<Uint8Array, void, void> {
+  const file = await orIoError(open(path, 'r'), path);
+  try {
+    const { buffer, bytesRead } = await orIoError(
+      file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0),
+      path,
+    );
+    yield buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * What verification remembers between two lines. It grows by some sixty bytes an event and not with the file; the
- * rules that read and change it are in the files beside this one, one for each row of SPEC §8.
+ * rules that read and change it are in the files beside this one, one for each step of SPEC §8.
  */
 
 import type { Finding } from '../finding/finding.js';

@@ -10,9 +10,10 @@ import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
-import type { Appended, Checkpointed, Entry, LedgerOptions } from './options.js';
+import { nowOf, type Appended, type Checkpointed, type Entry, type LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
@@ -353,7 +354,8 @@ class Group {
     const { running, maker } = this.#parts;
     running.assertSound();
     const { seq } = running.tip;
-    const { event, line } = maker.makeCheckpointLine(givenAt, principalId);
+    const date = this.#dateOf(givenAt, running.state.links.latest);
+    const { event, line } = maker.makeCheckpointLine(date, principalId);
     const judged = running.add(line);
     this.#put(line.bytes);
     const { note, tree_size: treeSize } = event;
@@ -361,6 +363,17 @@ class Group {
     const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
     this.made.push(checkpoint);
     return checkpoint;
+  }
+
+  /**
+   * When a checkpoint was made: no earlier than what it seals, for others may have appended since it was asked for; and no later than
+   * it has to be, for what follows it in the group may have been dated already.
+   */
+  #dateOf(givenAt: string, latest: string | undefined): string {
+    if (latest === undefined || !isLater(latest, givenAt)) return givenAt;
+    const now = nowOf(this.#parts.options);
+    const bound = isLater(latest, now) ? now : latest;
+    return isLater(bound, givenAt) ? bound : givenAt;
   }
 
   #addEvent(prepared: Prepared): Appended {
@@ -388,6 +401,10 @@ class Group {
     this.lines.push(line);
     this.bytes += line.length;
   }
+}
+
+function isLater(one: string, other: string): boolean {
+  return compareTimestamps(one, other) > 0;
 }
 
 function rejectAll(jobs: readonly Job[], error: unknown): void {

@@ -2,16 +2,22 @@
 
 import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { draftAdjustment, type AdjustmentOptions } from '../../policy/draft-adjustment.js';
-import type { AdjustmentEvent, AuthorizationEvent, ContentRef } from '../../schema/generated/types.js';
-import { digestFromBase64url } from '../../value/digest.js';
-import { formatQuantity } from '../../value/quantity.js';
-import { findRecord } from '../../reader/find-record.js';
-import type { ReadRecord } from '../../reader/read-records.js';
+import {
+  digestFromBase64url,
+  draftAdjustment,
+  findRecord,
+  formatQuantity,
+  NorthrootError,
+  printable,
+  type AdjustmentEvent,
+  type AdjustmentOptions,
+  type AuthorizationEvent,
+  type ContentRef,
+  type ReadRecord,
+} from '../../index.js';
+import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openInput, openLedgerInput } from '../input.js';
+import { openInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { appendDraft, OptionProblems, withDraftOptions, type DraftOptions } from './append-draft.js';
 
@@ -138,7 +144,7 @@ function amounts(
 }
 
 async function findGrantRecord(context: Context, path: string, wanted: string): Promise<ReadRecord> {
-  const record = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+  const record = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
   const { event_type: type, authorization, decision } = record.event as Partial<AuthorizationEvent>;
   if ((type as string | undefined) !== 'authorization' || authorization?.kind !== 'grant') {
     throw refuse('GRANT_NOT_A_GRANT', `--grant: the record of seq ${record.seq} is not a grant`);
@@ -155,7 +161,7 @@ async function findExecution(
   wanted: string | undefined,
 ): Promise<ReadRecord | undefined> {
   if (wanted === undefined) return undefined;
-  const record = await findRecord(await openLedgerInput(path, context), wanted, context.signal);
+  const record = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
   if (record.event['event_type'] === 'execution') return record;
   throw refuse('EXECUTION_NOT_FOUND', `--execution: the record of seq ${record.seq} is not an execution`);
 }

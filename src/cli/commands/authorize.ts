@@ -1,22 +1,28 @@
 /** `northroot authorize`: asks the ledger's grants whether something may be done, and records the answer. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { ingestJson } from '../../json/ingest.js';
-import { authorizeAction } from '../../policy/authorize.js';
-import { describeLeft, type DecidingBound } from '../../policy/deciding-bound.js';
-import type { ResourceRef } from '../../schema/generated/types.js';
-import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
-import type { Meter } from '../../value/meter.js';
-import { findRecord } from '../../reader/find-record.js';
+import {
+  authorizeAction,
+  canonicalBytes,
+  describeLeft,
+  findRecord,
+  ingestJson,
+  NorthrootError,
+  parseDigest,
+  printable,
+  sha256Digest,
+  type DecidingBound,
+  type Digest,
+  type Meter,
+  type ResourceRef,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
-import { STDIN, openLedgerInput, readInput, readTrustPolicy } from '../input.js';
+import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
 import { findNamedSigner, findOwnSigner } from './ledger-key.js';
+import { viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
 interface AuthorizeCommandOptions {
@@ -90,7 +96,7 @@ async function authorize(
   const grantId =
     options.grant === undefined
       ? undefined
-      : (await findRecord(await openLedgerInput(path, context), options.grant, signal)).eventId;
+      : (await viewOf(context, path, undefined, { index: true }).findRecord(options.grant)).eventId;
   const answer = await authorizeAction(
     path,
     {

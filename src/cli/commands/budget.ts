@@ -1,32 +1,32 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
 import { Option, type Command } from 'commander';
-import { balancesOf } from '../../bounds/balance.js';
-import { chainIds } from '../../bounds/grant.js';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { withStarted } from '../../bounds/started.js';
-import { listRunning } from '../../policy/deciding-bound.js';
 import {
   findGrant,
+  formatQuantity,
+  isGrantUnder,
+  isTimestamp,
   listGrants,
   listOpenStarts,
   nameOfKey,
+  NorthrootError,
+  printable,
+  renderAccounts,
+  replayTo,
+  reserveStarted,
+  type AccountRow,
   type GrantAccount,
+  type Paint,
+  type Point,
   type StartedAuthorization,
-} from '../../report/accounts.js';
-import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
-import type { Paint } from '../../report/text.js';
-import { formatQuantity } from '../../value/quantity.js';
-import { isTimestamp } from '../../value/timestamp.js';
-import { findRecord } from '../../reader/find-record.js';
-import { replayTo, type Point } from '../../reader/replay.js';
-import type { VerifyState } from '../../verify/state.js';
+  type VerifyState,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
-interface BudgetOptions {
+interface BudgetOptions extends IndexChoice {
   readonly grant?: string;
   readonly at?: string;
   readonly trust?: string;
@@ -47,6 +47,7 @@ export function addBudget(
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
     .option('--at <point>', 'after the record of this seq, or at this time')
     .option('--trust <file>', 'verify with this trust policy')
+    .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the accounts').choices(['text', 'json']).default('text'))
     .action((ledger: string, options: BudgetOptions) => run((context) => budget(context, ledger, options)));
 }
@@ -56,45 +57,54 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   const name = printable(ledger);
   const point = toPoint(options.at);
   const trust = await readTrustPolicy(options.trust);
+  const view = viewOf(context, ledger, undefined, options, trust);
   let only: string | undefined;
   if (options.grant !== undefined) {
     if (ledger === STDIN) {
       throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
     }
-    only = (await findRecord(await openLedgerInput(ledger, context), options.grant, signal)).eventId;
+    only = (await view.findRecord(options.grant)).eventId;
   }
-  const state = await replayTo(await openLedgerInput(ledger, context), point, trust, signal);
+  const look = (state: VerifyState): Looked => tellAccounts(state, ledger, only, options, terminal.paint);
+  const { text, hasInvalid, hasViolation } =
+    point === 'end'
+      ? await view.inspect(look, { lists: false })
+      : look(await replayTo(await openLedgerInput(ledger, context), point, trust, signal));
+  if (text === undefined) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
+  else await terminal.write(text);
+  if (hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
+  else if (hasViolation) terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
+  return hasInvalid ? 1 : hasViolation ? 3 : 0;
+}
+
+/** What was seen of a ledger. */
+interface Looked {
+  /** Undefined where there are no grants to tell of. */
+  readonly text: string | undefined;
+  readonly hasInvalid: boolean;
+  readonly hasViolation: boolean;
+}
+
+function tellAccounts(
+  state: VerifyState,
+  ledger: string,
+  only: string | undefined,
+  { format }: BudgetOptions,
+  paint: Paint,
+): Looked {
+  const { hasInvalid, hasViolation } = state;
   const accounts = only === undefined ? listGrants(state) : [findOnly(state, only, ledger)];
   const starts = listOpenStarts(state).filter(
-    ({ grantId }) => only === undefined || isUnder(state, grantId, only),
+    ({ grantId }) => only === undefined || isGrantUnder(state, grantId, only),
   );
-  const rows = accounts.map(toRow);
-  if (options.format === 'json')
-    await terminal.write(`${jsonText({ grants: rows, starts: starts.map(toStartJson) }, 2)}\n`);
-  else if (rows.length === 0) terminal.say(`no grants${point === 'end' ? '' : ' at that point'}`);
-  else {
-    const held = accounts.map((account) => toRow(withHeld(state, account)));
-    const lines = [renderRows(held, state, terminal.paint), ...starts.map(describeStart)];
-    await terminal.write(`${lines.join('\n')}\n`);
+  if (format === 'json') {
+    const told = { grants: accounts.map(toRow), starts: starts.map(toStartJson) };
+    return { text: `${jsonText(told, 2)}\n`, hasInvalid, hasViolation };
   }
-  if (state.hasInvalid) terminal.say(`warning: the evidence is broken; northroot verify ${name} says where`);
-  else if (state.hasViolation)
-    terminal.say(`warning: a bound was broken; northroot verify ${name} says where`);
-  return state.hasInvalid ? 1 : state.hasViolation ? 3 : 0;
-}
-
-/** Whether something under a grant counts under another one too. */
-function isUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
-  const grant = state.links.grants.get(grantId?.slice('sha-256:'.length) ?? '');
-  return chainIds(grant).includes(other);
-}
-
-/** With what runs now counted as reserved. */
-function withHeld(state: VerifyState, account: GrantAccount): GrantAccount {
-  const grant = state.links.grants.get(account.eventId.slice('sha-256:'.length));
-  return grant === undefined
-    ? account
-    : { ...account, balances: balancesOf(withStarted(grant, listRunning(state))) };
+  if (accounts.length === 0) return { text: undefined, hasInvalid, hasViolation };
+  const held = accounts.map((account) => toRow(reserveStarted(state, account)));
+  const lines = [renderRows(held, state, paint), ...starts.map(describeStart)];
+  return { text: `${lines.join('\n')}\n`, hasInvalid, hasViolation };
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {

@@ -1,20 +1,27 @@
 /** `northroot grant`: writes a grant, so that nobody writes bounds as JSON by hand. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { nodeFileSystem } from '../../fs/file-system.js';
-import { ingestJson } from '../../json/ingest.js';
-import type { JsonValue } from '../../json/value.js';
-import { draftGrant, type GrantOptions } from '../../policy/draft-grant.js';
-import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../schema/generated/types.js';
-import type { Meter } from '../../value/meter.js';
-import { formatQuantity } from '../../value/quantity.js';
-import { resolveTime } from '../../value/when.js';
-import { findRecord } from '../../reader/find-record.js';
+import {
+  draftGrant,
+  findRecord,
+  formatQuantity,
+  ingestJson,
+  kindOfPath,
+  NorthrootError,
+  printable,
+  resolveTime,
+  type AuthorizationEvent,
+  type Bounds,
+  type GrantOptions,
+  type JsonValue,
+  type Meter,
+  type ResourceRef,
+  type Source,
+} from '../../index.js';
+import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
-import { openLedgerInput, readInput } from '../input.js';
+import { readInput } from '../input.js';
 import { amountsOf, collect } from '../options.js';
 import { appendDraft, OptionProblems, withDraftOptions, type DraftOptions } from './append-draft.js';
 
@@ -142,7 +149,7 @@ export function addGrant(
 }
 
 async function grant(context: Context, path: string, options: GrantCommandOptions): Promise<ExitStatus> {
-  const { terminal, signal } = context;
+  const { terminal } = context;
   const problems = new OptionProblems();
   const said = await readOptions(context, options, problems);
   const draft = (now: string, parent?: AuthorizationEvent): ReturnType<typeof draftGrant> | undefined => {
@@ -157,7 +164,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
   let parent: AuthorizationEvent | undefined;
   if (options.parent !== undefined) {
     problems.end('grant');
-    const found = await findRecord(await openLedgerInput(path, context), options.parent, signal);
+    const found = await viewOf(context, path, undefined, { index: true }).findRecord(options.parent);
     parent = found.event as unknown as AuthorizationEvent;
   }
   // Wrong options are told of before the ledger is waited for.
@@ -270,7 +277,7 @@ async function readIntents(
 
 async function readIntent(context: Context, text: string): Promise<JsonValue> {
   if (!text.startsWith('@')) {
-    if ((await nodeFileSystem.kindOf(text).catch(() => 'missing')) === 'file') {
+    if ((await kindOfPath(text).catch(() => 'missing')) === 'file') {
       context.terminal.say(
         `note: the intent is the text ${printable(text)}; --intent @${printable(text)} takes what the file says`,
       );

@@ -1,20 +1,29 @@
 /** `northroot log`: a ledger's records one a line, filtered. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import type { JsonObject, JsonValue } from '../../json/value.js';
-import { formatQuantity, type Quantity } from '../../value/quantity.js';
-import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
-import { matchesPrincipalPattern, isPrincipalPattern } from '../../value/principal.js';
-import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
-import { followLedger } from '../../fs/follow.js';
-import { readRecords, type ReadRecord } from '../../reader/read-records.js';
-import { NorthrootError } from '../../error.js';
+import {
+  compareTimestamps,
+  followLedger,
+  formatQuantity,
+  isPrincipalPattern,
+  isTimestamp,
+  isToolPattern,
+  matchesPrincipalPattern,
+  matchesToolPattern,
+  NorthrootError,
+  printable,
+  readRecords,
+  type JsonObject,
+  type JsonValue,
+  type Quantity,
+  type ReadRecord,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 import { assertSpan, pastInstant, wholeNumber } from '../options.js';
 
-interface LogOptions {
+interface LogOptions extends IndexChoice {
   readonly type?: string;
   readonly principal?: string;
   readonly tool?: string;
@@ -65,6 +74,7 @@ export function addLog(
         .choices(['text', 'ndjson'])
         .default('text'),
     )
+    .option(...NO_INDEX)
     .action((ledger: string, options: LogOptions) => run((context) => log(context, ledger, options)));
 }
 
@@ -81,6 +91,11 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     terminal.write(
       options.format === 'text' ? `${renderLine(record)}\n` : Buffer.concat([record.bytes, NEWLINE]),
     );
+  if (last !== undefined && last > 0 && !follow && isPlain(options)) {
+    const records = await viewOf(context, ledger, undefined, options).listLast(last);
+    for (const record of records ?? []) await write(record);
+    if (records !== undefined) return 0;
+  }
   /** The last of those that were there, until it is known which those are. */
   let held: ReadRecord[] | undefined = last === undefined ? undefined : [];
   let released: readonly ReadRecord[] = [];
@@ -130,6 +145,11 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   if (listed === 0 && seen > 0 && !terminal.closed)
     terminal.say(`0 of ${seen} ${seen === 1 ? 'record matches' : 'records match'}`);
   return 0;
+}
+
+/** Whether every record is listed, and none is judged. */
+function isPlain({ type, principal, tool, since, until, verdict, trust }: LogOptions): boolean {
+  return [type, principal, tool, since, until, verdict, trust].every((option) => option === undefined);
 }
 
 const NEWLINE = Buffer.from('\n');

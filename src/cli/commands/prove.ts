@@ -1,15 +1,20 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { readSmallFile, writeNewFile } from '../../fs/file-system.js';
-import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
-import { makeConsistencyProof, makeProof } from '../../proof/make-proof.js';
+import {
+  makeConsistencyProof,
+  makeProof,
+  MAX_NOTE_BYTES,
+  NorthrootError,
+  printable,
+  readSmallFile,
+  writeNewFile,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerOf } from '../input.js';
+import { STDIN } from '../input.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
-interface ProveOptions {
+interface ProveOptions extends IndexChoice {
   readonly checkpoint?: string;
   readonly consistency?: string;
   readonly out?: string;
@@ -35,6 +40,7 @@ export function addProve(
       '--entry-out <file>',
       'leave the record out of the proof, and write its line into this file: for records of more than 49,146 bytes, whose proofs some tools cannot read',
     )
+    .option(...NO_INDEX)
     .action((ledger: string, event: string | undefined, options: ProveOptions) =>
       run((context) => prove(context, ledger, event, options)),
     );
@@ -55,16 +61,12 @@ async function prove(
   if (options.entryOut !== undefined && options.consistency !== undefined) {
     throw new NorthrootError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
   }
-  const open = () => openLedgerOf(ledger, event, context);
+  const view = viewOf(context, ledger, event, options);
   const checkpoint = await readNoteFile(options.checkpoint);
   const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
   const oldNote = await readNoteFile(options.consistency);
   if (oldNote !== undefined) {
-    const {
-      bytes,
-      oldCheckpoint: old,
-      checkpoint: now,
-    } = await makeConsistencyProof(open, oldNote, settings);
+    const { bytes, oldCheckpoint: old, checkpoint: now } = await view.makeConsistencyProof(oldNote, settings);
     const done = `the checkpoint of ${now.size} records of ${printable(now.origin)} extends that of ${old.size}`;
     return writeProof(context, bytes, done, options.out);
   }
@@ -74,7 +76,7 @@ async function prove(
     entry,
     index,
     checkpoint: tree,
-  } = await makeProof(open, event as string, { ...settings, extra: entryOut === undefined });
+  } = await view.makeProof(event as string, { ...settings, extra: entryOut === undefined });
   if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
   const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);

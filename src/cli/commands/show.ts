@@ -1,25 +1,28 @@
 /** `northroot show`: one record, found by its number or its id. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { decodeUtf8 } from '../../bytes/text.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { readSmallFile } from '../../fs/file-system.js';
-import { MAX_KEY_BYTES } from '../../key/key-form.js';
-import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
-import { readWireKey } from '../../key/wire-key.js';
-import { toDsseEnvelope } from '../../signature/dsse.js';
-import { findRecord } from '../../reader/find-record.js';
-import { readDeclaredKeys } from '../../reader/declared-keys.js';
-import type { ReadRecord } from '../../reader/read-records.js';
+import {
+  canonicalBytes,
+  findRecord,
+  MAX_KEY_BYTES,
+  parsePublicKey,
+  printable,
+  readDeclaredKeys,
+  readSmallFile,
+  readWireKey,
+  toDsseEnvelope,
+  type PublicKey,
+  type ReadRecord,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput, openLedgerOf, readTrustPolicy } from '../input.js';
+import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
 type ShowFormat = 'text' | 'record' | 'event' | 'dsse';
 
-interface ShowOptions {
+interface ShowOptions extends IndexChoice {
   readonly format: ShowFormat;
   readonly key?: readonly string[];
   readonly trust?: string;
@@ -52,6 +55,7 @@ export function addShow(
       [],
     )
     .option('--trust <file>', 'with dsse: a trust policy that has such keys')
+    .option(...NO_INDEX)
     .action((ledger: string, record: string, options: ShowOptions) =>
       run((context) => show(context, ledger, record, options)),
     );
@@ -64,8 +68,8 @@ async function show(
   options: ShowOptions,
 ): Promise<ExitStatus> {
   const { format } = options;
-  const { terminal, signal } = context;
-  const record = await findRecord(await openLedgerOf(ledger, wanted, context), wanted, signal);
+  const { terminal } = context;
+  const record = await viewOf(context, ledger, wanted, options).findRecord(wanted);
   if (format === 'dsse') {
     await terminal.write(await toEnvelope(context, ledger, record, options));
     return 0;
@@ -80,7 +84,7 @@ const NEWLINE = Buffer.from('\n');
 function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string | Uint8Array {
   switch (format) {
     case 'text': {
-      const text = jsonText(JSON.parse(decodeUtf8(record.bytes)), 2);
+      const text = jsonText(JSON.parse(new TextDecoder().decode(record.bytes)), 2);
       return `# ${printable(record.file)}:${record.line}  seq ${record.seq}  ${record.eventId}\n${text}\n`;
     }
     case 'record':

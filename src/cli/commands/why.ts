@@ -1,15 +1,13 @@
 /** `northroot why`: the whole story of one event. */
 
 import { Option, type Command } from 'commander';
-import { NorthrootError } from '../../error.js';
-import { renderStory } from '../../report/story-text.js';
-import { tellStory } from '../../report/story.js';
-import { findRecord } from '../../reader/find-record.js';
+import { NorthrootError, renderStory, tellStory } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerOf, readTrustPolicy } from '../input.js';
+import { STDIN, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
-interface WhyOptions {
+interface WhyOptions extends IndexChoice {
   readonly trust?: string;
   readonly format: 'text' | 'json';
 }
@@ -29,16 +27,15 @@ export function addWhy(
     .argument('<ledger>', 'the file or folder')
     .argument('<event>', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
     .option('--trust <file>', 'verify with this trust policy')
+    .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the story').choices(['text', 'json']).default('text'))
     .action((ledger: string, event: string, options: WhyOptions) =>
       run(async (context) => {
-        const { terminal, signal } = context;
+        const { terminal } = context;
         if (ledger === STDIN)
           throw new NorthrootError('USAGE', 'why reads the ledger twice: name a file or folder');
-        const open = () => openLedgerOf(ledger, event, context);
         const trust = await readTrustPolicy(options.trust);
-        const record = await findRecord(await open(), event, signal);
-        const story = await tellStory(open, record, trust, signal);
+        const story = await viewOf(context, ledger, event, options, trust).tellStory(event);
         const text =
           options.format === 'json' ? `${jsonText(story, 2)}\n` : renderStory(story, terminal.paint);
         await terminal.write(text);

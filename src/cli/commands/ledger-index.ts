@@ -1,0 +1,51 @@
+/** `northroot index`: the index beside a ledger, made, made anew, and checked. */
+
+import type { Command } from 'commander';
+import { maintainIndex, printable } from '../../index.js';
+import type { Context, ExitStatus } from '../context.js';
+import { readTrustPolicy } from '../input.js';
+import { describeNotice } from './notices.js';
+
+interface IndexOptions {
+  readonly check?: boolean;
+  readonly rebuild?: boolean;
+  readonly trust?: string;
+}
+
+export function addIndex(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('index')
+    .summary('make or check the index of a ledger')
+    .description(
+      'Makes the index beside a ledger (LEDGER.index/) or brings it up to date, and says how large it is. The index is a cache: it may be removed at any time, and verify never uses it. With --check the ledger is verified anew, and the exit status is 1 when the index has other entries than that gives.',
+    )
+    .argument('<ledger>', 'the file or folder')
+    .option('--check', 'compare every entry with what the ledger gives')
+    .option('--rebuild', 'throw away what is there first')
+    .option('--trust <file>', 'the index of decisions under this trust policy')
+    .action((ledger: string, options: IndexOptions) => run((context) => index(context, ledger, options)));
+}
+
+async function index(context: Context, ledger: string, options: IndexOptions): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const { path, records, end, bytes, differences, differencesTotal } = await maintainIndex(ledger, {
+    check: options.check,
+    rebuild: options.rebuild,
+    trust: await readTrustPolicy(options.trust),
+    signal,
+    onProgress: (done) => terminal.progress(done, undefined),
+    onNotice: (notice) => terminal.say(describeNotice(notice)),
+  });
+  const where =
+    end.file === '' ? 'at the beginning' : `up to byte ${end.byteOffset} of ${printable(end.file)}`;
+  await terminal.write(`${printable(path)}: ${records} records, ${where}; ${bytes} bytes\n`);
+  for (const key of differences) await terminal.write(`differs: ${printable(key)}\n`);
+  if (differencesTotal === 0) return 0;
+  terminal.say(
+    `${differencesTotal} entries differ from what the ledger gives: northroot index --rebuild ${printable(ledger)}`,
+  );
+  return 1;
+}

@@ -1,0 +1,33 @@
+/** The ledger that a command asks, by its index where it has one; and what is said of that. */
+
+import { LedgerView, type TrustPolicy } from '../index.js';
+import { describeNotice } from './commands/notices.js';
+import type { Context } from './context.js';
+import { STDIN, openLedgerOf } from './input.js';
+
+/** The option of commands that use an index. */
+export const NO_INDEX = ['--no-index', 'read the ledger, not the index beside it'] as const;
+
+/** What a command was told of the index. */
+export interface IndexChoice {
+  /** False with `--no-index`. */
+  readonly index: boolean;
+}
+
+/** @param record - What was given after the ledger, for the hint where the two were swapped. */
+export function viewOf(
+  context: Context,
+  ledger: string,
+  record: string | undefined,
+  { index }: IndexChoice,
+  trust?: TrustPolicy,
+): LedgerView {
+  const { terminal, signal } = context;
+  return new LedgerView(ledger, {
+    index: index && ledger !== STDIN,
+    trust,
+    open: () => openLedgerOf(ledger, record, context),
+    signal,
+    onNotice: (notice) => terminal.say(describeNotice(notice)),
+  });
+}
