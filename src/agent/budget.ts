@@ -1,15 +1,13 @@
 /** What is left of grants for a program that goes on spending: what runs and is not recorded counts as reserved. */
 
-import { balancesOf } from '../bounds/balance.js';
-import { grantChain } from '../bounds/grant.js';
-import { withStarted } from '../bounds/started.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { listRunning } from '../policy/deciding-bound.js';
 import {
   findGrant,
+  isGrantUnder,
   listGrants,
   listOpenStarts,
+  reserveStarted,
   type GrantAccount,
   type StartedAuthorization,
 } from '../report/accounts.js';
@@ -45,14 +43,8 @@ export function findBudget(state: VerifyState, grantId: string): Budget {
 }
 
 function toBudget(state: VerifyState, account: GrantAccount): Budget {
-  const { grants } = state.links;
-  const grant = grants.get(fromDigestText(account.eventId));
-  const isUnder = (id: string | undefined): boolean =>
-    id !== undefined &&
-    [...grantChain(grants.get(fromDigestText(id)))].some(({ place }) => place.eventId === account.eventId);
-  return {
-    ...account,
-    balances: grant === undefined ? account.balances : balancesOf(withStarted(grant, listRunning(state))),
-    started: listOpenStarts(state).filter(({ grantId }) => isUnder(grantId)),
-  };
+  const started = listOpenStarts(state).filter(({ grantId }) =>
+    isGrantUnder(state, grantId, account.eventId),
+  );
+  return { ...reserveStarted(state, account), started };
 }
