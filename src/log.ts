@@ -159,3 +159,19 @@ export {
 export { openLedger } from './tile/open-ledger.js';
 export { writeTiles, type FileCount, type WriteTilesOptions, type WrittenTiles } from './tile/tile-writer.js';
 export { type OpenLedger } from './ledger/read-lines.js';
+
+// Programs that decide and record as they go
+export { type Budget } from './agent/budget.js';
+export { DeniedError, UnrecordedExecutionError, type GuardedOutcome } from './agent/errors.js';
+export { type GuardContext, type GuardOptions, type GuardedFunction } from './agent/guard.js';
+export {
+  LiveLedger,
+  withLiveLedger,
+  type AbandonOptions,
+  type CloseOptions,
+  type DoneExecution,
+  type LiveLedgerOptions,
+  type LiveRequest,
+} from './agent/live-ledger.js';
+export { UsageMeter } from './agent/usage-meter.js';
+export { type AskOptions } from './writer/withdrawal.js';

@@ -5,7 +5,7 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 import { digestFromBase64url, fromDigestText } from '../value/digest.js';
-import { Ledger, type Appended, type LedgerOptions } from '../writer/ledger.js';
+import { Ledger, type Appended, type Entry, type LedgerOptions } from '../writer/ledger.js';
 import { assertDecidable } from '../writer/running-verification.js';
 import {
   GrantEvaluator,
@@ -33,7 +33,7 @@ export interface RecordedDecision extends AuthorizationDecision {
  * own, so that what one asker was allowed no other may use.
  *
  * @param ledger - The file or folder, which is opened for it and verified; or a ledger that is open, also one that others of the same
- *   process append to: its own signer and trust policy hold, and of `options` only `policy` and `now`.
+ *   process append to: its own signer and trust policy hold, and of `options` only `policy`, `now` and `signal`.
  * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as `Ledger.open` and `append`.
  * @throws TypeError, RangeError when the request is not of its form; TypeError for a trust policy beside a ledger that is open.
  */
@@ -59,15 +59,16 @@ export async function authorizeAction(
 async function decideAction(
   ledger: Ledger,
   request: ActionRequest,
-  { policy, now: clock }: AuthorizeOptions,
+  { policy, now: clock, signal }: AuthorizeOptions,
 ): Promise<RecordedDecision> {
   let decision: AuthorizationDecision | undefined;
-  const recorded = await ledger.decide((state) => {
+  const makeEvent = (state: VerifyState): Entry => {
     const evaluator = policy?.(state) ?? new GrantEvaluator(state);
     const now = request.now ?? clock?.() ?? new Date().toISOString();
     decision = evaluator.evaluate({ ...request, now });
     return { event: toDraft({ ...request, now }, decision, evaluator), isAnew: true };
-  });
+  };
+  const recorded = await ledger.decide(makeEvent, { signal });
   return { ...(decision as unknown as AuthorizationDecision), recorded };
 }
 

@@ -19,7 +19,7 @@ import { EventIndex, type EventMatch } from '../verify/event-index.js';
 import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
-import type { Appended, Ledger } from '../writer/ledger.js';
+import type { Appended, Entry, Ledger } from '../writer/ledger.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
@@ -132,8 +132,10 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
 export interface StartRequest extends Omit<ExecutionRequest, 'now' | 'done'> {
   /** What it is called with; it must be what was authorized. */
   readonly paramsDigest: Digest;
-  /** Default: the moment in which nobody else can start it any more. */
-  readonly now?: string;
+  /** When it starts, or what says so in the moment in which nobody else can start it any more. Default: that moment. */
+  readonly now?: string | (() => string);
+  /** Aborting withdraws it while it waits; nothing is started then. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What was started, under `permission.startId`. */
@@ -152,12 +154,12 @@ export interface StartedExecution {
 export async function startExecution(
   ledger: Ledger,
   wanted: string,
-  { paramsDigest, now, ...request }: StartRequest,
+  { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
 ): Promise<StartedExecution> {
   let started: Omit<StartedExecution, 'recorded'> | undefined;
   const id = await resolveAuthorization(ledger, wanted);
-  const recorded = await ledger.decide((state) => {
-    const startedAt = now ?? new Date().toISOString();
+  const makeStart = (state: VerifyState): Entry => {
+    const startedAt = typeof now === 'string' ? now : now();
     const found = findPermission(state, id, { ...request, now: startedAt });
     if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
       throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
@@ -171,7 +173,8 @@ export async function startExecution(
       event: draftExecution(permission, { startedAt, endedAt, meterUsed, outcome: 'unknown' }),
     });
     return { event: draftStart(permission, startedAt, meterUsed) };
-  });
+  };
+  const recorded = await ledger.decide(makeStart, { signal });
   const { permission, startedAt } = started as unknown as StartedExecution;
   const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
   return { permission: { ...permission, ...own }, startedAt, recorded };

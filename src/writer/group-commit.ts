@@ -18,8 +18,11 @@ import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
 import type { TurnKeeper } from './turn-keeper.js';
+import type { Withdrawal } from './withdrawal.js';
 
 interface Promised<T> {
+  /** Where it can be withdrawn until it is made. */
+  readonly withdrawal?: Withdrawal | undefined;
   readonly resolve: (result: T) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -315,6 +318,7 @@ class Group {
 
   /** Makes the record that is asked for. @throws what the asker is told */
   add(job: Job): void {
+    if (job.kind !== 'due') job.withdrawal?.take();
     switch (job.kind) {
       case 'look':
         job.look();

@@ -30,6 +30,7 @@ import {
 import { replaceNote } from './publish-note.js';
 import { TurnKeeper } from './turn-keeper.js';
 import { Watchers, type WatchOptions, type WatchedRecords } from './watch.js';
+import { Withdrawal, type AskOptions } from './withdrawal.js';
 
 export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
 
@@ -119,18 +120,25 @@ export class Ledger {
    *
    * @param look - Called once, or again where an index turns out to be damaged; it changes nothing of what it is given, and keeps
    *   nothing of it.
+   *   Its second argument is what decisions rest on: the verification by the trust policy, where the ledger was opened with one, and
+   *   else the same.
    * @throws what `look` throws; as {@link Ledger.append}.
    */
-  inspect<T>(look: (state: VerifyState) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
+  inspect<T>(
+    look: (state: VerifyState, deciding: VerifyState) => T,
+    { signal }: AskOptions = {},
+  ): Promise<T> {
+    const { running } = this.#parts;
+    return this.#ask(signal, (withdrawal, resolve, reject) => {
       this.#commits.assertOpen();
       let seen: T;
       this.#commits.add({
         kind: 'look',
         look: () => {
-          seen = look(this.#parts.running.state);
+          seen = look(running.state, running.deciding);
         },
         givenAt: nowOf(this.#options),
+        withdrawal,
         resolve: () => resolve(seen),
         reject,
       });
@@ -162,12 +170,19 @@ export class Ledger {
    *   `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_LOCKED` when another writer kept the turn, and then it may be tried again;
    *   `LEDGER_FAILED` after a failed write, and when the ledger was replaced, renamed or removed.
    */
-  append(entry: Entry): Promise<Appended> {
-    return new Promise((resolve, reject) => {
+  append(entry: Entry, { signal }: AskOptions = {}): Promise<Appended> {
+    return this.#ask(signal, (withdrawal, resolve, reject) => {
       this.#commits.assertUsable();
       try {
         const prepared = this.#parts.maker.prepare(entry);
-        this.#commits.add({ kind: 'event', prepared, givenAt: prepared.givenAt, resolve, reject });
+        this.#commits.add({
+          kind: 'event',
+          prepared,
+          givenAt: prepared.givenAt,
+          withdrawal,
+          resolve,
+          reject,
+        });
       } catch (error) {
         this.#commits.noteRefusal();
         throw error;
@@ -183,10 +198,11 @@ export class Ledger {
    *   what the promise is rejected with, and nothing is appended.
    * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link Ledger.append}.
    */
-  decide(makes: (state: VerifyState) => Entry): Promise<Appended> {
-    return new Promise((resolve, reject) => {
+  decide(makes: (state: VerifyState) => Entry, { signal }: AskOptions = {}): Promise<Appended> {
+    return this.#ask(signal, (withdrawal, resolve, reject) => {
       this.#commits.assertUsable();
-      this.#commits.add({ kind: 'decision', makes, givenAt: nowOf(this.#options), resolve, reject });
+      const givenAt = nowOf(this.#options);
+      this.#commits.add({ kind: 'decision', makes, givenAt, withdrawal, resolve, reject });
     });
   }
 
@@ -212,11 +228,12 @@ export class Ledger {
    *   `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when its key may not; as {@link Ledger.append}. TypeError when the ledger
    *   was opened without `checkpoints`.
    */
-  checkpoint(principalId?: string): Promise<Checkpointed> {
-    return new Promise((resolve, reject) => {
+  checkpoint(principalId?: string, { signal }: AskOptions = {}): Promise<Checkpointed> {
+    return this.#ask(signal, (withdrawal, resolve, reject) => {
       this.#commits.assertUsable();
       if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
-      this.#commits.add({ kind: 'checkpoint', givenAt: nowOf(this.#options), principalId, resolve, reject });
+      const givenAt = nowOf(this.#options);
+      this.#commits.add({ kind: 'checkpoint', givenAt, principalId, withdrawal, resolve, reject });
     });
   }
 
@@ -281,6 +298,25 @@ export class Ledger {
     // Publishing may have taken the turn again.
     await this.#commits.close();
     await this.#parts.store.close();
+  }
+
+  /** Asks for something that is withdrawn where the signal aborts before it is made. */
+  #ask<T>(
+    signal: AbortSignal | undefined,
+    add: (
+      withdrawal: Withdrawal | undefined,
+      resolve: (result: T) => void,
+      reject: (error: unknown) => void,
+    ) => void,
+  ): Promise<T> {
+    if (signal === undefined) return new Promise((resolve, reject) => add(undefined, resolve, reject));
+    let withdrawal: Withdrawal | undefined;
+    const asked = new Promise<T>((resolve, reject) => {
+      signal.throwIfAborted();
+      withdrawal = new Withdrawal(signal, reject);
+      add(withdrawal, resolve, reject);
+    });
+    return asked.finally(() => withdrawal?.end());
   }
 
   /** Does something while nobody else writes, behind all that was asked for. */

@@ -1,0 +1,284 @@
+/** A guarded function is run only when the ledger allows it, and what it used is recorded however it ends. */
+
+import { describe, expect, it } from 'vitest';
+import { DeniedError, UnrecordedExecutionError } from '../../src/agent/errors.js';
+import type { GuardContext, GuardOptions } from '../../src/agent/guard.js';
+import type { LiveLedger } from '../../src/agent/live-ledger.js';
+import { digestIntent } from '../../src/policy/draft-grant.js';
+import { draftExecution } from '../../src/policy/record.js';
+import type { Appended } from '../../src/writer/ledger.js';
+import type { LedgerStore } from '../../src/store/ledger-store.js';
+import { codeOf, errorOf } from '../writer/support.js';
+import { AGENT, filePlace, gate, grant, leftOf, memoryPlace, openLive, usedBy } from './support.js';
+
+const OUTPUT = digestIntent('output');
+
+/** Ticks 5 ms at each look. */
+function ticker(): () => number {
+  let now = 0;
+  return () => (now += 5);
+}
+
+/** Aborts a guard when its function runs. */
+async function abortWhileRunning(ledger: LiveLedger, run: (context: GuardContext) => void): Promise<unknown> {
+  const controller = new AbortController();
+  const guarded = ledger.guard(
+    'fs.read',
+    null,
+    async (context) => {
+      run(context);
+      controller.abort(new Error('enough'));
+      await Promise.resolve();
+      context.signal.throwIfAborted();
+    },
+    { signal: controller.signal },
+  );
+  return errorOf(guarded);
+}
+
+describe('guard', () => {
+  it('gives the result back, and records success with what was used and the digest of the output', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place, { ticks: ticker() });
+    const grantId = await grant(ledger, { meterCaps: { calls: 10, usd: '1', 'time.ms': 100 } });
+    const recorded: Appended[] = [];
+    const run = async ({ meter, setOutputDigest }: GuardContext): Promise<string> => {
+      // The start and the reservation are on disk: nobody else has this any more.
+      expect(await leftOf(ledger, grantId, 'usd')).toBe('0.5');
+      meter.add('usd', '0.1');
+      meter.add({ usd: '0.2' });
+      setOutputDigest(OUTPUT);
+      return 'text';
+    };
+    const onRecorded = (each: Appended): void => void recorded.push(each);
+    const options: GuardOptions = { reserve: { usd: '0.50' }, onRecorded };
+    expect(await ledger.guard('fs.read', { path: 'a' }, run, options)).toBe('text');
+    expect(recorded).toMatchObject([{ seq: 4, verdict: 'ok', status: 'appended' }]);
+    expect(place.events().map(({ event_type: type }) => type)).toEqual([
+      'genesis',
+      'authorization',
+      'authorization',
+      'x.northroot.start',
+      'execution',
+    ]);
+    const execution = place.events().at(-1);
+    expect(execution).toMatchObject({ outcome: 'success', output_digest: OUTPUT });
+    expect(usedBy(execution)).toEqual({ calls: '1', 'time.ms': '5', usd: '0.3' });
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('0.7');
+    expect((await ledger.budget(grantId)).started).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('records a failure with the code of the error, where it has one that events may have', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 10, usd: 1 } });
+    const fail = (error: unknown): Promise<unknown> =>
+      errorOf(
+        ledger.guard('fs.read', { code: String(error) }, ({ meter }) => {
+          meter.add('usd', '0.25');
+          throw error;
+        }),
+      );
+    const missing = Object.assign(new Error('gone'), { code: 'ENOENT' });
+    expect(await fail(missing)).toBe(missing);
+    expect(place.events().at(-1)).toMatchObject({ outcome: 'failure', error_code: 'ENOENT' });
+    expect(usedBy(place.events().at(-1))).toMatchObject({ calls: '1', usd: '0.25' });
+    for (const error of [Object.assign(new Error('odd'), { code: 'not a code' }), 'a text', undefined]) {
+      expect(await fail(error)).toBe(error);
+      expect(place.events().at(-1)).toMatchObject({ outcome: 'failure', error_code: 'ERROR' });
+    }
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('does not run what is denied, and says which bound it was and what is left', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    const grantId = await grant(ledger, { meterCaps: { calls: 10, usd: '0.30' } });
+    let isRun = false;
+    const run = (): boolean => (isRun = true);
+    const error = await errorOf(ledger.guard('fs.read', {}, run, { reserve: { usd: '0.31' } }));
+    expect(error).toBeInstanceOf(DeniedError);
+    const { code, bound, decision } = error as DeniedError;
+    expect(code).toBe(decision.decisionCode);
+    expect(bound).toMatchObject({ grantId, unit: 'usd', left: { t: 'dec', m: '3', s: 1 } });
+    expect(decision.recorded.seq).toBe(2);
+    expect(await codeOf(ledger.guard('net.get', {}, run))).toBe('TOOL_NOT_ALLOWED');
+    expect(isRun).toBe(false);
+    expect(place.events().slice(2)).toMatchObject([{ decision: 'deny' }, { decision: 'deny' }]);
+  });
+
+  it('records as unknown what was aborted while it ran, with what it used', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    const grantId = await grant(ledger, { meterCaps: { calls: 10, usd: 1 } });
+    const error = await abortWhileRunning(ledger, ({ meter }) => meter.add('usd', '0.4'));
+    expect(error).toMatchObject({ message: 'enough' });
+    expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', outcome: 'unknown' });
+    expect(usedBy(place.events().at(-1))).toMatchObject({ calls: '1', usd: '0.4' });
+    expect(await leftOf(ledger, grantId, 'usd')).toBe('0.6');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('begins nothing that is aborted already, and gives back what is aborted before it is run', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    const grantId = await grant(ledger, { meterCaps: { calls: 10 } });
+    const size = place.events().length;
+    const run = (): never => expect.fail('it was run');
+    const signal = AbortSignal.abort(new Error('early'));
+    expect(await errorOf(ledger.guard('fs.read', {}, run, { signal }))).toMatchObject({ message: 'early' });
+    expect(place.events()).toHaveLength(size);
+    // Aborts once the reservation is made.
+    const controller = new AbortController();
+    let looks = 0;
+    const policyLedger = await openLive(place, {
+      now: () => {
+        looks += 1;
+        if (place.events().length > size) controller.abort(new Error('late'));
+        return new Date().toISOString();
+      },
+    });
+    const guarded = policyLedger.guard('fs.read', {}, run, { signal: controller.signal });
+    expect(await errorOf(guarded)).toMatchObject({ message: 'late' });
+    expect(looks).toBeGreaterThan(0);
+    expect(place.events().at(-1)).toMatchObject({ event_type: 'execution', error_code: 'ABANDONED' });
+    expect(await leftOf(ledger, grantId)).toBe('10');
+    expect((await ledger.budget(grantId)).started).toEqual([]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('never swallows what was done and could not be recorded', async () => {
+    const place = memoryPlace();
+    let isBroken = false;
+    const store = new Proxy(place.open() as LedgerStore, {
+      get: (target, name): unknown => {
+        if (name === 'appendIf' && isBroken) return () => Promise.reject(new Error('the disk is gone'));
+        const member: unknown = Reflect.get(target, name);
+        return typeof member === 'function' ? (member as () => unknown).bind(target) : member;
+      },
+    });
+    const ledger = await openLive({ ...place, open: () => store });
+    const grantId = await grant(ledger, { meterCaps: { calls: 10 } });
+    const error = await errorOf(
+      ledger.guard('fs.read', {}, () => {
+        isBroken = true;
+        return 'result';
+      }),
+    );
+    expect(error).toBeInstanceOf(UnrecordedExecutionError);
+    const { code, outcome, event, startId } = error as UnrecordedExecutionError;
+    expect(code).toBe('LEDGER_FAILED');
+    expect(outcome).toEqual({ kind: 'returned', value: 'result' });
+    // Another program finds the start, and records what was done.
+    const second = await openLive(place);
+    expect((await second.budget(grantId)).started).toMatchObject([{ eventId: startId }]);
+    expect((await second.append({ event })).verdict).toBe('ok');
+    expect(await second.budget(grantId)).toMatchObject({ started: [], executions: 1 });
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('takes no use that no event may have, and none when it is recorded', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 10, usd: 100 } });
+    const kept = await ledger.guard('fs.read', {}, ({ meter }) => {
+      expect(() => meter.add('usd', '-1')).toThrow(RangeError);
+      expect(() => meter.add('Not a unit', 1)).toThrow(RangeError);
+      expect(() => meter.add('usd', true as never)).toThrow(TypeError);
+      expect(() => meter.add({ usd: 1, eur: -1 })).toThrow(RangeError);
+      meter.add('usd', '9'.repeat(39));
+      expect(() => meter.add('usd', '9'.repeat(39))).toThrow(RangeError);
+      for (let n = 0; n < 61; n += 1) meter.add(`u${n}`, { t: 'rat', n: '1', d: '3' });
+      expect(() => meter.add('one.more', 1)).toThrow(RangeError);
+      meter.add('calls', 3);
+      return meter;
+    });
+    expect(() => kept.add('usd', 1)).toThrow(TypeError);
+    const used = usedBy(place.events().at(-1));
+    expect(Object.keys(used)).toHaveLength(64);
+    expect(used).toMatchObject({ calls: '3', usd: '9'.repeat(39), u0: '1/3' });
+  });
+
+  it('waits for what runs when it is closed, and aborts and settles it when told to', async () => {
+    const place = filePlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 10 } });
+    const [running, ending] = [gate(), gate()];
+    const guarded = ledger.guard('fs.read', { n: 1 }, async () => {
+      running.open();
+      await ending.opened;
+      return 'done';
+    });
+    await running.opened;
+    const closed = ledger.close();
+    expect(await errorOf(ledger.guard('fs.read', { n: 2 }, () => 1))).toBeInstanceOf(TypeError);
+    ending.open();
+    expect(await guarded).toBe('done');
+    await closed;
+    expect(place.events().at(-1)).toMatchObject({ outcome: 'success' });
+
+    const second = await openLive(place);
+    const [deaf, mindful] = [gate(), gate()];
+    const never = second.guard('fs.read', { n: 3 }, () => {
+      deaf.open();
+      return new Promise<never>(() => undefined);
+    });
+    const told = second.guard('fs.read', { n: 4 }, async ({ signal }) => {
+      mindful.open();
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))));
+    });
+    await Promise.all([deaf.opened, mindful.opened]);
+    const ended = Promise.all([errorOf(never), errorOf(told)]);
+    await second.close({ signal: AbortSignal.abort(new Error('shutdown')), graceMs: 10 });
+    expect(await ended).toMatchObject([{ message: 'shutdown' }, { message: 'stopped' }]);
+    expect(place.events().slice(-2)).toMatchObject([{ outcome: 'unknown' }, { outcome: 'unknown' }]);
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('takes the grant, the principal and the intent that it is told', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 1 } });
+    const other = await grant(ledger, { principalId: 'agent:a2', meterCaps: { calls: 1 } });
+    const options = { principalId: 'agent:a2', grantId: other, intent: 'tidy up' };
+    const grantId = await ledger.guard('fs.read', {}, ({ decision }) => decision.grantId, options);
+    expect(grantId).toBe(other);
+    expect(place.events().at(-1)).toMatchObject({
+      principal_id: 'agent:a2',
+      intents: { intent_digest: digestIntent('tidy up') },
+    });
+  });
+
+  it('is not called on a ledger that does not verify', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place, { strict: false });
+    await grant(ledger, { meterCaps: { calls: 1 } });
+    const permission = {
+      authorizationId: `sha-256:${OUTPUT.b64}`,
+      principalId: AGENT,
+      toolName: 'fs.read',
+      intentDigest: OUTPUT,
+    };
+    // An execution of what was never authorized.
+    const now = new Date().toISOString();
+    const nothing = { startedAt: now, endedAt: now, meterUsed: [], outcome: 'success' } as const;
+    await ledger.append({ event: draftExecution(permission as never, nothing) });
+    const guarded = ledger.guard('fs.read', {}, () => expect.fail('it was run'));
+    expect(await codeOf(guarded)).toBe('LEDGER_INVALID');
+  });
+
+  it('refuses what is not of its form, by its name', async () => {
+    const ledger = await openLive(memoryPlace());
+    const run = (): never => expect.fail('it was run');
+    await expect(ledger.guard('fs.read', {}, run, { reserved: {} } as never)).rejects.toThrow(/reserved/);
+    await expect(ledger.guard('fs.read', {}, run, { signal: {} } as never)).rejects.toThrow(/signal/);
+    await expect(ledger.guard('fs.read', {}, 'run' as never)).rejects.toThrow(TypeError);
+    await expect(ledger.guard(1 as never, {}, run)).rejects.toThrow(/toolName/);
+    await expect(ledger.guard('fs.read', undefined as never, run)).rejects.toThrow(TypeError);
+    await expect(ledger.guard('fs.read', {}, run, { reserve: { usd: -1 } })).rejects.toThrow(RangeError);
+    const both = { intent: 1, intentDigest: OUTPUT };
+    await expect(ledger.guard('fs.read', {}, run, both)).rejects.toThrow(TypeError);
+    expect(ledger.size).toBe(1);
+  });
+});
