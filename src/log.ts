@@ -70,6 +70,7 @@ export {
   draftExecution,
   draftSettlement,
   findPermission,
+  resolveAuthorization,
   findSpent,
   raiseMeters,
   startExecution,

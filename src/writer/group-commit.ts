@@ -347,12 +347,11 @@ class Group {
   }
 
   addCheckpoint(givenAt: string, principalId?: string): Checkpointed {
-    const { running, maker, options } = this.#parts;
+    const { running, maker } = this.#parts;
     running.assertSound();
     const { seq } = running.tip;
-    // Others may have sealed since it was asked for: it is dated when it is made, and no time goes back.
-    const now = nowOf(options);
-    const { event, line } = maker.makeCheckpointLine(isLater(now, givenAt) ? now : givenAt, principalId);
+    const date = this.#dateOf(givenAt, running.state.links.latest);
+    const { event, line } = maker.makeCheckpointLine(date, principalId);
     const judged = running.add(line);
     this.#put(line.bytes);
     const { note, tree_size: treeSize } = event;
@@ -360,6 +359,17 @@ class Group {
     const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
     this.made.push(checkpoint);
     return checkpoint;
+  }
+
+  /**
+   * When a checkpoint was made: no earlier than what it seals, for others may have appended since it was asked for; and no later than
+   * it has to be, for what follows it in the group may have been dated already.
+   */
+  #dateOf(givenAt: string, latest: string | undefined): string {
+    if (latest === undefined || !isLater(latest, givenAt)) return givenAt;
+    const now = nowOf(this.#parts.options);
+    const bound = isLater(latest, now) ? now : latest;
+    return isLater(bound, givenAt) ? bound : givenAt;
   }
 
   #addEvent(prepared: Prepared): Appended {
