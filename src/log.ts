@@ -98,7 +98,6 @@ export {
 } from './report/accounts.js';
 export {
   readKeyList,
-  renderKeyList,
   type KeyList,
   type KeyListOptions,
   type KeyRecord,
@@ -114,8 +113,9 @@ export {
   type StorySignature,
   type StoryStart,
 } from './report/story.js';
-export { renderStory } from './report/story-text.js';
-export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
+export { renderKeyList } from './text/key-list.js';
+export { renderStory } from './text/story.js';
+export { renderAccounts, type AccountRow, type NameOfKey } from './text/accounts.js';
 export { AnchorWatch } from './verify/anchors.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
 export { findRecord } from './reader/find-record.js';
@@ -134,7 +134,7 @@ export {
   type ScarceMeter,
   type StatusKey,
 } from './report/status.js';
-export { renderStatus } from './report/status-text.js';
+export { renderStatus } from './text/status.js';
 export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from './report/verify-ledger.js';
 export { describePredecessor } from './reader/describe-predecessor.js';
 export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';

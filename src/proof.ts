@@ -19,7 +19,7 @@ export {
   type LedgerDiff,
   type LedgerRelation,
 } from './proof/ledger-diff.js';
-export { renderLedgerDiff } from './proof/ledger-diff-text.js';
+export { renderLedgerDiff } from './text/ledger-diff.js';
 export {
   makeConsistencyProof,
   makeProof,
@@ -35,7 +35,7 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from './proof/proof-keys.js';
-export { renderConsistencyResult, renderProofResult } from './proof/proof-result-text.js';
+export { renderConsistencyResult, renderProofResult } from './text/proof-result.js';
 export { MAX_PROOF_BYTES } from './proof/proof-text.js';
 export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';

@@ -91,7 +91,7 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export type { LedgerSource, Segment, SourceFault, SourceGrowth } from './fs/source.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
-export { plainPaint, renderFinding, renderReport, type Paint } from './report/text.js';
+export { plainPaint, renderFinding, renderReport, type Paint } from './text/report.js';
 export {
   verifyChunks,
   type ByteBlob,
@@ -114,7 +114,7 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from './proof/proof-keys.js';
-export { renderConsistencyResult, renderProofResult } from './proof/proof-result-text.js';
+export { renderConsistencyResult, renderProofResult } from './text/proof-result.js';
 export { MAX_PROOF_BYTES } from './proof/proof-text.js';
 export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';

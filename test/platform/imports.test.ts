@@ -72,7 +72,7 @@ describe('northroot/verify', () => {
     expect([...loaded.keys()]).toEqual(
       expect.arrayContaining([
         'verify/verify-line.ts',
-        'report/text.ts',
+        'text/report.ts',
         'proof/verify-proof.ts',
         'note/judge-note.ts',
         PLATFORM,

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { CODE_PAGES, isFindingCode } from '../../src/finding/catalog.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import type { JsonObject, JsonValue } from '../../src/json/value.js';
-import { renderReport } from '../../src/report/text.js';
+import { renderReport } from '../../src/text/report.js';
 import type { Report } from '../../src/report/report.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { checkReport } from '../../src/schema/check.js';

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import {
   findEntitledKeys,
-  Ledger,
+  type Ledger,
   NorthrootError,
   OptionsError,
   printable,
@@ -13,8 +13,7 @@ import {
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
-import { findNamedSigner, findOwnSigner } from './ledger-key.js';
-import { describeNotice } from './notices.js';
+import { openSigned } from './ledger-key.js';
 
 /** The options of every command that appends one event. */
 export interface DraftOptions {
@@ -43,20 +42,15 @@ export interface AppendedDraft {
  * @param grantPrincipalId - The principal of the grant that the event names: whose key may sign depends on it.
  */
 export async function appendDraft(
-  { terminal, signal }: Context,
+  context: Context,
   path: string,
-  { key, lockTimeout }: DraftOptions,
+  options: DraftOptions,
   draft: (now: string, ledger: Ledger) => object,
   grantPrincipalId?: string,
 ): Promise<AppendedDraft> {
-  const signer = (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, path));
+  const { terminal } = context;
+  const { ledger, signer } = await openSigned(context, path, options);
   const keyid = signer?.publicKey.keyid;
-  const ledger = await Ledger.open(path, {
-    lockTimeoutMs: lockTimeout * 1000,
-    onNotice: (notice) => terminal.say(describeNotice(notice)),
-    signal,
-    ...(signer === undefined ? {} : { signer }),
-  });
   try {
     const now = new Date().toISOString();
     const event = draft(now, ledger);

@@ -26,7 +26,7 @@ import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { withEntitledKeys } from './append-draft.js';
-import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
+import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey, writingOptions } from './ledger-key.js';
 import { viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
@@ -225,13 +225,12 @@ async function openLedger(
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
       return await Ledger.open(path, {
-        create: origin === undefined ? {} : { origin },
-        lockTimeoutMs: lockTimeout * 1000,
-        onNotice,
+        ...writingOptions(terminal, signer, lockTimeout),
         signal,
+        create: origin === undefined ? {} : { origin },
+        onNotice,
         stopsAtRefusal: true,
         strict: options.strict === true,
-        ...(signer === undefined ? {} : { signer }),
         ...(principal === undefined ? {} : { principalId: principal }),
         ...(segmentBytes === undefined ? {} : { segmentBytes }),
         ...(checkpointEvery === undefined ? {} : { checkpointEvery, onCheckpoint }),

@@ -20,9 +20,8 @@ import { ingestError } from '../ingest-error.js';
 import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
-import { findNamedSigner, findOwnSigner } from './ledger-key.js';
+import { findSigner, writingOptions } from './ledger-key.js';
 import { viewOf } from '../view.js';
-import { describeNotice } from './notices.js';
 
 interface AuthorizeCommandOptions {
   readonly principal: string;
@@ -91,7 +90,7 @@ async function authorize(
   const params = await readParams(context, command, options);
   const intent = await readIntent(context, options, params);
   const trust = await readTrustPolicy(options.trust);
-  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
+  const signer = await findSigner(terminal, path, options.key);
   const grantId =
     options.grant === undefined
       ? undefined
@@ -108,10 +107,8 @@ async function authorize(
       ...(grantId === undefined ? {} : { grantId }),
     },
     {
-      lockTimeoutMs: options.lockTimeout * 1000,
+      ...writingOptions(terminal, signer, options.lockTimeout),
       signal,
-      onNotice: (notice) => terminal.say(describeNotice(notice)),
-      ...(signer === undefined ? {} : { signer }),
       ...(trust === undefined ? {} : { trust }),
     },
   );

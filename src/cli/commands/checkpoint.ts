@@ -26,8 +26,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, principalId, seconds } from '../options.js';
-import { findNamedSigner, findOwnSigner, notePathOf } from './ledger-key.js';
-import { describeNotice } from './notices.js';
+import { findSigner, notePathOf, writingOptions } from './ledger-key.js';
 
 interface CheckpointCommandOptions {
   readonly key: readonly string[];
@@ -92,16 +91,13 @@ async function checkpoint(
   for (const file of options.key) noteSigners.push(await readSigner(terminal, file));
   const signer =
     noteSigners.find(({ publicKey }) => publicKey.alg !== 'ml-dsa-44') ??
-    (await findNamedSigner(terminal, undefined)) ??
-    (await findOwnSigner(terminal, path));
+    (await findSigner(terminal, path, undefined));
   const { principal } = options;
   const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
     const ledger = await Ledger.open(path, {
-      checkpoints: true,
-      lockTimeoutMs: options.lockTimeout * 1000,
-      onNotice: (notice) => terminal.say(describeNotice(notice)),
+      ...writingOptions(terminal, signer, options.lockTimeout),
       signal,
-      ...(signer === undefined ? {} : { signer }),
+      checkpoints: true,
       ...(noteSigners.length === 0 ? {} : { noteSigners }),
     });
     try {

@@ -8,7 +8,6 @@ import {
   formatPublicKeyAs,
   isKeyName,
   isPrincipalPattern,
-  Ledger,
   makeKeyEntry,
   MAX_KEY_BYTES,
   NorthrootError,
@@ -28,8 +27,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
 import { collect, instant, principalId, seconds } from '../options.js';
-import { findNamedSigner, findOwnSigner } from './ledger-key.js';
-import { describeNotice } from './notices.js';
+import { openSigned } from './ledger-key.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -108,18 +106,13 @@ function withChangeOptions(command: Command): Command {
 
 /** Appends a key event, and says what it was. */
 async function change(
-  { terminal, signal }: Context,
+  context: Context,
   path: string,
-  { key, principal, reason, lockTimeout }: ChangeOptions,
+  options: ChangeOptions,
   make: (keys: readonly Key[]) => { readonly action: 'add' | 'revoke'; readonly key: Key },
 ): Promise<ExitStatus> {
-  const signer = (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, path));
-  const ledger = await Ledger.open(path, {
-    lockTimeoutMs: lockTimeout * 1000,
-    onNotice: (notice) => terminal.say(describeNotice(notice)),
-    signal,
-    ...(signer === undefined ? {} : { signer }),
-  });
+  const { principal, reason } = options;
+  const { ledger } = await openSigned(context, path, options);
   try {
     const event = {
       event_type: 'key',
@@ -129,7 +122,7 @@ async function change(
     };
     const { seq, eventId, status } = await ledger.append({ event });
     const result = { seq, event_id: eventId, status, action: event.action, key: event.key };
-    await terminal.write(`${jsonText(result)}\n`);
+    await context.terminal.write(`${jsonText(result)}\n`);
   } finally {
     await ledger.close();
   }

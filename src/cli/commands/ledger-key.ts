@@ -14,11 +14,14 @@ import {
   printable,
   removeFile,
   writeNewFile,
-  type Ledger,
+  Ledger,
+  type LedgerOptions,
   type Signer,
 } from '../../index.js';
 import { readSigner } from '../input.js';
+import type { Context } from '../context.js';
 import type { Terminal } from '../terminal.js';
+import { describeNotice } from './notices.js';
 
 /** Where a ledger's own key is kept: beside it, out of a folder of segments. */
 export function keyPathOf(ledger: string): string {
@@ -45,6 +48,44 @@ export async function findOwnSigner(terminal: Terminal, ledger: string): Promise
   if ((await kindOfPath(path)) !== 'missing') return readSigner(terminal, path);
   terminal.missingKey = path;
   return undefined;
+}
+
+/** The signer of a ledger that is there: the one that is named, or that of its own key; undefined when there is neither. */
+export async function findSigner(
+  terminal: Terminal,
+  ledger: string,
+  key: string | undefined,
+): Promise<Signer | undefined> {
+  return (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, ledger));
+}
+
+/** How every command opens a ledger that it writes to: its notices are said. `lockTimeout` is in seconds. */
+export function writingOptions(
+  terminal: Terminal,
+  signer: Signer | undefined,
+  lockTimeout: number,
+): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer'> {
+  return {
+    lockTimeoutMs: lockTimeout * 1000,
+    onNotice: (notice) => terminal.say(describeNotice(notice)),
+    ...(signer === undefined ? {} : { signer }),
+  };
+}
+
+/** Opens a ledger that is there with the signer of {@link findSigner}. */
+export async function openSigned(
+  context: Context,
+  path: string,
+  { key, lockTimeout }: { readonly key?: string; readonly lockTimeout: number },
+): Promise<{ readonly ledger: Ledger; readonly signer: Signer | undefined }> {
+  const signer = await findSigner(context.terminal, path, key);
+  return {
+    ledger: await Ledger.open(path, {
+      ...writingOptions(context.terminal, signer, lockTimeout),
+      signal: context.signal,
+    }),
+    signer,
+  };
 }
 
 /**

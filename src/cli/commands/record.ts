@@ -29,8 +29,7 @@ import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { code, instant, meterList, seconds, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
-import { findNamedSigner, findOwnSigner } from './ledger-key.js';
-import { describeNotice } from './notices.js';
+import { findSigner, writingOptions } from './ledger-key.js';
 
 interface RecordOptions {
   readonly auth: string;
@@ -113,15 +112,10 @@ async function record(
   const { terminal } = context;
   assertOptions(command, options);
   const trust = await readTrustPolicy(options.trust);
-  const signer = (await findNamedSigner(terminal, options.key)) ?? (await findOwnSigner(terminal, path));
-  const open = (own: LedgerOptions): Promise<Ledger> =>
-    Ledger.open(path, {
-      lockTimeoutMs: options.lockTimeout * 1000,
-      onNotice: (notice) => terminal.say(describeNotice(notice)),
-      ...(signer === undefined ? {} : { signer }),
-      ...own,
-    });
+  const signer = await findSigner(terminal, path, options.key);
   const { signal } = context;
+  const lasting = writingOptions(terminal, signer, options.lockTimeout);
+  const open = (own: LedgerOptions): Promise<Ledger> => Ledger.open(path, { ...lasting, ...own });
   const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
   try {
     if (options.abandon !== undefined) return await settle(context, ledger, options);

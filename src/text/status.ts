@@ -2,9 +2,9 @@
 
 import { printable } from '../bytes/printable.js';
 import { formatQuantity } from '../value/quantity.js';
-import { plainPaint, VERDICT_STYLES, type Paint } from './text.js';
+import { plainPaint, VERDICT_STYLES, type Paint } from './report.js';
 import { count, grouped, row } from './words.js';
-import type { LedgerStatus, ScarceMeter, StatusKey } from './status.js';
+import type { LedgerStatus, ScarceMeter, StatusKey } from '../report/status.js';
 
 /** The most lines of each kind: it is one screen. */
 const MAX_LINES = 6;

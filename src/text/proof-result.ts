@@ -1,10 +1,10 @@
 /** What was found of a proof, for people: the verdict first, then what it rests on, and what it leaves open. */
 
 import { printable } from '../bytes/printable.js';
-import type { Paint } from '../report/text.js';
-import type { CheckpointSigners, ProofProblem } from './proof-keys.js';
-import type { ConsistencyResult } from './verify-consistency.js';
-import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from './verify-proof.js';
+import type { Paint } from './report.js';
+import type { CheckpointSigners, ProofProblem } from '../proof/proof-keys.js';
+import type { ConsistencyResult } from '../proof/verify-consistency.js';
+import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../proof/verify-proof.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
 

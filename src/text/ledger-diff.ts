@@ -1,8 +1,8 @@
 /** Where two ledgers part, for people. */
 
 import { printable } from '../bytes/printable.js';
-import type { Paint } from '../report/text.js';
-import type { DiffRecord, DiffSide, LedgerDiff } from './ledger-diff.js';
+import type { Paint } from './report.js';
+import type { DiffRecord, DiffSide, LedgerDiff } from '../proof/ledger-diff.js';
 
 /** The most members that are listed. */
 const MAX_MEMBERS = 20;

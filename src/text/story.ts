@@ -3,9 +3,16 @@
 import { printable } from '../bytes/printable.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { formatQuantity, type Quantity } from '../value/quantity.js';
-import { keyText, renderBalances, renderSigners } from './accounts-text.js';
-import type { Story, StoryAdjustment, StoryEvent, StoryGrant, StoryKey, StorySignature } from './story.js';
-import { renderFinding, type Paint } from './text.js';
+import { keyText, renderBalances, renderSigners } from './accounts.js';
+import type {
+  Story,
+  StoryAdjustment,
+  StoryEvent,
+  StoryGrant,
+  StoryKey,
+  StorySignature,
+} from '../report/story.js';
+import { renderFinding, type Paint } from './report.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 

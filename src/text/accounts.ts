@@ -2,7 +2,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../value/quantity.js';
-import type { Paint } from './text.js';
+import type { Paint } from './report.js';
 
 /** One grant's accounts, as reports have them. */
 export interface AccountRow {

@@ -3,9 +3,9 @@
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
-import { renderAccounts } from './accounts-text.js';
-import { findFirstBad, groupByCause } from './causes.js';
-import type { Report } from './report.js';
+import { renderAccounts } from './accounts.js';
+import { findFirstBad, groupByCause } from '../report/causes.js';
+import type { Report } from '../report/report.js';
 import { count, grouped, row } from './words.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
