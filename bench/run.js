@@ -10,10 +10,14 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { appendTasks } from './append.js';
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { writeLedger } from './ledger.js';
 import { measureParts } from './parts.js';
 import { measureInTurns, median } from './rounds.js';
 import { measureMemory, verifyTasks, verifyWhole } from './verify.js';
+
+const FURTHER = ['writers.js', 'cost.js'];
 
 const { values } = parseArgs({
   options: {
@@ -55,6 +59,15 @@ try {
   else print(results);
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+if (!values.json) for (const figures of FURTHER) run(figures);
+
+/** Figures with targets, each by a program of its own. */
+function run(script) {
+  console.log();
+  spawnSync(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), '--folder', values.folder], {
+    stdio: 'inherit',
+  });
 }
 
 /** The shares that the parts have in verifying; both are measured in turns, and what is left is `all else`. */

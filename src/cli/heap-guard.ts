@@ -5,7 +5,7 @@
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { NorthrootError } from '../error.js';
+import { NorthrootError } from '../index.js';
 
 const INTERVAL_MS = 50;
 /**

@@ -1,7 +1,6 @@
 /** What is wrong with JSON from outside, in words. */
 
-import { NorthrootError } from '../error.js';
-import type { IngestCode, Ingested, IngestIssue } from '../json/ingest.js';
+import { NorthrootError, type IngestCode, type Ingested, type IngestIssue } from '../index.js';
 
 const WORDS: Readonly<Record<IngestCode, string>> = {
   INVALID_UTF8: 'the text is not valid UTF-8',

@@ -1,25 +1,31 @@
 /** What commands read: a file or standard input whole, or in chunks; keys and trust policies. */
 
 import { addAbortSignal } from 'node:stream';
-import { printable } from '../bytes/printable.js';
-import { NorthrootError } from '../error.js';
-import { isOpenToOthers, nodeFileSystem, readFileChunks, readSmallFile } from '../fs/file-system.js';
-import { refuseOtherFiles } from '../fs/other-file.js';
-import { streamSource, type LedgerSource } from '../fs/source.js';
-import { openLedger } from '../tile/open-ledger.js';
-import { MAX_KEY_BYTES } from '../key/key-form.js';
-import { parsePrivateKey } from '../key/private-key.js';
-import type { TrustPolicy } from '../schema/generated/types.js';
-import { createSigner, type Signer } from '../signature/signer.js';
-import { MAX_NOTE_BYTES } from '../note/signed-note.js';
-import { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from '../trust/trust-policy.js';
 import {
+  createSigner,
   describeSkipped,
+  isOpenToOthers,
+  kindOfPath,
+  MAX_KEY_BYTES,
+  MAX_NOTE_BYTES,
+  MAX_TRUST_POLICY_BYTES,
   MAX_WITNESS_POLICY_BYTES,
+  NorthrootError,
+  openLedger,
+  parsePrivateKey,
+  parseTrustPolicy,
   parseWitnessPolicy,
+  printable,
+  readFileChunks,
+  readSmallFile,
+  refuseOtherFiles,
+  streamSource,
+  type Anchor,
+  type LedgerSource,
+  type Signer,
+  type TrustPolicy,
   type WitnessPolicy,
-} from '../trust/witness-policy.js';
-import type { Anchor } from '../verify/anchors.js';
+} from '../index.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';
 
@@ -76,7 +82,7 @@ export async function openLedgerOf(
   try {
     return await openLedgerInput(path, context);
   } catch (error) {
-    const isSwapped = record !== undefined && (await nodeFileSystem.kindOf(record)) !== 'missing';
+    const isSwapped = record !== undefined && (await kindOfPath(record)) !== 'missing';
     if (!(error instanceof NorthrootError && error.code === 'FILE_NOT_FOUND' && isSwapped)) throw error;
     throw new NorthrootError(error.code, error.message, {
       cause: error,

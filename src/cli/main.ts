@@ -5,9 +5,7 @@
 
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
-import { printable } from '../bytes/printable.js';
-import { NorthrootError } from '../error.js';
-import { VERSION } from '../version.js';
+import { NorthrootError, printable, VERSION } from '../index.js';
 import { addAdjust } from './commands/adjust.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';

@@ -1,15 +1,20 @@
 /** Parsers of option values; each refuses with the words that commander shows after the option's name. */
 
 import { InvalidArgumentError } from 'commander';
-import { printable } from '../bytes/printable.js';
-import { NorthrootError } from '../error.js';
-import { isPrincipalId } from '../value/principal.js';
-import { MAX_METERS, readAmounts, type Meter } from '../value/meter.js';
-import { compareTimestamps } from '../value/timestamp.js';
-import { resolvePastTime, tryReadTime } from '../value/when.js';
-import { isToolName } from '../value/tool.js';
-import type { ResourceRef } from '../schema/generated/types.js';
-import type { CheckpointSchedule } from '../writer/checkpoint.js';
+import {
+  compareTimestamps,
+  isPrincipalId,
+  isToolName,
+  MAX_METERS,
+  NorthrootError,
+  printable,
+  readAmounts,
+  resolvePastTime,
+  tryReadTime,
+  type CheckpointSchedule,
+  type Meter,
+  type ResourceRef,
+} from '../index.js';
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {

@@ -3,10 +3,7 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import { NorthrootError } from '../error.js';
-import { EventError } from '../event/validate.js';
-import { printable } from '../bytes/printable.js';
-import { plainPaint, type Paint } from '../report/text.js';
+import { EventError, NorthrootError, plainPaint, printable, type Paint } from '../index.js';
 
 const STYLES = { bold: 1, dim: 2, green: 32, red: 31, yellow: 33 } as const;
 const PROGRESS_MS = 100;

@@ -1,7 +1,6 @@
 /** The ledger that a command asks, by its index where it has one; and what is said of that. */
 
-import type { TrustPolicy } from '../schema/generated/types.js';
-import { LedgerView } from '../view/ledger-view.js';
+import { LedgerView, type TrustPolicy } from '../index.js';
 import { describeNotice } from './commands/notices.js';
 import type { Context } from './context.js';
 import { STDIN, openLedgerOf } from './input.js';

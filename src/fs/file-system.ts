@@ -203,6 +203,20 @@ export const nodeFileSystem: FileSystem = {
   },
 };
 
+/** What stands at a path: `missing`, `file`, `folder`, or `other` (a device, a pipe). Links are followed. */
+export function kindOfPath(path: string): Promise<PathKind> {
+  return nodeFileSystem.kindOf(path);
+}
+
+/**
+ * Removes a file.
+ *
+ * @throws NorthrootError as {@link toIoError}.
+ */
+export function removeFile(path: string): Promise<void> {
+  return nodeFileSystem.remove(path);
+}
+
 /**
  * Reads a small file whole. No more than one byte past `limit` is read: what has no end (a device, a pipe) is refused too.
  *

@@ -1,14 +1,12 @@
 /** What decides live and verification has no finding for: grants that are wrong themselves, what is overdrawn, what runs now. */
 
 import { findUnsound, grantChain, type Action, type Grant } from '../bounds/grant.js';
-import type { Running } from '../bounds/started.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
 import { formatQuantity, type Quantity } from '../value/quantity.js';
 import { addRationals, compareRationals, subtractRationals } from '../value/rational.js';
-import type { VerifyState } from '../verify/state.js';
 
 /** A code that something is denied with. */
 export type DenialCode = FindingCode | 'GRANT_UNSOUND';
@@ -30,16 +28,6 @@ export interface DecidingBound {
   readonly used?: Quantity;
   /** limit − used; negative where the bound was broken before. */
   readonly left?: Quantity;
-}
-
-/** Everything that was started and is not recorded, but for the start of this id (base64url). */
-export function listRunning({ links }: VerifyState, except?: string): Running[] {
-  return [...links.starts].flatMap(([id, starts]) => {
-    const action = links.actions.get(id);
-    const grant = action === undefined ? links.grants.get(id) : action.grant;
-    if (grant === undefined) return [];
-    return [...starts].filter(([own]) => own !== except).map(([, start]) => ({ start, grant, action }));
-  });
 }
 
 /** SPEC §8 rule 12: nothing is allowed under a grant that is wrong itself, or hangs below one. */

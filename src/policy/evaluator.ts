@@ -17,13 +17,13 @@ import { sha256Digest, type Digest, fromDigestText } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
 import { addRationals, subtractRationals } from '../value/rational.js';
+import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
   judgeOverdraft,
   judgeSoundness,
-  listRunning,
   type DecidingBound,
   type Denial,
   type DenialCode,

@@ -16,6 +16,7 @@ import { compareRationals, subtractRationals } from '../value/rational.js';
 import { isNamed, matchRecord, parseRecordName } from '../value/record-name.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { EventIndex, type EventMatch } from '../verify/event-index.js';
+import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Ledger } from '../writer/ledger.js';
@@ -26,7 +27,6 @@ import {
   grantOf,
   judgeOverdraft,
   judgeSoundness,
-  listRunning,
   type Denial,
 } from './deciding-bound.js';
 

@@ -4,7 +4,8 @@
  */
 
 import { balancesOf, toBalance, type Balance } from '../bounds/balance.js';
-import type { Grant } from '../bounds/grant.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
+import { withStarted, type Running } from '../bounds/started.js';
 import type { SavedKey } from '../trust/keyring.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
@@ -99,6 +100,37 @@ export function listOpenStarts({ links }: VerifyState): StartedAuthorization[] {
     }));
   });
   return open.sort((a, b) => a.seq - b.seq);
+}
+
+/** Everything that was started and is not recorded, but for the start of this id (base64url). */
+export function listRunning({ links }: VerifyState, except?: string): Running[] {
+  return [...links.starts].flatMap(([id, starts]) => {
+    const action = links.actions.get(id);
+    const grant = action === undefined ? links.grants.get(id) : action.grant;
+    if (grant === undefined) return [];
+    return [...starts].filter(([own]) => own !== except).map(([, start]) => ({ start, grant, action }));
+  });
+}
+
+/**
+ * The account of a grant with what runs now counted as reserved, as a decision counts it. Without anything that runs it is the
+ * account.
+ */
+export function reserveStarted(state: VerifyState, account: GrantAccount): GrantAccount {
+  const grant = state.links.grants.get(fromDigestText(account.eventId));
+  if (grant === undefined) return account;
+  return { ...account, balances: balancesOf(withStarted(grant, listRunning(state))) };
+}
+
+/**
+ * Whether a grant is another one, or was delegated from it, directly or not.
+ *
+ * @param grantId - `sha-256:…`; undefined, or unknown to the ledger, is under none.
+ * @param other - `sha-256:…`
+ */
+export function isGrantUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
+  const grant = grantId === undefined ? undefined : state.links.grants.get(fromDigestText(grantId));
+  return chainIds(grant).includes(other);
 }
 
 /** Every key that was known in the ledger, in the order in which it came: who added it and where; where, why and by whom it was revoked. */

@@ -55,6 +55,13 @@ function loadedBy(file: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
+/** What package.json lets users import. */
+const PUBLIC = Object.values(
+  (JSON.parse(readText('package.json')) as { exports: Record<string, string | { default: string }> }).exports,
+).flatMap((target) =>
+  typeof target === 'string' ? [] : [target.default.replace(/^\.\/dist\//, '').replace(/\.js$/, '.ts')],
+);
+
 describe('imports', () => {
   it('are found, and each leads to a file that is there', () => {
     expect(imports.length).toBeGreaterThan(200);
@@ -82,6 +89,18 @@ describe('imports', () => {
       .filter((each) => !isOwn(each) && name.test(each.to))
       .map(({ from }) => placeOf(from));
     expect(new Set(importers)).toEqual(new Set([place]));
+  });
+
+  it('of the command line lead to the public API and to nothing else', () => {
+    const ofCli = imports.filter((each) => placeOf(each.from) === 'cli/' && isOwn(each));
+    const inner = ofCli.filter(({ to }) => placeOf(to) !== 'cli/' && !PUBLIC.includes(to));
+    expect(ofCli.length).toBeGreaterThan(100);
+    expect(inner.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  it('of the public API take whole entry points, each of which package.json names', () => {
+    const entries = importsOf('index.ts').filter(({ to }) => !to.includes('/') && PUBLIC.includes(to));
+    expect(new Set([...entries.map(({ to }) => to), 'index.ts'])).toEqual(new Set(PUBLIC));
   });
 
   it('the step function loads nothing that touches the outside', () => {

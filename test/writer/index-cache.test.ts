@@ -1,94 +1,208 @@
-/** A ledger's writer goes on from its index, and no fault of the index costs a record or lets one in twice. */
+/**
+ * Writers over an index: what one has verified another goes on from, in this process and in others, and whatever becomes of the index
+ * costs no record. A folder that is there already makes a small ledger have one.
+ */
 
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { Level } from 'level';
-import { afterEach, expect, test, vi } from 'vitest';
-import { indexPath } from '../../src/cache/ledger-index.js';
-import { openLevelEntries } from '../../src/cache/level-entries.js';
-import { FileStore } from '../../src/store/file-store.js';
-import { IndexCache } from '../../src/writer/index-cache.js';
-import type { Ledger } from '../../src/writer/ledger.js';
-import { draft, expectSound, openLedger, temporaryFolder } from './support.js';
+import { expect, test } from 'vitest';
+import { meters } from '../../src/value/meter.js';
+import { findGrant } from '../../src/report/accounts.js';
+import { maintainIndex } from '../../src/view/maintain-index.js';
+import { times } from '../slow.js';
+import { seedPem } from '../key/key-samples.js';
+import { Writer } from './processes.js';
+import {
+  codeOf,
+  draft,
+  expectSound,
+  judge,
+  makeLedger,
+  noticeBoard,
+  openLedger,
+  temporaryFolder,
+} from './support.js';
 
-afterEach(() => vi.restoreAllMocks());
+const KEY = seedPem(Buffer.alloc(32, 1));
+const DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) };
+const DECIDED = {
+  event_type: 'authorization',
+  intents: { intent_digest: DIGEST },
+  policy_id: 'p',
+  policy_digest: DIGEST,
+  decision: 'allow',
+  decision_code: 'ALLOW',
+};
+const idOf = (eventId: string): object => ({ alg: 'sha-256', b64: eventId.slice('sha-256:'.length) });
 
-interface Indexed {
-  readonly path: string;
-  readonly reasons: string[];
-  readonly open: () => Promise<Ledger>;
+const GRANT = {
+  ...DECIDED,
+  authorization: { kind: 'grant', bounds: { allowed_tools: ['*'], meter_caps: meters({ usd: 5n }) } },
+};
+
+function action(grantId: string): object {
+  const call = { tool_name: 'fs.read', tool_params_digest: DIGEST, meter_reservation: meters({ usd: 1n }) };
+  return { ...DECIDED, authorization: { kind: 'action', grant_event_id: idOf(grantId), action: call } };
 }
 
-function newLedger(): Indexed {
-  const path = `${temporaryFolder()}/l.jsonl`;
-  const reasons: string[] = [];
-  const open = async (): Promise<Ledger> => {
-    const store = await FileStore.open(path, { create: true });
-    const onNotice = ({ reason }: { readonly reason: string }): void => void reasons.push(reason);
-    const stateCache = new IndexCache(path, store, { waitMs: 0, onNotice });
-    return openLedger(store, { stateCache });
+function execution(actionId: string): object {
+  return {
+    event_type: 'execution',
+    intents: { intent_digest: DIGEST },
+    auth_event_id: idOf(actionId),
+    tool_name: 'fs.read',
+    tool_params_digest: DIGEST,
+    meter_used: meters({ usd: 1n }),
+    outcome: 'success',
   };
-  return { path, reasons, open };
 }
 
-async function appendAll(ledger: Ledger, ...numbers: number[]): Promise<string[]> {
-  const statuses: string[] = [];
-  for (const n of numbers) statuses.push((await ledger.append({ event: draft(n) })).status);
-  return statuses;
+function newPath(): string {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  mkdirSync(`${path}.index`);
+  return path;
 }
 
-test('one that another process has open is done without, and gone on with later', async () => {
-  const { path, open } = newLedger();
-  const ledger = await open();
-  await appendAll(ledger, 1, 2);
-  const held = await openLevelEntries(indexPath(path), { create: false, waitMs: 5_000 });
-  expect(held).toBeDefined();
-  expect(await appendAll(ledger, 1, 3)).toEqual(['exists', 'appended']);
-  await held?.close();
-  expect(await appendAll(ledger, 2, 3, 4)).toEqual(['exists', 'exists', 'appended']);
-  await ledger.close();
-  expect(await appendAll(await open(), 1, 2, 3, 4)).toEqual(Array(4).fill('exists'));
-  await expectSound(path, 5);
+/** Holds every entry of the index against what the ledger gives. */
+async function expectRight(path: string, records: number): Promise<void> {
+  const { records: found, differences } = await maintainIndex(path, { check: true });
+  expect({ found, differences }).toEqual({ found: records, differences: [] });
+  await expectSound(path, records);
+}
+
+test('go on from each other, with an index and without', async () => {
+  const path = newPath();
+  const { notices, onNotice } = noticeBoard();
+  const writers = [
+    await openLedger(path, { onNotice, lockTimeoutMs: 10_000 }),
+    await openLedger(path, { onNotice, lockTimeoutMs: 10_000 }),
+    await openLedger(path, { onNotice, lockTimeoutMs: 10_000, index: false }),
+  ];
+  const seqs: number[] = [];
+  for (let n = 0; n < 12; n += 1) {
+    const { seq } = await writers[(n * 7) % writers.length].append({ event: draft(n) });
+    seqs.push(seq);
+  }
+  expect(seqs).toEqual(Array.from({ length: 12 }, (_, n) => n + 1));
+  // What another has appended is there already, and named by its seq.
+  for (const writer of writers)
+    expect(await writer.append({ event: draft(3) })).toMatchObject({ seq: 4, status: 'exists' });
+  await Promise.all(writers.map((writer) => writer.close()));
+  expect(notices.map(({ code }) => code)).toEqual(['LEDGER_CREATED']);
+  await expectRight(path, 13);
 });
 
-test('one that cannot be written to forgets nothing', async () => {
-  const { path, reasons, open } = newLedger();
-  const ledger = await open();
-  await appendAll(ledger, 1);
-  const batch = vi.spyOn(Level.prototype, 'batch');
-  batch.mockImplementationOnce((() => Promise.reject(new Error('no space'))) as never);
-  await appendAll(ledger, 2);
-  expect(batch).toHaveBeenCalled();
-  await appendAll(ledger, 3);
+test('keep nothing of an event that was judged and refused', async () => {
+  const path = newPath();
+  const ledger = await openLedger(path, { strict: true });
+  const grant = await ledger.append({ event: GRANT });
+  const unknown = execution(`sha-256:${'A'.repeat(43)}`);
+  expect(await codeOf(ledger.append({ event: unknown }))).toBe('AUTH_NOT_FOUND');
+  const allowed = await ledger.append({ event: action(grant.eventId) });
+  await ledger.append({ event: execution(allowed.eventId) });
+  expect(await ledger.inspect((state) => findGrant(state, grant.eventId)?.executions)).toBe(1);
   await ledger.close();
-  expect(await appendAll(await open(), 1, 2, 3)).toEqual(Array(3).fill('exists'));
-  expect(reasons).toEqual([]);
+  await expectRight(path, 4);
+});
+
+test('make an index anew that is of another ledger, of a longer one, or damaged', async () => {
+  const path = newPath();
+  await makeLedger(path, 5);
+  const other = newPath();
+  await makeLedger(other, 9);
+  const longer = join(temporaryFolder(), 'copy');
+  copyFileSync(path, longer);
+
+  const reopen = async (n: number): Promise<string[]> => {
+    const { notices, onNotice } = noticeBoard();
+    const ledger = await openLedger(path, { onNotice });
+    await ledger.append({ event: draft(n) });
+    await ledger.close();
+    return notices.map(({ code }) => code);
+  };
+  expect(await reopen(100)).toEqual([]);
+
+  rmSync(`${path}.index`, { recursive: true });
+  cpSync(`${other}.index`, `${path}.index`, { recursive: true });
+  expect(await reopen(101)).toEqual(['INDEX_REBUILT']);
+  await expectRight(path, 8);
+
+  // Restored from a copy, the ledger is shorter than what its index knows.
+  copyFileSync(longer, path);
+  expect(await reopen(102)).toEqual(['INDEX_REBUILT']);
+  await expectRight(path, 7);
+
+  const level = new Level(`${path}.index`);
+  await level.open();
+  await level.put('-:h', 'not what anybody wrote');
+  await level.close();
+  expect(await reopen(103)).toEqual(['INDEX_REBUILT']);
+  await expectRight(path, 8);
+});
+
+test('find out in the midst of a group that an entry is missing, and lose nothing', async () => {
+  const path = newPath();
+  const first = await openLedger(path);
+  const grant = await first.append({ event: GRANT });
+  const allowed = await first.append({ event: action(grant.eventId) });
+  await first.close();
+  const level = new Level(`${path}.index`);
+  await level.open();
+  const keys = (await level.keys().all()).filter((key) => key.startsWith('-:g:'));
+  expect(keys).toHaveLength(1);
+  await level.del(keys[0]);
+  await level.close();
+  const { notices, onNotice } = noticeBoard();
+  const second = await openLedger(path, { onNotice });
+  expect(await second.append({ event: execution(allowed.eventId) })).toMatchObject({
+    seq: 3,
+    verdict: 'ok',
+  });
+  await second.close();
+  expect(notices.map(({ code }) => code)).toEqual(['INDEX_REBUILT']);
+  await expectRight(path, 4);
+});
+
+test('leave an index alone that anybody can write', async () => {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  mkdirSync(`${path}.index`, { mode: 0o777 });
+  const { chmodSync } = await import('node:fs');
+  chmodSync(`${path}.index`, 0o777);
+  await makeLedger(path, 3);
+  expect(existsSync(join(`${path}.index`, 'CURRENT'))).toBe(false);
   await expectSound(path, 4);
 });
 
-test.each([['at opening'], ['while it is open']])(
-  'one that turns out to be damaged %s is made anew',
-  async (when) => {
-    const { path, reasons, open } = newLedger();
-    const first = await open();
-    await appendAll(first, 1);
-    await first.close();
-    const isOpening = when === 'at opening';
-    const before = isOpening ? undefined : await open();
-    await damage(indexPath(path), isOpening ? ':k:' : ':e:');
-    // What it does not know yet, and reads at opening.
-    const other = await openLedger(path, { index: false });
-    await appendAll(other, 2);
-    await other.close();
-    const ledger = before ?? (await open());
-    expect(await appendAll(ledger, 1, 2, 3)).toEqual(['exists', 'exists', 'appended']);
-    expect(reasons).toEqual(['an entry is damaged']);
-    await ledger.close();
-    await expectSound(path, 4);
-  },
-);
-
-async function damage(folder: string, part: string): Promise<void> {
-  const level = new Level(folder);
-  const keys = await level.keys().all();
-  for (const key of keys.filter((key) => key.includes(part))) await level.put(key, 'damaged');
-  await level.close();
-}
+test('that are killed leave an index that is gone on from', async () => {
+  const path = newPath();
+  const acknowledged: { seq: number; eventId: string }[] = [];
+  const kills = times(6, 60);
+  for (let kill = 0; kill < kills; kill += 1) {
+    const writer = new Writer({
+      path,
+      tag: `k${kill}`,
+      key: KEY,
+      groups: null,
+      groupSize: [1, 20, 200][kill % 3],
+      options: { create: { origin: 'example.com/tests/kill' }, lockTimeoutMs: 60_000 },
+    });
+    const enough = acknowledged.length + 1 + Math.floor(Math.random() * 20);
+    await writer.until(
+      ({ error }) => error !== undefined || writer.acknowledged.length >= enough - acknowledged.length,
+    );
+    await writer.kill();
+    expect(writer.errors).toEqual([]);
+    acknowledged.push(...writer.acknowledged);
+  }
+  const ids = readFileSync(path, 'utf8');
+  for (const { eventId } of acknowledged) expect(ids).toContain(eventId.slice('sha-256:'.length));
+  const { notices, onNotice } = noticeBoard();
+  const ledger = await openLedger(path, { onNotice });
+  await ledger.append({ event: draft(1) });
+  const { size } = ledger;
+  await ledger.close();
+  expect(notices.filter(({ code }) => code === 'INDEX_REBUILT')).toEqual([]);
+  await expectRight(path, size);
+  expect((await judge(path)).verdict).toBe('ok');
+});

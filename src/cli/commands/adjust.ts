@@ -2,13 +2,18 @@
 
 import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { draftAdjustment, type AdjustmentOptions } from '../../policy/draft-adjustment.js';
-import type { AdjustmentEvent, AuthorizationEvent, ContentRef } from '../../schema/generated/types.js';
-import { digestFromBase64url } from '../../value/digest.js';
-import { formatQuantity } from '../../value/quantity.js';
-import type { ReadRecord } from '../../reader/read-records.js';
+import {
+  digestFromBase64url,
+  draftAdjustment,
+  formatQuantity,
+  NorthrootError,
+  printable,
+  type AdjustmentEvent,
+  type AdjustmentOptions,
+  type AuthorizationEvent,
+  type ContentRef,
+  type ReadRecord,
+} from '../../index.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openInput } from '../input.js';

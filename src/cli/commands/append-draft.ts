@@ -1,12 +1,15 @@
 /** Appending one event that a command has drafted: its key, its result line, and who could have signed where the key may not. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import type { Key } from '../../schema/generated/types.js';
-import { OptionsError } from '../../policy/option-problems.js';
-import { findEntitledKeys } from '../../trust/key-entry.js';
-import { Ledger, type Appended } from '../../writer/ledger.js';
+import {
+  findEntitledKeys,
+  Ledger,
+  NorthrootError,
+  OptionsError,
+  printable,
+  type Appended,
+  type Key,
+} from '../../index.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';

@@ -1,11 +1,16 @@
 /** The events that `append` is given: JSON texts from files or a pipe, and what each asks for. */
 
-import { NorthrootError } from '../../error.js';
-import { resolveReferences } from '../../event/references.js';
-import { ingestJson } from '../../json/ingest.js';
-import { JsonTextSplitter, placeInText, type JsonText } from '../../json/split-texts.js';
-import type { JsonObject, JsonValue } from '../../json/value.js';
-import type { Entry } from '../../writer/ledger.js';
+import {
+  ingestJson,
+  JsonTextSplitter,
+  NorthrootError,
+  placeInText,
+  resolveReferences,
+  type Entry,
+  type JsonObject,
+  type JsonText,
+  type JsonValue,
+} from '../../index.js';
 import type { Context } from '../context.js';
 import { firstIssue, ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';

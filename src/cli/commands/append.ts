@@ -4,21 +4,27 @@
  */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { EventError } from '../../event/validate.js';
-import { nodeFileSystem } from '../../fs/file-system.js';
-import type { Finding } from '../../finding/finding.js';
-import { toFindingJson } from '../../report/report.js';
-import type { Signer } from '../../signature/signer.js';
-import type { CheckpointSchedule } from '../../writer/checkpoint.js';
-import { Ledger, type Checkpointed, type Entry, type Notice } from '../../writer/ledger.js';
+import {
+  EventError,
+  findEntitledKeys,
+  kindOfPath,
+  Ledger,
+  NorthrootError,
+  printable,
+  readFileChunks,
+  toFindingJson,
+  type Checkpointed,
+  type CheckpointSchedule,
+  type Entry,
+  type Finding,
+  type Notice,
+  type Signer,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
-import { findEntitledKeys } from '../../trust/key-entry.js';
 import { withEntitledKeys } from './append-draft.js';
 import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey } from './ledger-key.js';
 import { viewOf } from '../view.js';
@@ -188,8 +194,8 @@ async function append(
 async function assertReadable(inputs: readonly string[]): Promise<void> {
   for (const input of inputs) {
     if (input === STDIN) continue;
-    const kind = await nodeFileSystem.kindOf(input);
-    if (kind === 'missing') await nodeFileSystem.open(input, 'read');
+    const kind = await kindOfPath(input);
+    if (kind === 'missing') await readFileChunks(input).next();
     if (kind === 'folder') {
       throw new NorthrootError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
     }
@@ -211,7 +217,7 @@ async function openLedger(
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
   const mayCreate = options.create === true || origin !== undefined;
-  if (!mayCreate && (await nodeFileSystem.kindOf(path)) === 'missing') {
+  if (!mayCreate && (await kindOfPath(path)) === 'missing') {
     throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
     });

@@ -1,15 +1,20 @@
 /** `northroot authorize`: asks the ledger's grants whether something may be done, and records the answer. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { ingestJson } from '../../json/ingest.js';
-import { authorizeAction } from '../../policy/authorize.js';
-import { describeLeft, type DecidingBound } from '../../policy/deciding-bound.js';
-import type { ResourceRef } from '../../schema/generated/types.js';
-import { parseDigest, sha256Digest, type Digest } from '../../value/digest.js';
-import type { Meter } from '../../value/meter.js';
+import {
+  authorizeAction,
+  canonicalBytes,
+  describeLeft,
+  ingestJson,
+  NorthrootError,
+  parseDigest,
+  printable,
+  sha256Digest,
+  type DecidingBound,
+  type Digest,
+  type Meter,
+  type ResourceRef,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { STDIN, readInput, readTrustPolicy } from '../input.js';

@@ -1,26 +1,26 @@
 /** `northroot budget`: what each grant caps, and what is used, reserved and left: now, or at a point in the ledger. */
 
 import { Option, type Command } from 'commander';
-import { balancesOf } from '../../bounds/balance.js';
-import { chainIds } from '../../bounds/grant.js';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { withStarted } from '../../bounds/started.js';
-import { listRunning } from '../../policy/deciding-bound.js';
 import {
   findGrant,
+  formatQuantity,
+  isGrantUnder,
+  isTimestamp,
   listGrants,
   listOpenStarts,
   nameOfKey,
+  NorthrootError,
+  printable,
+  renderAccounts,
+  replayTo,
+  reserveStarted,
+  type AccountRow,
   type GrantAccount,
+  type Paint,
+  type Point,
   type StartedAuthorization,
-} from '../../report/accounts.js';
-import { renderAccounts, type AccountRow } from '../../report/accounts-text.js';
-import type { Paint } from '../../report/text.js';
-import { formatQuantity } from '../../value/quantity.js';
-import { isTimestamp } from '../../value/timestamp.js';
-import { replayTo, type Point } from '../../reader/replay.js';
-import type { VerifyState } from '../../verify/state.js';
+  type VerifyState,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -95,30 +95,16 @@ function tellAccounts(
   const { hasInvalid, hasViolation } = state;
   const accounts = only === undefined ? listGrants(state) : [findOnly(state, only, ledger)];
   const starts = listOpenStarts(state).filter(
-    ({ grantId }) => only === undefined || isUnder(state, grantId, only),
+    ({ grantId }) => only === undefined || isGrantUnder(state, grantId, only),
   );
   if (format === 'json') {
     const told = { grants: accounts.map(toRow), starts: starts.map(toStartJson) };
     return { text: `${jsonText(told, 2)}\n`, hasInvalid, hasViolation };
   }
   if (accounts.length === 0) return { text: undefined, hasInvalid, hasViolation };
-  const held = accounts.map((account) => toRow(withHeld(state, account)));
+  const held = accounts.map((account) => toRow(reserveStarted(state, account)));
   const lines = [renderRows(held, state, paint), ...starts.map(describeStart)];
   return { text: `${lines.join('\n')}\n`, hasInvalid, hasViolation };
-}
-
-/** Whether something under a grant counts under another one too. */
-function isUnder(state: VerifyState, grantId: string | undefined, other: string): boolean {
-  const grant = state.links.grants.get(grantId?.slice('sha-256:'.length) ?? '');
-  return chainIds(grant).includes(other);
-}
-
-/** With what runs now counted as reserved. */
-function withHeld(state: VerifyState, account: GrantAccount): GrantAccount {
-  const grant = state.links.grants.get(account.eventId.slice('sha-256:'.length));
-  return grant === undefined
-    ? account
-    : { ...account, balances: balancesOf(withStarted(grant, listRunning(state))) };
 }
 
 function describeStart({ seq, toolName, principalId, startedAt, meters }: StartedAuthorization): string {

@@ -1,21 +1,27 @@
 /** `northroot checkpoint`: seals a ledger, publishes the note, and has witnesses cosign it. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { openLedgerSource } from '../../fs/source.js';
-import { canBeWitnessKey, isSignedBy, parseNoteKey, type NoteKey } from '../../note/note-key.js';
-import type { NoteSignature } from '../../note/signed-note.js';
-import type { Signer } from '../../signature/signer.js';
 import {
+  attestCheckpoint,
+  canBeWitnessKey,
   describeQuorum,
+  isSignedBy,
+  Ledger,
   meetsQuorum,
+  NorthrootError,
+  openLedgerSource,
+  parseNoteKey,
+  printable,
+  submissionUrl,
   witnessPolicyKeys,
+  type Attested,
+  type Checkpointed,
+  type Collected,
+  type NoteKey,
+  type NoteSignature,
+  type Signer,
   type WitnessPolicy,
-} from '../../trust/witness-policy.js';
-import { attestCheckpoint, type Attested } from '../../witness/attest.js';
-import { submissionUrl, type Collected } from '../../witness/witness-client.js';
-import { Ledger, type Checkpointed } from '../../writer/ledger.js';
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -1,9 +1,7 @@
 /** `northroot diff`: where two ledgers part. */
 
 import { Option, type Command } from 'commander';
-import { NorthrootError } from '../../error.js';
-import { diffLedgers } from '../../proof/ledger-diff.js';
-import { renderLedgerDiff } from '../../proof/ledger-diff-text.js';
+import { diffLedgers, NorthrootError, renderLedgerDiff } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput } from '../input.js';
 import { jsonText } from '../json-text.js';

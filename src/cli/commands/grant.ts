@@ -1,16 +1,22 @@
 /** `northroot grant`: writes a grant, so that nobody writes bounds as JSON by hand. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { nodeFileSystem } from '../../fs/file-system.js';
-import { ingestJson } from '../../json/ingest.js';
-import type { JsonValue } from '../../json/value.js';
-import { draftGrant, type GrantOptions } from '../../policy/draft-grant.js';
-import type { AuthorizationEvent, Bounds, ResourceRef, Source } from '../../schema/generated/types.js';
-import type { Meter } from '../../value/meter.js';
-import { formatQuantity } from '../../value/quantity.js';
-import { resolveTime } from '../../value/when.js';
+import {
+  draftGrant,
+  formatQuantity,
+  ingestJson,
+  kindOfPath,
+  NorthrootError,
+  printable,
+  resolveTime,
+  type AuthorizationEvent,
+  type Bounds,
+  type GrantOptions,
+  type JsonValue,
+  type Meter,
+  type ResourceRef,
+  type Source,
+} from '../../index.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
@@ -270,7 +276,7 @@ async function readIntents(
 
 async function readIntent(context: Context, text: string): Promise<JsonValue> {
   if (!text.startsWith('@')) {
-    if ((await nodeFileSystem.kindOf(text).catch(() => 'missing')) === 'file') {
+    if ((await kindOfPath(text).catch(() => 'missing')) === 'file') {
       context.terminal.say(
         `note: the intent is the text ${printable(text)}; --intent @${printable(text)} takes what the file says`,
       );

@@ -1,19 +1,21 @@
 /** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
 
 import type { Command } from 'commander';
-import { NorthrootError } from '../../error.js';
-import { printable } from '../../bytes/printable.js';
-import { readSmallFile } from '../../fs/file-system.js';
-import { MAX_KEY_BYTES } from '../../key/key-form.js';
-import type { PublicKey } from '../../key/public-key.js';
-import type { Key } from '../../schema/generated/types.js';
-import { makeKeyEntry } from '../../trust/key-entry.js';
-import { ownKeyEntry } from '../../writer/genesis.js';
-import { openLedger } from '../../tile/open-ledger.js';
-import { describePredecessor } from '../../reader/describe-predecessor.js';
-import { Ledger } from '../../writer/ledger.js';
-import { isUnbegun } from '../../writer/unbegun.js';
-import type { Signer } from '../../signature/signer.js';
+import {
+  describePredecessor,
+  isUnbegun,
+  Ledger,
+  makeKeyEntry,
+  MAX_KEY_BYTES,
+  NorthrootError,
+  openLedger,
+  ownKeyEntry,
+  printable,
+  readSmallFile,
+  type Key,
+  type PublicKey,
+  type Signer,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { collect, principalId } from '../options.js';

@@ -4,24 +4,26 @@
  */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { readSmallFile } from '../../fs/file-system.js';
-import { MAX_KEY_BYTES } from '../../key/key-form.js';
-import { isKeyName } from '../../key/vkey.js';
-import { parsePrivateKey } from '../../key/private-key.js';
 import {
   formatPublicKeyAs,
+  isKeyName,
+  isPrincipalPattern,
+  Ledger,
+  makeKeyEntry,
+  MAX_KEY_BYTES,
+  NorthrootError,
+  parsePrivateKey,
   parsePublicKey,
+  printable,
+  readKeyList,
+  readSmallFile,
+  renderKeyList,
+  type Key,
+  type ListedKey,
   type PublicKey,
   type PublicKeyForm,
-} from '../../key/public-key.js';
-import type { Key } from '../../schema/generated/types.js';
-import type { Role } from '../../trust/authority.js';
-import { isPrincipalPattern } from '../../value/principal.js';
-import { makeKeyEntry } from '../../trust/key-entry.js';
-import { readKeyList, renderKeyList, type ListedKey } from '../../report/key-list.js';
-import { Ledger } from '../../writer/ledger.js';
+  type Role,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';

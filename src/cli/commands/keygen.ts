@@ -1,11 +1,15 @@
 /** `northroot keygen`: makes a private key. */
 
 import { Option, type Command } from 'commander';
-import { writeNewFile } from '../../fs/file-system.js';
-import type { KeyAlgorithm } from '../../key/key-form.js';
-import { formatPrivateKey, generatePrivateKey, type PrivateKeyForm } from '../../key/private-key.js';
-import { formatPublicKey } from '../../key/public-key.js';
-import { printable } from '../../bytes/printable.js';
+import {
+  formatPrivateKey,
+  formatPublicKey,
+  generatePrivateKey,
+  printable,
+  writeNewFile,
+  type KeyAlgorithm,
+  type PrivateKeyForm,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 
 const ALGORITHMS: readonly KeyAlgorithm[] = ['ed25519', 'p256', 'ml-dsa-44'];

@@ -3,14 +3,20 @@
  * of its own.
  */
 
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { EventError } from '../../event/validate.js';
-import { nodeFileSystem, writeNewFile } from '../../fs/file-system.js';
-import { formatPrivateKey, generatePrivateKey } from '../../key/private-key.js';
-import { createSigner, type Signer } from '../../signature/signer.js';
-import type { Ledger } from '../../writer/ledger.js';
-import { isUnbegun } from '../../writer/unbegun.js';
+import {
+  createSigner,
+  EventError,
+  formatPrivateKey,
+  generatePrivateKey,
+  isUnbegun,
+  kindOfPath,
+  NorthrootError,
+  printable,
+  removeFile,
+  writeNewFile,
+  type Ledger,
+  type Signer,
+} from '../../index.js';
 import { readSigner } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
@@ -36,7 +42,7 @@ export async function findNamedSigner(
 /** The signer of the ledger's own key; undefined when it has none beside it. */
 export async function findOwnSigner(terminal: Terminal, ledger: string): Promise<Signer | undefined> {
   const path = keyPathOf(ledger);
-  if ((await nodeFileSystem.kindOf(path)) !== 'missing') return readSigner(terminal, path);
+  if ((await kindOfPath(path)) !== 'missing') return readSigner(terminal, path);
   terminal.missingKey = path;
   return undefined;
 }
@@ -84,8 +90,8 @@ export async function openWithNewKey(
     return { ledger, signer };
   } catch (error) {
     // Where something is there by now, another process may be making the ledger with this key.
-    if ((await nodeFileSystem.kindOf(path)) === 'missing') {
-      await nodeFileSystem.remove(keyPath).catch(() => undefined);
+    if ((await kindOfPath(path)) === 'missing') {
+      await removeFile(keyPath).catch(() => undefined);
     }
     throw error;
   }

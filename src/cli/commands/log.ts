@@ -1,15 +1,23 @@
 /** `northroot log`: a ledger's records one a line, filtered. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import type { JsonObject, JsonValue } from '../../json/value.js';
-import { formatQuantity, type Quantity } from '../../value/quantity.js';
-import { compareTimestamps, isTimestamp } from '../../value/timestamp.js';
-import { matchesPrincipalPattern, isPrincipalPattern } from '../../value/principal.js';
-import { matchesToolPattern, isToolPattern } from '../../value/tool.js';
-import { followLedger } from '../../fs/follow.js';
-import { readRecords, type ReadRecord } from '../../reader/read-records.js';
-import { NorthrootError } from '../../error.js';
+import {
+  compareTimestamps,
+  followLedger,
+  formatQuantity,
+  isPrincipalPattern,
+  isTimestamp,
+  isToolPattern,
+  matchesPrincipalPattern,
+  matchesToolPattern,
+  NorthrootError,
+  printable,
+  readRecords,
+  type JsonObject,
+  type JsonValue,
+  type Quantity,
+  type ReadRecord,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';

@@ -1,7 +1,6 @@
 /** The words for a writer's notices. */
 
-import { printable } from '../../bytes/printable.js';
-import type { Notice } from '../../writer/ledger.js';
+import { printable, type Notice } from '../../index.js';
 
 /** One line for standard error. */
 export function describeNotice(notice: Notice): string {

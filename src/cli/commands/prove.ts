@@ -1,10 +1,7 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { readSmallFile, writeNewFile } from '../../fs/file-system.js';
-import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
+import { MAX_NOTE_BYTES, NorthrootError, printable, readSmallFile, writeNewFile } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';

@@ -3,24 +3,26 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { describeFinding } from '../../finding/words.js';
-import { NorthrootError } from '../../error.js';
 import {
   ABANDONED,
+  compareTimestamps,
+  describeFinding,
   draftExecution,
   draftSettlement,
   findPermission,
   findSpent,
+  Ledger,
+  NorthrootError,
+  printable,
   raiseMeters,
   startExecution,
+  type Appended,
   type ExecutionOutcome,
+  type LedgerOptions,
+  type Meter,
   type Permission,
-} from '../../policy/record.js';
-import type { Meter } from '../../value/meter.js';
-import { compareTimestamps } from '../../value/timestamp.js';
-import type { VerifyState } from '../../verify/state.js';
-import { Ledger, type Appended, type LedgerOptions } from '../../writer/ledger.js';
+  type VerifyState,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -1,12 +1,16 @@
 /** The commands that tell of the format itself: `schema`, `explain`. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { CODE_PAGES, isFindingCode } from '../../finding/catalog.js';
-import { schemaDocument, schemaNames } from '../../schema/documents.js';
+import {
+  CODE_PAGES,
+  didYouMean,
+  isFindingCode,
+  NorthrootError,
+  printable,
+  schemaDocument,
+  schemaNames,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { didYouMean } from '../../bytes/did-you-mean.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 

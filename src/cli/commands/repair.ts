@@ -1,8 +1,7 @@
 /** `northroot repair`: saves and cuts off what a crash left at a ledger's end. */
 
 import type { Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { repairLedger } from '../../writer/repair.js';
+import { printable, repairLedger } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { seconds } from '../options.js';
 import { describeNotice } from './notices.js';

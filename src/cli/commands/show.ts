@@ -1,16 +1,18 @@
 /** `northroot show`: one record, found by its number or its id. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { decodeUtf8 } from '../../bytes/text.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { readSmallFile } from '../../fs/file-system.js';
-import { MAX_KEY_BYTES } from '../../key/key-form.js';
-import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
-import { readWireKey } from '../../key/wire-key.js';
-import { toDsseEnvelope } from '../../signature/dsse.js';
-import { readDeclaredKeys } from '../../reader/declared-keys.js';
-import type { ReadRecord } from '../../reader/read-records.js';
+import {
+  canonicalBytes,
+  MAX_KEY_BYTES,
+  parsePublicKey,
+  printable,
+  readDeclaredKeys,
+  readSmallFile,
+  readWireKey,
+  toDsseEnvelope,
+  type PublicKey,
+  type ReadRecord,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -81,7 +83,7 @@ const NEWLINE = Buffer.from('\n');
 function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string | Uint8Array {
   switch (format) {
     case 'text': {
-      const text = jsonText(JSON.parse(decodeUtf8(record.bytes)), 2);
+      const text = jsonText(JSON.parse(new TextDecoder().decode(record.bytes)), 2);
       return `# ${printable(record.file)}:${record.line}  seq ${record.seq}  ${record.eventId}\n${text}\n`;
     }
     case 'record':

@@ -1,8 +1,7 @@
 /** `northroot status`: how a ledger stands, on one screen. */
 
 import { Option, type Command } from 'commander';
-import { readLedgerStatus } from '../../report/status.js';
-import { renderStatus } from '../../report/status-text.js';
+import { readLedgerStatus, renderStatus } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readAnchors, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

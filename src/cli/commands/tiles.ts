@@ -1,13 +1,15 @@
 /** `northroot tiles`: publishes a ledger as a tlog-tiles tree, or brings one up to date. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { readSmallFile } from '../../fs/file-system.js';
-import { openLedgerSource } from '../../fs/source.js';
-import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
-import { writeTiles, type FileCount } from '../../tile/tile-writer.js';
-import { hashToBase64url } from '../../tree/compact-range.js';
+import {
+  MAX_NOTE_BYTES,
+  NorthrootError,
+  openLedgerSource,
+  printable,
+  readSmallFile,
+  writeTiles,
+  type FileCount,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -51,7 +53,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
     onProgress: (bytes, size) => terminal.progress(bytes, size),
   });
   const { checkpoint, previousSize, tiles: hashTiles, bundles, removed } = written;
-  const root = `sha-256:${hashToBase64url(checkpoint.root)}`;
+  const root = `sha-256:${Buffer.from(checkpoint.root, 'latin1').toString('base64url')}`;
   if (options.format === 'json') {
     const result = {
       out: options.out,

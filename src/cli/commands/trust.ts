@@ -2,17 +2,22 @@
 
 import { createInterface } from 'node:readline/promises';
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { writeNewFile } from '../../fs/file-system.js';
-import type { GenesisEvent, Key, TrustPolicy } from '../../schema/generated/types.js';
-import { listKeys } from '../../report/accounts.js';
-import { draftTrustPolicy, fingerprintsOf } from '../../trust/draft-policy.js';
-import type { SavedKey } from '../../trust/keyring.js';
-import { findCheckpoint } from '../../reader/find-checkpoint.js';
-import { readRecords } from '../../reader/read-records.js';
-import { runVerification } from '../../verify/run-verification.js';
-import type { VerifyState } from '../../verify/state.js';
+import {
+  draftTrustPolicy,
+  findCheckpoint,
+  fingerprintsOf,
+  listKeys,
+  NorthrootError,
+  printable,
+  readRecords,
+  runVerification,
+  writeNewFile,
+  type GenesisEvent,
+  type Key,
+  type LedgerKey as SavedKey,
+  type TrustPolicy,
+  type VerifyState,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -2,13 +2,20 @@
 
 import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
-import { NorthrootError } from '../../error.js';
-import { buildEvent } from '../../event/build.js';
-import { assertEvent } from '../../event/validate.js';
-import { canonicalBytes } from '../../json/canonicalize.js';
-import { ingestJson, type Ingested, type NumberMode } from '../../json/ingest.js';
-import type { JsonValue } from '../../json/value.js';
-import { digestFromBase64url, formatDigest, sha256Digest, type Digest } from '../../value/digest.js';
+import {
+  assertEvent,
+  buildEvent,
+  canonicalBytes,
+  digestFromBase64url,
+  formatDigest,
+  ingestJson,
+  NorthrootError,
+  sha256Digest,
+  type Digest,
+  type Ingested,
+  type JsonValue,
+  type NumberMode,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, readInput, STDIN } from '../input.js';

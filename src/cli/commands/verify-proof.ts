@@ -1,15 +1,21 @@
 /** `northroot verify-proof`: verifies a proof with nothing but a key. */
 
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { readSmallFile } from '../../fs/file-system.js';
-import { MAX_KEY_BYTES } from '../../key/key-form.js';
-import { MAX_NOTE_BYTES } from '../../note/signed-note.js';
-import { parseProofKey, type ProofKey, type ProofTrust } from '../../proof/proof-keys.js';
-import { renderConsistencyResult, renderProofResult } from '../../proof/proof-result-text.js';
-import { verifyConsistencyProof } from '../../proof/verify-consistency.js';
-import { MAX_ENTRY_BYTES, verifyProof } from '../../proof/verify-proof.js';
+import {
+  MAX_ENTRY_BYTES,
+  MAX_KEY_BYTES,
+  MAX_NOTE_BYTES,
+  NorthrootError,
+  parseProofKey,
+  printable,
+  readSmallFile,
+  renderConsistencyResult,
+  renderProofResult,
+  verifyConsistencyProof,
+  verifyProof,
+  type ProofKey,
+  type ProofTrust,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -2,27 +2,34 @@
 
 import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { nodeFileSystem, readFileChunks, replaceFile } from '../../fs/file-system.js';
-import type { LedgerSource } from '../../fs/source.js';
-import type { JsonValue } from '../../json/value.js';
-import { matchesFilter, type FindingFilter } from '../../report/finding-filter.js';
-import { buildReport, toFindingJson, type Report } from '../../report/report.js';
-import { renderReport } from '../../report/text.js';
-import type { TrustPolicy } from '../../schema/generated/types.js';
-import type { WitnessPolicy } from '../../trust/witness-policy.js';
-import { isPrincipalPattern } from '../../value/principal.js';
-import { findRecord } from '../../reader/find-record.js';
-import type { ReadRecord } from '../../reader/read-records.js';
-import type { Anchor } from '../../verify/anchors.js';
 import {
-  DEFAULT_MAX_FINDINGS,
+  buildReport,
   canGoOn,
+  DEFAULT_MAX_FINDINGS,
+  findRecord,
+  isPrincipalPattern,
+  kindOfPath,
+  matchesFilter,
+  NorthrootError,
+  printable,
+  readFileChunks,
+  renderReport,
+  replaceFile,
+  restoreVerification,
   runVerification,
+  saveVerification,
+  toFindingJson,
+  type Anchor,
+  type FindingFilter,
+  type JsonValue,
+  type LedgerSource,
+  type ReadRecord,
+  type Report,
+  type SavedVerification,
+  type TrustPolicy,
   type VerificationResult,
-} from '../../verify/run-verification.js';
-import { restoreVerification, saveVerification, type SavedVerification } from '../../verify/saved-state.js';
+  type WitnessPolicy,
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import type { Terminal } from '../terminal.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
@@ -199,7 +206,7 @@ async function openPredecessor(
 /** What cannot be written is told of before a long verification, not after it. */
 async function assertFolderOf(path: string): Promise<void> {
   const folder = dirname(path);
-  if ((await nodeFileSystem.kindOf(folder)) === 'folder') return;
+  if ((await kindOfPath(folder)) === 'folder') return;
   throw new NorthrootError(
     'FILE_NOT_FOUND',
     `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
@@ -274,7 +281,7 @@ async function readSavedVerification(
   policies: Policies,
   shown: number | 'filtered',
 ): Promise<SavedVerification | undefined> {
-  if (path === undefined || (await nodeFileSystem.kindOf(path)) === 'missing') return undefined;
+  if (path === undefined || (await kindOfPath(path)) === 'missing') return undefined;
   const chunks: Uint8Array[] = [];
   for await (const chunk of readFileChunks(path)) chunks.push(chunk);
   const saved = tryRestore(Buffer.concat(chunks));

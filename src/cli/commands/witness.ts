@@ -1,19 +1,22 @@
 /** `northroot witness`: serves a witness of other ledgers' checkpoints until it is stopped. */
 
 import { InvalidArgumentError, type Command } from 'commander';
-import { printable } from '../../bytes/printable.js';
-import { NorthrootError } from '../../error.js';
-import { isKeyName } from '../../key/vkey.js';
-import { canBeLogKey, formatNoteKey, parseNoteKey, type NoteKey } from '../../note/note-key.js';
-import { witnessPolicyKeys } from '../../trust/witness-policy.js';
-import { serveWitness } from '../../witness/serve-witness.js';
 import {
+  canBeLogKey,
   createWitness,
+  formatNoteKey,
+  isKeyName,
   isSubmissionPrefix,
+  NorthrootError,
   originOf,
+  parseNoteKey,
+  printable,
+  serveWitness,
+  witnessPolicyKeys,
   type LogKey,
+  type NoteKey,
   type WitnessEvent,
-} from '../../witness/witness-service.js';
+} from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import type { Terminal } from '../terminal.js';
