@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { times } from '../slow.js';
 import { seedPem } from '../key/key-samples.js';
-import { Writer } from './processes.js';
+import { Writer, type Said } from './processes.js';
 import { expectSound, judge, openLedger, readRecords, temporaryFolder } from './support.js';
 
 const KILLS = Number(process.env['KILLS'] ?? times(24, 200));
@@ -29,19 +29,25 @@ interface Tally {
 async function killAgainAndAgain(path: string, kills: number, tally: Tally): Promise<void> {
   const acknowledged: { seq: number; eventId: string }[] = [];
   for (let kill = 0; kill < kills; kill += 1) {
+    const groupSize = GROUP_SIZES[kill % GROUP_SIZES.length];
     const writer = new Writer({
       path,
       tag: `w${kill}`,
       key: KEY,
       groups: null,
-      groupSize: GROUP_SIZES[kill % GROUP_SIZES.length],
+      groupSize,
       text: 'a'.repeat(2_000),
       options: { create: { origin: 'example.com/tests/kill' }, segmentBytes: 100_000, lockTimeoutMs: 60_000 },
     });
     // Half of the kills come while the ledger is opened or made, half while it is appended to; the first before there is one.
     const moment = kill === 0 || Math.random() < 0.4 ? 'open' : 'append';
     await writer.until(({ doing, error }) => doing === moment || error !== undefined);
-    if (kill > 0) await sleep(Math.random() * (moment === 'open' ? 30 : 80));
+    // However slow the machine is, some come behind what was acknowledged.
+    const known = moment === 'open' ? 0 : Math.floor(Math.random() * 2 * groupSize);
+    const isBehind = ({ seq, error }: Said): boolean => error !== undefined || (seq ?? 0) > 0;
+    if (known > 0) await writer.until(isBehind, known);
+    // At once: while what was written is being acknowledged.
+    if (kill > 0 && Math.random() < 0.5) await sleep(Math.random() * 30);
     await writer.kill();
     expect(writer.errors).toEqual([]);
     acknowledged.push(...writer.acknowledged);

@@ -91,9 +91,9 @@ export class Writer {
     return this.#said.flatMap(({ error, cause }) => (error === undefined ? [] : [{ error, cause }]));
   }
 
-  /** Waits until it has said something. */
-  async until(isIt: (said: Said) => boolean): Promise<void> {
-    while (!this.#said.some(isIt)) {
+  /** Waits until it has said something, so many times. */
+  async until(isIt: (said: Said) => boolean, times = 1): Promise<void> {
+    while (this.#said.filter(isIt).length < times) {
       if (this.#ended) throw new Error(`the writer has ended: ${this.#stderr}`);
       await new Promise<void>((resolve) => {
         const listener = (): void => {
