@@ -243,7 +243,13 @@ export class LedgerIndex {
 
   /** Keeps what a view has learnt. What it was told of must be on disk. */
   async save(view: IndexedState): Promise<void> {
-    await this.#entries.write(view.takeChanges());
+    try {
+      await this.#entries.write(view.takeChanges());
+    } catch (error) {
+      // Its changes are taken, and would be missing from all that is written later.
+      for (const [name, each] of this.#views) if (each.indexed === view) this.#views.delete(name);
+      throw error;
+    }
     view.trim();
     for (const [name, each] of this.#views)
       if (each.indexed === view) each.head = this.#entries.get(headKey(name));

@@ -157,9 +157,10 @@ export async function startExecution(
   { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
 ): Promise<StartedExecution> {
   let started: Omit<StartedExecution, 'recorded'> | undefined;
+  const id = await resolveAuthorization(ledger, wanted);
   const makeStart = (state: VerifyState): Entry => {
     const startedAt = typeof now === 'string' ? now : now();
-    const found = findPermission(state, wanted, { ...request, now: startedAt });
+    const found = findPermission(state, id, { ...request, now: startedAt });
     if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
       throw refuse('TOOL_PARAMS_MISMATCH', 'another command was authorized than this one');
     }
@@ -370,15 +371,20 @@ function isSameInstant(start: string, end: string | undefined): boolean {
 }
 
 /**
- * The id of the authorization that is meant, `sha-256:…`: what {@link findPermission} is asked with where the state is read from an
- * index, which finds nothing else by itself.
+ * The id of the authorization that is meant, `sha-256:…`. To be asked before {@link findPermission} where the ledger may be large: its
+ * state then finds nothing but whole ids by itself.
  *
  * @param wanted - As in {@link findPermission}.
- * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`.
+ * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`; as
+ *   {@link Ledger.append}.
  */
-export async function resolveAuthorization(state: VerifyState, wanted: string): Promise<string> {
-  const events = (await state.events.match(parseRecordName(wanted))) ?? [];
-  return chooseAuthorization(state, wanted, events).place.eventId;
+export async function resolveAuthorization(ledger: Ledger, wanted: string): Promise<string> {
+  const name = parseRecordName(wanted);
+  if ('eventId' in name) return name.eventId;
+  return ledger.search(async (state) => {
+    const events = (await state.events.match(name)) ?? [];
+    return chooseAuthorization(state, wanted, events).place.eventId;
+  });
 }
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {

@@ -26,16 +26,24 @@ export class IndexCache implements StateCache {
 
   /** Brings the index up to date before anybody is kept waiting. */
   async prepare({ trust }: StateView): Promise<void> {
-    const index = await this.#opened();
-    if (index !== undefined)
-      await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
-    await this.release();
+    try {
+      const index = await this.#opened();
+      if (index !== undefined)
+        await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
+    } finally {
+      // However it ended: nobody waits for the turn with the index open.
+      await this.release();
+    }
   }
 
   async load({ trust }: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined> {
     const wasOpen = this.#isOpen;
     const index = await this.#opened();
-    if (index === undefined) return undefined;
+    if (index === undefined) {
+      // A state of the index cannot be asked without it: another process has it open for too long.
+      if (current !== undefined && this.#views.has(current)) throw new Error('the index cannot be opened');
+      return undefined;
+    }
     if (current === undefined) index.dropView(trust);
     else if (wasOpen && this.#views.has(current)) return undefined;
     const view = await index.view(this.#store, trust);
@@ -51,7 +59,14 @@ export class IndexCache implements StateCache {
 
   async save(_view: StateView, state: VerifyState): Promise<void> {
     const view = this.#views.get(state);
-    if (view !== undefined && this.#isOpen) await this.#index?.save(view);
+    if (view === undefined || !this.#isOpen) return;
+    try {
+      await this.#index?.save(view);
+    } catch (error) {
+      // What it has learnt since is neither kept nor known to be missing.
+      this.#views.delete(state);
+      throw error;
+    }
   }
 
   async release(): Promise<void> {

@@ -146,6 +146,20 @@ export class Ledger {
   }
 
   /**
+   * Looks for something in what verification says, likewise, for as long as it takes; nobody else writes meanwhile.
+   *
+   * @throws what `look` throws; as {@link Ledger.append}.
+   */
+  async search<T>(look: (state: VerifyState) => Promise<T>): Promise<T> {
+    this.#commits.assertOpen();
+    let found: { readonly value: T } | undefined;
+    await this.#act(async () => {
+      found = { value: await look(this.#parts.running.state) };
+    });
+    return (found as unknown as { readonly value: T }).value;
+  }
+
+  /**
    * Appends an event. The promise settles when the record is on disk, or when it is certain that it is not; calls need
    * not wait for each other, and those that wait together share one write and one sync, in the order of the calls.
    *

@@ -5,6 +5,7 @@
  */
 
 import { printable } from '../bytes/printable.js';
+import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { JsonObject } from '../json/value.js';
@@ -168,13 +169,14 @@ export class RunningVerification {
    */
   async catchUp(mayBeginAgain = false): Promise<number> {
     const before = this.#toldSize ?? 0;
-    await this.#load();
     try {
-      for (const view of this.#views()) await this.#follow(view);
+      await this.#readOn();
     } catch (error) {
-      if (!mayBeginAgain || !isConflict(error)) throw error;
+      const isMisled = error instanceof IndexFault;
+      if (!mayBeginAgain || !(isMisled || isConflict(error))) throw error;
+      if (isMisled) await this.#options.cache.discard?.(error.message).catch(() => undefined);
       this.forget();
-      for (const view of this.#views()) await this.#follow(view);
+      await this.#readOn();
     }
     await this.#settle();
     this.#toldAt = this.position;
@@ -231,8 +233,12 @@ export class RunningVerification {
     this.#toldAt = this.position;
     this.#size = this.tip.seq;
     for (const view of this.#views()) {
-      // A cache that cannot keep it costs a reading, and no record.
-      await this.#options.cache.save(this.#viewOf(view), view.state).catch(() => undefined);
+      try {
+        await this.#options.cache.save(this.#viewOf(view), view.state);
+      } catch {
+        // A cache that cannot keep it costs a reading, and no record. What it has kept of it, nobody knows.
+        view.isSpoilt = true;
+      }
     }
   }
 
@@ -264,11 +270,26 @@ export class RunningVerification {
     return { trust, depth: isOwn ? this.depth : 'all' };
   }
 
+  /** Takes up what the cache has, and then what is stored beyond it. */
+  async #readOn(): Promise<void> {
+    await this.#load();
+    for (const view of this.#views()) await this.#follow(view);
+  }
+
   /** Takes what the cache has, where that is further along than what is here. */
   async #load(): Promise<void> {
+    const { cache, signal } = this.#options;
     for (const view of this.#views()) {
       const current = view.isSpoilt ? undefined : view.state;
-      const loaded = await this.#options.cache.load(this.#viewOf(view), current);
+      let loaded: VerifyState | undefined;
+      try {
+        loaded = await cache.load(this.#viewOf(view), current);
+      } catch (error) {
+        // Of the ledger, or of what is kept of it. That nothing can be kept at all costs a reading, and no record.
+        if (signal?.aborted === true || error instanceof NorthrootError || error instanceof IndexFault)
+          throw error;
+        view.isSpoilt = true;
+      }
       if (loaded === undefined || loaded === view.state) continue;
       view.state = loaded;
       view.isSpoilt = false;

@@ -98,6 +98,11 @@ describe('imports', () => {
     expect(inner.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
+  it('of the public API take whole entry points, each of which package.json names', () => {
+    const entries = importsOf('index.ts').filter(({ to }) => !to.includes('/') && PUBLIC.includes(to));
+    expect(new Set([...entries.map(({ to }) => to), 'index.ts'])).toEqual(new Set(PUBLIC));
+  });
+
   it('the step function loads nothing that touches the outside', () => {
     const loaded = [...loadedBy('verify/verify-line.ts')];
     expect(loaded.length).toBeGreaterThan(30);

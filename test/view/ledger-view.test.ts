@@ -13,9 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { NorthrootError } from '../../src/error.js';
+import { resolveAuthorization } from '../../src/policy/record.js';
 import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
 import { LedgerView } from '../../src/view/ledger-view.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
+import { Ledger } from '../../src/writer/ledger.js';
 import { FIXTURES } from '../fixtures/cases.js';
 import { codeOf } from '../writer/support.js';
 
@@ -132,4 +135,21 @@ test('a check finds an entry that was changed', async () => {
   const { differences } = await maintainIndex(path, { check: true });
   expect(differences).toEqual(['r:0000000000000003']);
   expect((await maintainIndex(path, { rebuild: true, check: true })).differences).toEqual([]);
+});
+
+test('an authorization is found by number and prefix in a ledger that is opened by its index', async () => {
+  await maintainIndex(path);
+  const resolveAll = async (index: boolean): Promise<unknown[]> => {
+    const ledger = await Ledger.open(path, { index });
+    try {
+      const names = ['1', '2', '5', '12', '999', 'A', 'X', 'a', '8', 'zzz'];
+      const tell = (error: unknown): string => (error instanceof NorthrootError ? error.message : 'unknown');
+      return await Promise.all(names.map((name) => resolveAuthorization(ledger, name).catch(tell)));
+    } finally {
+      await ledger.close();
+    }
+  };
+  const expected = await resolveAll(false);
+  expect(expected).not.toContain('unknown');
+  expect(await resolveAll(true)).toEqual(expected);
 });

@@ -20,6 +20,7 @@ import { nodeFileSystem } from '../../src/fs/file-system.js';
 import { lockFile } from '../../src/fs/lock.js';
 import { openLedgerSource } from '../../src/fs/source.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
+import type { LedgerStore } from '../../src/store/ledger-store.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { Ledger, type LedgerOptions, type Notice } from '../../src/writer/ledger.js';
 import { ed25519Key } from '../key/key-samples.js';
@@ -49,12 +50,12 @@ const DEFAULTS = {
 };
 
 /** Opens with the defaults of these tests: makes what is missing, signs, stands still in time. */
-export function openLedger(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+export function openLedger(path: string | LedgerStore, options: LedgerOptions = {}): Promise<Ledger> {
   return openUnsigned(path, { signer, ...options });
 }
 
 /** The same without a signer: a ledger that it makes asks for no signatures. */
-export async function openUnsigned(path: string, options: LedgerOptions = {}): Promise<Ledger> {
+export async function openUnsigned(path: string | LedgerStore, options: LedgerOptions = {}): Promise<Ledger> {
   const ledger = await Ledger.open(path, { ...DEFAULTS, ...options });
   onTestFinished(() => ledger.close().catch(() => undefined));
   return ledger;

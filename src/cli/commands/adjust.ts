@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto';
 import {
   digestFromBase64url,
   draftAdjustment,
-  findRecord,
   formatQuantity,
   NorthrootError,
   printable,

@@ -7,7 +7,6 @@ import { Option, type Command } from 'commander';
 import {
   EventError,
   findEntitledKeys,
-  findRecord,
   kindOfPath,
   Ledger,
   NorthrootError,

@@ -5,7 +5,6 @@ import {
   authorizeAction,
   canonicalBytes,
   describeLeft,
-  findRecord,
   ingestJson,
   NorthrootError,
   parseDigest,

@@ -3,7 +3,6 @@
 import { Option, type Command } from 'commander';
 import {
   draftGrant,
-  findRecord,
   formatQuantity,
   ingestJson,
   kindOfPath,

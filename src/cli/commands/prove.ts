@@ -1,15 +1,7 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import type { Command } from 'commander';
-import {
-  makeConsistencyProof,
-  makeProof,
-  MAX_NOTE_BYTES,
-  NorthrootError,
-  printable,
-  readSmallFile,
-  writeNewFile,
-} from '../../index.js';
+import { MAX_NOTE_BYTES, NorthrootError, printable, readSmallFile, writeNewFile } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';

@@ -10,6 +10,7 @@ import {
   draftExecution,
   draftSettlement,
   findPermission,
+  resolveAuthorization,
   findSpent,
   Ledger,
   NorthrootError,
@@ -168,8 +169,9 @@ async function giveBack(ledger: Ledger, permission: Permission, { startedAt }: S
 /** Settles what a recorder that was killed has left. */
 async function settle(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const now = new Date().toISOString();
+  const id = await resolveAuthorization(ledger, options.auth);
   return recordDone(context, ledger, (state) => {
-    const permission = findPermission(state, options.auth, {
+    const permission = findPermission(state, id, {
       now,
       start: options.abandon ?? true,
       done: { endedAt: now, isRelease: true },
@@ -183,8 +185,9 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
 async function recordReport(context: Context, ledger: Ledger, options: RecordOptions): Promise<ExitStatus> {
   const outcome = reportedOutcome(options, new Date().toISOString());
   const { startedAt, endedAt, errorCode, meterUsed } = outcome;
+  const id = await resolveAuthorization(ledger, options.auth);
   return recordDone(context, ledger, (state) => {
-    const permission = findPermission(state, options.auth, {
+    const permission = findPermission(state, id, {
       now: startedAt,
       meterUsed,
       done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },

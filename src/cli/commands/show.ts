@@ -3,7 +3,6 @@
 import { Option, type Command } from 'commander';
 import {
   canonicalBytes,
-  findRecord,
   MAX_KEY_BYTES,
   parsePublicKey,
   printable,

@@ -1,7 +1,7 @@
 /** `northroot why`: the whole story of one event. */
 
 import { Option, type Command } from 'commander';
-import { NorthrootError, renderStory, tellStory } from '../../index.js';
+import { NorthrootError, renderStory } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';

@@ -1,0 +1,177 @@
+/**
+ * `northroot/log`: ledgers that are kept somewhere. Stores, appending, deciding under grants, reading, accounts, verification of files
+ * and folders, tile trees. Everything here is exported by `northroot` too.
+ */
+
+export { NorthrootError, type NorthrootErrorOptions } from './error.js';
+
+// Keys that a ledger declares (SPEC §7)
+export {
+  draftTrustPolicy,
+  fingerprintsOf,
+  type DraftOptions,
+  type Fingerprints,
+} from './trust/draft-policy.js';
+export { type KeyRevocation, type SavedKey as LedgerKey } from './trust/keyring.js';
+
+// The ledger file (SPEC §4)
+export { openLedgerSource, streamSource, type SourceOptions } from './fs/source.js';
+export { refuseOtherFiles } from './fs/other-file.js';
+export { followLedger, type FollowOptions } from './fs/follow.js';
+export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
+export {
+  Ledger,
+  type Appended,
+  type Checkpointed,
+  type Entry,
+  type LedgerOptions,
+  type Notice,
+} from './writer/ledger.js';
+export { type CheckpointSchedule } from './writer/checkpoint.js';
+export { isUnbegun } from './writer/unbegun.js';
+export { repairLedger, type Repair } from './writer/repair.js';
+export { type OtherRecord } from './writer/running-verification.js';
+export { type MissedRecords, type WatchOptions, type WatchedRecords } from './writer/watch.js';
+export { type SignatureDepth, type StateCache, type StateView } from './writer/state-cache.js';
+export {
+  type AcquireOptions,
+  type LedgerStore,
+  type NextPlace,
+  type SavedTail,
+  type Stored,
+  type StoredEnd,
+  type StorePosition,
+  type Turn,
+} from './store/ledger-store.js';
+export { FileStore, type FileStoreOptions } from './store/file-store.js';
+export { MemoryStore, type MemoryStoreOptions } from './store/memory-store.js';
+
+// Deciding, reading, accounts, reports (SPEC §8, §9)
+export {
+  GrantEvaluator,
+  type AuthorizationDecision,
+  type AuthorizationRequest,
+  type PolicyCheck,
+  type PolicyEvaluator,
+} from './policy/evaluator.js';
+export { describeLeft, type DecidingBound } from './policy/deciding-bound.js';
+export {
+  authorizeAction,
+  readState,
+  type ActionRequest,
+  type AuthorizeOptions,
+  type RecordedDecision,
+} from './policy/authorize.js';
+export { draftAdjustment, type AdjustmentOptions } from './policy/draft-adjustment.js';
+export { digestIntent, draftGrant, type GrantOptions } from './policy/draft-grant.js';
+export { OptionsError, type OptionProblem } from './policy/option-problems.js';
+export {
+  ABANDONED,
+  draftExecution,
+  draftSettlement,
+  findPermission,
+  resolveAuthorization,
+  findSpent,
+  raiseMeters,
+  startExecution,
+  type ExecutionOutcome,
+  type ExecutionRequest,
+  type Permission,
+  type SpentBound,
+  type StartRequest,
+  type StartedExecution,
+} from './policy/record.js';
+export { type Balance } from './bounds/balance.js';
+export {
+  findBalance,
+  findGrant,
+  isGrantUnder,
+  listGrants,
+  listKeys,
+  listOpenAuthorizations,
+  listOpenStarts,
+  nameOfKey,
+  reserveStarted,
+  type GrantAccount,
+  type OpenAuthorization,
+  type StartedAuthorization,
+} from './report/accounts.js';
+export {
+  readKeyList,
+  renderKeyList,
+  type KeyList,
+  type KeyListOptions,
+  type KeyRecord,
+  type ListedKey,
+} from './report/key-list.js';
+export {
+  tellStory,
+  type Story,
+  type StoryAdjustment,
+  type StoryEvent,
+  type StoryGrant,
+  type StoryKey,
+  type StorySignature,
+  type StoryStart,
+} from './report/story.js';
+export { renderStory } from './report/story-text.js';
+export { renderAccounts, type AccountRow, type NameOfKey } from './report/accounts-text.js';
+export { AnchorWatch } from './verify/anchors.js';
+export { readDeclaredKeys } from './reader/declared-keys.js';
+export { findRecord } from './reader/find-record.js';
+export { LedgerView, type InspectOptions, type ViewOptions } from './view/ledger-view.js';
+export { type IndexNotice } from './cache/ledger-index.js';
+export { maintainIndex, type MaintainOptions, type MaintainedIndex } from './view/maintain-index.js';
+export { replayTo, type Point } from './reader/replay.js';
+export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
+export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';
+export { canGoOn } from './verify/run-verification.js';
+export { matchesFilter, type FindingFilter } from './report/finding-filter.js';
+export {
+  readLedgerStatus,
+  type LedgerStatus,
+  type LedgerStatusOptions,
+  type ScarceMeter,
+  type StatusKey,
+} from './report/status.js';
+export { renderStatus } from './report/status-text.js';
+export { verifyLedger, type LedgerInput, type VerifyLedgerOptions } from './report/verify-ledger.js';
+export { describePredecessor } from './reader/describe-predecessor.js';
+export { viewPredecessor, type PredecessorRelation, type PredecessorView } from './verify/predecessor.js';
+
+// Tile trees (SPEC §6)
+export { findCheckpoint, type FoundCheckpoint } from './reader/find-checkpoint.js';
+export {
+  formatTilePath,
+  tileLevels,
+  tryParseTilePath,
+  type TileId,
+  type TileLevel,
+} from './tile/tile-path.js';
+export {
+  MAX_TILE_FAULTS,
+  isTileTree,
+  openTileTree,
+  type TileCheck,
+  type TileFault,
+  type TileTree,
+} from './tile/tile-tree.js';
+export { openLedger } from './tile/open-ledger.js';
+export { writeTiles, type FileCount, type WriteTilesOptions, type WrittenTiles } from './tile/tile-writer.js';
+export { type OpenLedger } from './ledger/read-lines.js';
+
+// A program that decides, acts and records
+export { type Budget } from './agent/budget.js';
+export { DeniedError, UnrecordedExecutionError, type GuardedOutcome } from './agent/errors.js';
+export { type GuardContext, type GuardOptions, type GuardedFunction } from './agent/guard.js';
+export {
+  LiveLedger,
+  withLiveLedger,
+  type AbandonOptions,
+  type CloseOptions,
+  type DoneExecution,
+  type LiveLedgerOptions,
+  type LiveRequest,
+} from './agent/live-ledger.js';
+export { UsageMeter } from './agent/usage-meter.js';
+export { type AskOptions } from './writer/withdrawal.js';

@@ -1,0 +1,94 @@
+/** A ledger's writer goes on from its index, and no fault of the index costs a record or lets one in twice. */
+
+import { Level } from 'level';
+import { afterEach, expect, test, vi } from 'vitest';
+import { indexPath } from '../../src/cache/ledger-index.js';
+import { openLevelEntries } from '../../src/cache/level-entries.js';
+import { FileStore } from '../../src/store/file-store.js';
+import { IndexCache } from '../../src/writer/index-cache.js';
+import type { Ledger } from '../../src/writer/ledger.js';
+import { draft, expectSound, openLedger, temporaryFolder } from './support.js';
+
+afterEach(() => vi.restoreAllMocks());
+
+interface Indexed {
+  readonly path: string;
+  readonly reasons: string[];
+  readonly open: () => Promise<Ledger>;
+}
+
+function newLedger(): Indexed {
+  const path = `${temporaryFolder()}/l.jsonl`;
+  const reasons: string[] = [];
+  const open = async (): Promise<Ledger> => {
+    const store = await FileStore.open(path, { create: true });
+    const onNotice = ({ reason }: { readonly reason: string }): void => void reasons.push(reason);
+    const stateCache = new IndexCache(path, store, { waitMs: 0, onNotice });
+    return openLedger(store, { stateCache });
+  };
+  return { path, reasons, open };
+}
+
+async function appendAll(ledger: Ledger, ...numbers: number[]): Promise<string[]> {
+  const statuses: string[] = [];
+  for (const n of numbers) statuses.push((await ledger.append({ event: draft(n) })).status);
+  return statuses;
+}
+
+test('one that another process has open is done without, and gone on with later', async () => {
+  const { path, open } = newLedger();
+  const ledger = await open();
+  await appendAll(ledger, 1, 2);
+  const held = await openLevelEntries(indexPath(path), { create: false, waitMs: 5_000 });
+  expect(held).toBeDefined();
+  expect(await appendAll(ledger, 1, 3)).toEqual(['exists', 'appended']);
+  await held?.close();
+  expect(await appendAll(ledger, 2, 3, 4)).toEqual(['exists', 'exists', 'appended']);
+  await ledger.close();
+  expect(await appendAll(await open(), 1, 2, 3, 4)).toEqual(Array(4).fill('exists'));
+  await expectSound(path, 5);
+});
+
+test('one that cannot be written to forgets nothing', async () => {
+  const { path, reasons, open } = newLedger();
+  const ledger = await open();
+  await appendAll(ledger, 1);
+  const batch = vi.spyOn(Level.prototype, 'batch');
+  batch.mockImplementationOnce((() => Promise.reject(new Error('no space'))) as never);
+  await appendAll(ledger, 2);
+  expect(batch).toHaveBeenCalled();
+  await appendAll(ledger, 3);
+  await ledger.close();
+  expect(await appendAll(await open(), 1, 2, 3)).toEqual(Array(3).fill('exists'));
+  expect(reasons).toEqual([]);
+  await expectSound(path, 4);
+});
+
+test.each([['at opening'], ['while it is open']])(
+  'one that turns out to be damaged %s is made anew',
+  async (when) => {
+    const { path, reasons, open } = newLedger();
+    const first = await open();
+    await appendAll(first, 1);
+    await first.close();
+    const isOpening = when === 'at opening';
+    const before = isOpening ? undefined : await open();
+    await damage(indexPath(path), isOpening ? ':k:' : ':e:');
+    // What it does not know yet, and reads at opening.
+    const other = await openLedger(path, { index: false });
+    await appendAll(other, 2);
+    await other.close();
+    const ledger = before ?? (await open());
+    expect(await appendAll(ledger, 1, 2, 3)).toEqual(['exists', 'exists', 'appended']);
+    expect(reasons).toEqual(['an entry is damaged']);
+    await ledger.close();
+    await expectSound(path, 4);
+  },
+);
+
+async function damage(folder: string, part: string): Promise<void> {
+  const level = new Level(folder);
+  const keys = await level.keys().all();
+  for (const key of keys.filter((key) => key.includes(part))) await level.put(key, 'damaged');
+  await level.close();
+}
