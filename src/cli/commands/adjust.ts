@@ -13,6 +13,7 @@ import {
   type AuthorizationEvent,
   type ContentRef,
   type ReadRecord,
+  type LedgerView,
 } from '../../index.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
@@ -95,8 +96,8 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
   const missing = wanted === undefined ? ('' as const) : SOME_ID;
   problems.try(FLAGS, () => draftAdjustment({ ...said, grantId: missing }));
   problems.end('adjust');
-  const grant = await findGrantRecord(context, path, wanted as string);
-  const execution = await findExecution(context, path, options.execution);
+  const grant = await findGrantRecord(viewOf(context, path, undefined, options), wanted as string);
+  const execution = await findExecution(viewOf(context, path, undefined, options), options.execution);
   const evidence = options.evidence === undefined ? undefined : await contentOf(context, options.evidence);
   const { event, appended, signer } = await appendDraft(
     context,
@@ -142,8 +143,8 @@ function amounts(
   return { [name]: amountsOf(texts, (problem) => problems.add(`--${name}`, problem)) };
 }
 
-async function findGrantRecord(context: Context, path: string, wanted: string): Promise<ReadRecord> {
-  const record = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
+async function findGrantRecord(ledger: LedgerView, wanted: string): Promise<ReadRecord> {
+  const record = await ledger.findRecord(wanted);
   const { event_type: type, authorization, decision } = record.event as Partial<AuthorizationEvent>;
   if ((type as string | undefined) !== 'authorization' || authorization?.kind !== 'grant') {
     throw refuse('GRANT_NOT_A_GRANT', `--grant: the record of seq ${record.seq} is not a grant`);
@@ -155,12 +156,11 @@ async function findGrantRecord(context: Context, path: string, wanted: string): 
 }
 
 async function findExecution(
-  context: Context,
-  path: string,
+  ledger: LedgerView,
   wanted: string | undefined,
 ): Promise<ReadRecord | undefined> {
   if (wanted === undefined) return undefined;
-  const record = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
+  const record = await ledger.findRecord(wanted);
   if (record.event['event_type'] === 'execution') return record;
   throw refuse('EXECUTION_NOT_FOUND', `--execution: the record of seq ${record.seq} is not an execution`);
 }

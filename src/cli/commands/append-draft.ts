@@ -10,6 +10,7 @@ import {
   type Appended,
   type Key,
 } from '../../index.js';
+import { NO_INDEX } from '../view.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
@@ -19,13 +20,15 @@ import { openSigned } from './ledger-key.js';
 export interface DraftOptions {
   readonly key?: string;
   readonly lockTimeout: number;
+  readonly index: boolean;
 }
 
 /** Adds the options of {@link DraftOptions}. */
 export function withDraftOptions(command: Command): Command {
   return command
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10);
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX);
 }
 
 /** What was appended, and by whom it was signed. */

@@ -27,7 +27,7 @@ import { byteSize, checkpointSchedule, principalId, seconds } from '../options.j
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { withEntitledKeys } from './append-draft.js';
 import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey, writingOptions } from './ledger-key.js';
-import { viewOf } from '../view.js';
+import { NO_INDEX, viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
 interface AppendOptions {
@@ -40,6 +40,7 @@ interface AppendOptions {
   readonly existing: 'ok' | 'refuse';
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
+  readonly index: boolean;
   readonly segmentBytes?: number;
   readonly checkpointEvery?: CheckpointSchedule;
   readonly strict?: boolean;
@@ -81,6 +82,7 @@ export function addAppend(
       'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
     )
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX)
     .option(
       '--segment-bytes <size>',
       'in a folder, begin a new segment at this size (default: 64MiB)',
@@ -154,7 +156,7 @@ async function append(
   /** The id of an event of the ledger, also of one that was given before. */
   const find = async (wanted: string): Promise<string> => {
     await settle();
-    const { eventId } = await viewOf(context, path, undefined, { index: true }).findRecord(wanted);
+    const { eventId } = await viewOf(context, path, undefined, options).findRecord(wanted);
     ids.set(wanted, eventId);
     return eventId;
   };
@@ -212,7 +214,7 @@ async function openLedger(
   onCheckpoint: (checkpoint: Checkpointed, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
-  const { unsigned = false, key, origin, principal, lockTimeout, segmentBytes, checkpointEvery } = options;
+  const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery } = options;
   if (unsigned && key !== undefined) {
     throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
   }
@@ -225,7 +227,7 @@ async function openLedger(
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
       return await Ledger.open(path, {
-        ...writingOptions(terminal, signer, lockTimeout),
+        ...writingOptions(terminal, signer, options),
         signal,
         create: origin === undefined ? {} : { origin },
         onNotice,

@@ -21,7 +21,7 @@ import { STDIN, readInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { meterList, principalId, resourceList, seconds, toolName } from '../options.js';
 import { findSigner, writingOptions } from './ledger-key.js';
-import { viewOf } from '../view.js';
+import { NO_INDEX, viewOf } from '../view.js';
 
 interface AuthorizeCommandOptions {
   readonly principal: string;
@@ -36,6 +36,7 @@ interface AuthorizeCommandOptions {
   readonly key?: string;
   readonly trust?: string;
   readonly lockTimeout: number;
+  readonly index: boolean;
 }
 
 /** A deny is no failure of the command, and no invalid evidence: the bound holds. */
@@ -75,6 +76,7 @@ export function addAuthorize(
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: AuthorizeCommandOptions) =>
       run((context) => authorize(context, ledger, command, options)),
     );
@@ -94,7 +96,7 @@ async function authorize(
   const grantId =
     options.grant === undefined
       ? undefined
-      : (await viewOf(context, path, undefined, { index: true }).findRecord(options.grant)).eventId;
+      : (await viewOf(context, path, undefined, options).findRecord(options.grant)).eventId;
   const answer = await authorizeAction(
     path,
     {
@@ -107,7 +109,7 @@ async function authorize(
       ...(grantId === undefined ? {} : { grantId }),
     },
     {
-      ...writingOptions(terminal, signer, options.lockTimeout),
+      ...writingOptions(terminal, signer, options),
       signal,
       ...(trust === undefined ? {} : { trust }),
     },

@@ -22,6 +22,7 @@ import {
   type Signer,
   type WitnessPolicy,
 } from '../../index.js';
+import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -37,6 +38,7 @@ interface CheckpointCommandOptions {
   readonly witnessPolicy?: string;
   readonly witnessTimeout: number;
   readonly lockTimeout: number;
+  readonly index: boolean;
 }
 
 export function addCheckpoint(
@@ -66,6 +68,7 @@ export function addCheckpoint(
     )
     .option('--witness-timeout <seconds>', 'how long to wait for each witness', seconds, 10)
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX)
     .action((path: string, options: CheckpointCommandOptions) =>
       run((context) => checkpoint(context, path, options)),
     );
@@ -95,7 +98,7 @@ async function checkpoint(
   const { principal } = options;
   const withLedger = async <T>(use: (ledger: Ledger) => Promise<T>): Promise<T> => {
     const ledger = await Ledger.open(path, {
-      ...writingOptions(terminal, signer, options.lockTimeout),
+      ...writingOptions(terminal, signer, options),
       signal,
       checkpoints: true,
       ...(noteSigners.length === 0 ? {} : { noteSigners }),

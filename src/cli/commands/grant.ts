@@ -163,7 +163,7 @@ async function grant(context: Context, path: string, options: GrantCommandOption
   let parent: AuthorizationEvent | undefined;
   if (options.parent !== undefined) {
     problems.end('grant');
-    const found = await viewOf(context, path, undefined, { index: true }).findRecord(options.parent);
+    const found = await viewOf(context, path, undefined, options).findRecord(options.parent);
     parent = found.event as unknown as AuthorizationEvent;
   }
   // Wrong options are told of before the ledger is waited for.

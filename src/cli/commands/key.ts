@@ -23,6 +23,7 @@ import {
   type PublicKeyForm,
   type Role,
 } from '../../index.js';
+import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { openLedgerInput, readTrustPolicy } from '../input.js';
@@ -38,6 +39,7 @@ interface ChangeOptions {
   readonly principal?: string;
   readonly reason?: string;
   readonly lockTimeout: number;
+  readonly index: boolean;
 }
 
 interface AddOptions extends ChangeOptions {
@@ -101,7 +103,8 @@ function withChangeOptions(command: Command): Command {
     .option('--key <file>', 'private key of an admin (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--principal <id>', 'who changes the keys (default: who made the ledger)', principalId)
     .option('--reason <text>', 'why')
-    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10);
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX);
 }
 
 /** Appends a key event, and says what it was. */

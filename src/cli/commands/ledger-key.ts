@@ -21,6 +21,7 @@ import {
 import { readSigner } from '../input.js';
 import type { Context } from '../context.js';
 import type { Terminal } from '../terminal.js';
+import type { IndexChoice } from '../view.js';
 import { describeNotice } from './notices.js';
 
 /** Where a ledger's own key is kept: beside it, out of a folder of segments. */
@@ -59,14 +60,20 @@ export async function findSigner(
   return (await findNamedSigner(terminal, key)) ?? (await findOwnSigner(terminal, ledger));
 }
 
-/** How every command opens a ledger that it writes to: its notices are said. `lockTimeout` is in seconds. */
+/** What a command that writes to a ledger was told of it. `lockTimeout` is in seconds. */
+export interface WritingChoice extends IndexChoice {
+  readonly lockTimeout: number;
+}
+
+/** How every command opens a ledger that it writes to: its notices are said. */
 export function writingOptions(
   terminal: Terminal,
   signer: Signer | undefined,
-  lockTimeout: number,
-): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer'> {
+  { lockTimeout, index }: WritingChoice,
+): Pick<LedgerOptions, 'lockTimeoutMs' | 'onNotice' | 'signer' | 'index'> {
   return {
     lockTimeoutMs: lockTimeout * 1000,
+    index,
     onNotice: (notice) => terminal.say(describeNotice(notice)),
     ...(signer === undefined ? {} : { signer }),
   };
@@ -76,12 +83,12 @@ export function writingOptions(
 export async function openSigned(
   context: Context,
   path: string,
-  { key, lockTimeout }: { readonly key?: string; readonly lockTimeout: number },
+  { key, ...choice }: WritingChoice & { readonly key?: string },
 ): Promise<{ readonly ledger: Ledger; readonly signer: Signer | undefined }> {
   const signer = await findSigner(context.terminal, path, key);
   return {
     ledger: await Ledger.open(path, {
-      ...writingOptions(context.terminal, signer, lockTimeout),
+      ...writingOptions(context.terminal, signer, choice),
       signal: context.signal,
     }),
     signer,

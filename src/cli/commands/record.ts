@@ -24,6 +24,7 @@ import {
   type Permission,
   type VerifyState,
 } from '../../index.js';
+import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -44,6 +45,7 @@ interface RecordOptions {
   readonly key?: string;
   readonly trust?: string;
   readonly lockTimeout: number;
+  readonly index: boolean;
 }
 
 /** What a shell gives for a command that it cannot run, or cannot find, or that a signal ended. */
@@ -98,6 +100,7 @@ export function addRecord(
     .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
     .option('--trust <file>', 'verify the ledger with this trust policy first')
     .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX)
     .action((ledger: string, command: string[], options: RecordOptions) =>
       run((context) => record(context, ledger, command, options)),
     );
@@ -114,7 +117,7 @@ async function record(
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const { signal } = context;
-  const lasting = writingOptions(terminal, signer, options.lockTimeout);
+  const lasting = writingOptions(terminal, signer, options);
   const open = (own: LedgerOptions): Promise<Ledger> => Ledger.open(path, { ...lasting, ...own });
   const ledger = await open({ decides: true, signal, ...(trust === undefined ? {} : { trust }) });
   try {
