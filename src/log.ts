@@ -160,11 +160,7 @@ export { openLedger } from './tile/open-ledger.js';
 export { writeTiles, type FileCount, type WriteTilesOptions, type WrittenTiles } from './tile/tile-writer.js';
 export { type OpenLedger } from './ledger/read-lines.js';
 
-<<<<<<< HEAD
-// Programs that decide and record as they go
-=======
 // A program that decides, acts and records
->>>>>>> wt-live
 export { type Budget } from './agent/budget.js';
 export { DeniedError, UnrecordedExecutionError, type GuardedOutcome } from './agent/errors.js';
 export { type GuardContext, type GuardOptions, type GuardedFunction } from './agent/guard.js';
