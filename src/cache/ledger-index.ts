@@ -138,10 +138,11 @@ export class LedgerIndex {
   /**
    * Opens it again after {@link LedgerIndex.close}. What its views know is kept where nobody has written meanwhile.
    *
+   * @param waitMs - As `IndexOptions.waitMs`, which is the default.
    * @returns false as `open` returns undefined.
    */
-  async reopen(): Promise<boolean> {
-    const { create = true, waitMs = DEFAULT_WAIT_MS, fileSystem = nodeFileSystem, onNotice } = this.#options;
+  async reopen(waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS): Promise<boolean> {
+    const { create = true, fileSystem = nodeFileSystem, onNotice } = this.#options;
     const folder = indexPath(this.path);
     const isThere = (await fileSystem.kindOf(folder)) !== 'missing';
     if (!isThere && !create) return false;

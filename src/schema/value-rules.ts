@@ -84,6 +84,9 @@ export const checkReportValues: ValueRule = (report, issues, shaped) => {
       }
     });
   });
+  forEachObject(report['open_starts'], (start, i) => {
+    checkTimestamp(start['started_at'], `/open_starts/${i}/started_at`, issues);
+  });
 };
 
 /** Whether `value` is an object and no array. */

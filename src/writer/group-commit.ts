@@ -186,16 +186,28 @@ export class GroupCommit {
       await this.#give(jobs, group, error);
       return;
     }
-    for (const { act, resolve, reject } of group.acts) {
-      await act().then(
-        () => group.outcomes.push(() => resolve()),
-        (error: unknown) => group.outcomes.push(() => reject(error)),
+    for (const job of group.acts) {
+      await job.act().then(
+        () => group.outcomes.push(() => job.resolve()),
+        (error: unknown) => this.#endAct(job, group, error),
       );
     }
     await turns.endGroup(this.#queue.length > 0);
     for (const outcome of group.outcomes) outcome();
     // On its own: what the listener throws is none of the ledger's.
     for (const checkpoint of group.made) queueMicrotask(() => this.#parts.onCheckpoint(checkpoint));
+  }
+
+  /** What was done in a turn has failed; where an index misled it, it is done again on what the ledger says. */
+  async #endAct(job: ActJob, group: Group, error: unknown): Promise<void> {
+    if (!(error instanceof IndexFault) || this.#conflicts >= MAX_FAULTS) {
+      group.outcomes.push(() => job.reject(error));
+      return;
+    }
+    this.#conflicts += 1;
+    await this.#parts.cache.discard?.(error.message).catch(() => undefined);
+    this.#parts.running.forget();
+    this.#queue.unshift(job);
   }
 
   /** Makes the lines of a group; what does not fit goes back to the queue. */

@@ -6,6 +6,13 @@ import type { LedgerStore } from '../store/ledger-store.js';
 import type { VerifyState } from '../verify/state.js';
 import type { StateCache, StateView } from './state-cache.js';
 
+/** With the turn held nobody waits for longer than this for a process that has the index open: there is the ledger. In milliseconds. */
+const MAX_WAIT_MS = 250;
+/** Nor is it asked again so soon. */
+const RETRY_MS = 10_000;
+/** A state in memory that is further along than the index by more lines than this is gone on with. */
+const MAX_LAG_LINES = 5_000;
+
 /** See the head of this file. The index is open from `load` to `release`. */
 export class IndexCache implements StateCache {
   readonly #path: string;
@@ -15,6 +22,8 @@ export class IndexCache implements StateCache {
   readonly #store: LedgerStore;
   #index: LedgerIndex | undefined;
   #isOpen = false;
+  /** When the index was last found in use by another process. */
+  #busySince = -Infinity;
   readonly #views = new WeakMap<VerifyState, IndexedState>();
 
   constructor(path: string, store: LedgerStore, options: IndexOptions, signal?: AbortSignal) {
@@ -38,7 +47,8 @@ export class IndexCache implements StateCache {
 
   async load({ trust }: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined> {
     const wasOpen = this.#isOpen;
-    const index = await this.#opened();
+    const mayDoWithout = current !== undefined && !this.#views.has(current);
+    const index = await this.#opened(mayDoWithout ? MAX_WAIT_MS : undefined);
     if (index === undefined) {
       // A state of the index cannot be asked without it: another process has it open for too long.
       if (current !== undefined && this.#views.has(current)) throw new Error('the index cannot be opened');
@@ -47,6 +57,8 @@ export class IndexCache implements StateCache {
     if (current === undefined) index.dropView(trust);
     else if (wasOpen && this.#views.has(current)) return undefined;
     const view = await index.view(this.#store, trust);
+    // Everybody waits for the turn meanwhile: what takes long is left to who opens the ledger next.
+    if (mayDoWithout && current.lines - view.state.lines > MAX_LAG_LINES) return undefined;
     await index.catchUp(view, this.#store, this.#signal);
     this.#views.set(view.state, view);
     return view.state;
@@ -75,14 +87,22 @@ export class IndexCache implements StateCache {
     await this.#index?.close();
   }
 
-  async #opened(): Promise<LedgerIndex | undefined> {
+  /** @param waitMs - How long to wait where the ledger will do; else as long as an index is waited for. */
+  async #opened(waitMs?: number): Promise<LedgerIndex | undefined> {
     if (this.#isOpen) return this.#index;
+    const start = performance.now();
+    if (waitMs !== undefined && start - this.#busySince < RETRY_MS) return undefined;
     if (this.#index === undefined) {
-      this.#index = await LedgerIndex.open(this.#path, this.#options);
+      this.#index = await LedgerIndex.open(this.#path, {
+        ...this.#options,
+        ...(waitMs === undefined ? {} : { waitMs }),
+      });
       this.#isOpen = this.#index !== undefined;
     } else {
-      this.#isOpen = await this.#index.reopen();
+      this.#isOpen = await this.#index.reopen(waitMs);
     }
+    const isBusy = !this.#isOpen && waitMs !== undefined && performance.now() - start >= waitMs;
+    if (isBusy) this.#busySince = performance.now();
     return this.#isOpen ? this.#index : undefined;
   }
 }
