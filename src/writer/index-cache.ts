@@ -1,6 +1,6 @@
 /** The states of a ledger's verification in its index: what one process has verified, another goes on from. */
 
-import { LedgerIndex, type IndexOptions } from '../cache/ledger-index.js';
+import { LedgerIndex, isIndexed, type IndexOptions } from '../cache/ledger-index.js';
 import type { IndexedState } from '../cache/indexed-state.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { VerifyState } from '../verify/state.js';
@@ -34,11 +34,12 @@ export class IndexCache implements StateCache {
   }
 
   /** Brings the index up to date before anybody is kept waiting. */
-  async prepare({ trust }: StateView): Promise<void> {
+  async prepare({ trust }: StateView): Promise<boolean> {
     try {
       const index = await this.#opened();
-      if (index !== undefined)
-        await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
+      if (index === undefined) return false;
+      await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
+      return true;
     } finally {
       // However it ended: nobody waits for the turn with the index open.
       await this.release();
@@ -93,6 +94,8 @@ export class IndexCache implements StateCache {
     const start = performance.now();
     if (waitMs !== undefined && start - this.#busySince < RETRY_MS) return undefined;
     if (this.#index === undefined) {
+      // A ledger that grows has none at first.
+      if (!(await isIndexed(this.#path, this.#options.fileSystem))) return undefined;
       this.#index = await LedgerIndex.open(this.#path, {
         ...this.#options,
         ...(waitMs === undefined ? {} : { waitMs }),

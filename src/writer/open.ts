@@ -7,7 +7,6 @@ import { canonicalText } from '../json/canonicalize.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
-import { isIndexed } from '../cache/ledger-index.js';
 import { AdmissionRules } from './admission.js';
 import { assertGenesisKeys } from './genesis-line.js';
 import { makeGenesis } from './genesis.js';
@@ -17,11 +16,10 @@ import { RunningVerification, type OtherRecord } from './running-verification.js
 import { IndexCache } from './index-cache.js';
 import { memoryOnly, type StateCache } from './state-cache.js';
 
-/** A large ledger in files has an index beside it, unless it is to have none. */
-async function findCache(store: LedgerStore, options: LedgerOptions): Promise<StateCache> {
-  const { index = true, fileSystem, signal, onNotice } = options;
-  if (!index || !(store instanceof FileStore) || !(await isIndexed(store.name, fileSystem)))
-    return memoryOnly;
+/** A ledger in files gets an index beside it as soon as it is large, unless it is to have none. */
+function findCache(store: LedgerStore, { index = true, ...options }: LedgerOptions): StateCache {
+  const { fileSystem, signal, onNotice } = options;
+  if (!index || !(store instanceof FileStore)) return memoryOnly;
   return new IndexCache(store.name, store, { fileSystem, onNotice }, signal);
 }
 
@@ -49,7 +47,7 @@ export async function openParts(
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
   const store = typeof place === 'string' ? await openFiles(place, options) : place;
   try {
-    const cache = options.stateCache ?? (await findCache(store, options));
+    const cache = options.stateCache ?? findCache(store, options);
     return await openStore(store, options, cache, genesis, onOther);
   } catch (error) {
     await store.close().catch(() => undefined);

@@ -149,11 +149,10 @@ export class RunningVerification {
   async readAhead(): Promise<void> {
     try {
       const { cache } = this.#options;
-      if (cache.prepare !== undefined) {
-        for (const view of this.#views()) await cache.prepare(this.#viewOf(view));
-        return;
+      for (const view of this.#views()) {
+        const isPrepared = await cache.prepare?.(this.#viewOf(view));
+        if (isPrepared !== true) await this.#follow(view);
       }
-      for (const view of this.#views()) await this.#follow(view);
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
       this.forget();

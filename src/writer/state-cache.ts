@@ -31,8 +31,12 @@ export interface StateCache {
    *   ledger is for the cache to prove.
    */
   load(view: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined>;
-  /** Called without the turn, before the ledger is read for the first time: what takes long may be done while others append. */
-  prepare?(view: StateView): Promise<void>;
+  /**
+   * Called without the turn, before the ledger is read for the first time: what takes long may be done while others append.
+   *
+   * @returns Whether a state will be loaded: otherwise the ledger is read now.
+   */
+  prepare?(view: StateView): Promise<boolean>;
   /** Called when the state that was loaded turns out to be damaged: what is kept is to be forgotten. */
   discard?(reason: string): Promise<void>;
   /** Called when what the state has seen is on disk, all of it: never with what was judged and not written. */

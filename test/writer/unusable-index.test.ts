@@ -1,5 +1,6 @@
 /** A ledger's writer goes on from its index, and no fault of the index costs a record or lets one in twice. */
 
+import { mkdirSync } from 'node:fs';
 import { Level } from 'level';
 import { afterEach, expect, test, vi } from 'vitest';
 import { indexPath } from '../../src/cache/ledger-index.js';
@@ -19,6 +20,8 @@ interface Indexed {
 
 function newLedger(): Indexed {
   const path = `${temporaryFolder()}/l.jsonl`;
+  // A folder that is there already makes a small ledger have one.
+  mkdirSync(indexPath(path));
   const reasons: string[] = [];
   const open = async (): Promise<Ledger> => {
     const store = await FileStore.open(path, { create: true });
