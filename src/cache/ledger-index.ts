@@ -46,10 +46,18 @@ export interface IndexOptions {
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
 }
 
-/** Whether a ledger has an index, or is so large that it is to have one. */
-export async function isIndexed(path: string, fileSystem: FileSystem = nodeFileSystem): Promise<boolean> {
+/**
+ * Whether a ledger has an index, or is so large that it is to have one.
+ *
+ * @param bytes - The size of the ledger, where it is known.
+ */
+export async function isIndexed(
+  path: string,
+  fileSystem: FileSystem = nodeFileSystem,
+  bytes?: number,
+): Promise<boolean> {
   if ((await fileSystem.kindOf(indexPath(path))) !== 'missing') return true;
-  return (await sizeOf(path, fileSystem)) >= MIN_INDEXED_BYTES;
+  return (bytes ?? (await sizeOf(path, fileSystem))) >= MIN_INDEXED_BYTES;
 }
 
 /** The size of a file, or of the files in a folder, as far as it matters. */

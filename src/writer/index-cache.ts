@@ -49,7 +49,7 @@ export class IndexCache implements StateCache {
   async load({ trust }: StateView, current: VerifyState | undefined): Promise<VerifyState | undefined> {
     const wasOpen = this.#isOpen;
     const mayDoWithout = current !== undefined && !this.#views.has(current);
-    const index = await this.#opened(mayDoWithout ? MAX_WAIT_MS : undefined);
+    const index = await this.#opened(mayDoWithout ? MAX_WAIT_MS : undefined, current?.bytes);
     if (index === undefined) {
       // A state of the index cannot be asked without it: another process has it open for too long.
       if (current !== undefined && this.#views.has(current)) throw new Error('the index cannot be opened');
@@ -88,14 +88,18 @@ export class IndexCache implements StateCache {
     await this.#index?.close();
   }
 
-  /** @param waitMs - How long to wait where the ledger will do; else as long as an index is waited for. */
-  async #opened(waitMs?: number): Promise<LedgerIndex | undefined> {
+  /**
+   * @param waitMs - How long to wait where the ledger will do; else as long as an index is waited for.
+   * @param bytes - The size of the ledger, where it is known.
+   */
+  async #opened(waitMs?: number, bytes?: number): Promise<LedgerIndex | undefined> {
     if (this.#isOpen) return this.#index;
     const start = performance.now();
     if (waitMs !== undefined && start - this.#busySince < RETRY_MS) return undefined;
     if (this.#index === undefined) {
       // A ledger that grows has none at first.
-      if (!(await isIndexed(this.#path, this.#options.fileSystem))) return undefined;
+      const isLarge = isIndexed(this.#path, this.#options.fileSystem, bytes);
+      if (!(await isLarge.catch(() => false))) return undefined;
       this.#index = await LedgerIndex.open(this.#path, {
         ...this.#options,
         ...(waitMs === undefined ? {} : { waitMs }),
