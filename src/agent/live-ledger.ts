@@ -32,6 +32,7 @@ import {
   type Entry,
   type LedgerOptions,
 } from '../writer/ledger.js';
+import { LEDGER_OPTIONS } from '../writer/options.js';
 import type { WatchOptions, WatchedRecords } from '../writer/watch.js';
 import type { AskOptions } from '../writer/withdrawal.js';
 import { findBudget, listBudgets, type Budget } from './budget.js';
@@ -75,28 +76,10 @@ export interface CloseOptions {
   readonly graceMs?: number | undefined;
 }
 
-const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = {
-  signer: 'object',
-  create: 'object',
-  lockTimeoutMs: 'number',
-  lingerMs: 'number',
-  signal: 'signal',
-  strict: 'boolean',
-  now: 'function',
-  principalId: 'string',
-  segmentBytes: 'number',
-  checkpoints: 'boolean',
-  trust: 'object',
-  checkpointEvery: 'object',
-  noteSigners: 'array',
-  onCheckpoint: 'function',
-  onNotice: 'function',
-  index: 'boolean',
-  stateCache: 'object',
-  fileSystem: 'object',
-  policy: 'function',
-  ticks: 'function',
-};
+const { decides, stopsAtRefusal, ...OF_LEDGER } = LEDGER_OPTIONS;
+void [decides, stopsAtRefusal];
+
+const OPTION_TYPES: OptionTypes<LiveLedgerOptions> = { ...OF_LEDGER, policy: 'function', ticks: 'function' };
 
 const REQUEST_TYPES: OptionTypes<LiveRequest> = {
   principalId: 'string',

@@ -2,6 +2,7 @@
 
 import type { FileSystem } from '../fs/file-system.js';
 import type { IndexNotice } from '../cache/ledger-index.js';
+import { checkOptions, type OptionTypes } from '../options.js';
 import type { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
@@ -123,14 +124,13 @@ const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
 const DEFAULT_LINGER_MS = 30;
 const MAX_LINGER_MS = 1_000;
 
-type Kind = 'object' | 'number' | 'boolean' | 'string' | 'function' | 'array';
-
-const KINDS: Readonly<Record<keyof LedgerOptions, Kind>> = {
+/** What each member of {@link LedgerOptions} may be. */
+export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {
   signer: 'object',
   create: 'object',
   lockTimeoutMs: 'number',
   lingerMs: 'number',
-  signal: 'object',
+  signal: 'signal',
   stopsAtRefusal: 'boolean',
   strict: 'boolean',
   now: 'function',
@@ -151,23 +151,11 @@ const KINDS: Readonly<Record<keyof LedgerOptions, Kind>> = {
 /**
  * Refuses options that are none.
  *
- * @param further - Options that the caller knows besides, which are its own to check.
  * @throws TypeError for an unknown option and one of another type, by its name; RangeError for a number that is out of range
  * @throws NorthrootError `KEY_UNSUPPORTED` for a signer whose key signs no records
  */
-export function assertLedgerOptions(options: LedgerOptions, further: readonly string[] = []): void {
-  if (kindOf(options) !== 'object')
-    throw new TypeError(`options: expected an object, found ${kindOf(options)}`);
-  for (const [name, value] of Object.entries(options) as [string, unknown][]) {
-    if (value === undefined || further.includes(name)) continue;
-    if (!Object.hasOwn(KINDS, name)) {
-      throw new TypeError(`unknown option ${name}: expected one of ${Object.keys(KINDS).join(', ')}`);
-    }
-    const expected = KINDS[name as keyof LedgerOptions];
-    const found = kindOf(value);
-    if (found !== expected)
-      throw new TypeError(`option ${name}: expected ${article(expected)}, found ${found}`);
-  }
+export function assertLedgerOptions(options: LedgerOptions): void {
+  checkOptions('Ledger.open', options, LEDGER_OPTIONS);
   const { segmentBytes = 1, signer, checkpointEvery } = options;
   if (!(segmentBytes > 0)) throw new RangeError('segmentBytes must be above 0');
   if (!(lockTimeoutOf(options) >= 0)) throw new RangeError('lockTimeoutMs must be at least 0');
@@ -197,12 +185,4 @@ export function willSeal({ checkpoints = false, checkpointEvery }: LedgerOptions
 /** The present. */
 export function nowOf(options: LedgerOptions): string {
   return options.now?.() ?? new Date().toISOString();
-}
-
-function kindOf(value: unknown): string {
-  return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value;
-}
-
-function article(kind: Kind): string {
-  return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;
 }
