@@ -47,6 +47,7 @@ import {
   EntryTable,
   IndexedEvents,
   IndexedGrants,
+  NumberedMap,
   TrackedMap,
   isCount,
   keyNumber,
@@ -139,11 +140,8 @@ export class IndexedState {
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
   readonly #pending: EntryTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
-  readonly #unsealed = new TrackedMap<UnsealedRecords>();
-  /** The number of each unsealed group, in whose order they are. */
-  readonly #groups = new Map<string, number>();
+  readonly #unsealed: NumberedMap<UnsealedRecords>;
   readonly #signers: EntryTable<SignerTally>;
-  #groupCount: number;
   #records: RecordEntries | undefined;
 
   private constructor(
@@ -159,7 +157,7 @@ export class IndexedState {
     this.#pending = new EntryTable(entries, 'w:', (form) => form as PendingLink);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
-    this.#groupCount = head?.groups ?? 0;
+    this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.last = head?.last;
     const fresh = startVerification(head === undefined ? policy : undefined, verifier);
     const links: Links = {
@@ -216,8 +214,7 @@ export class IndexedState {
     }
     for await (const [key, entry] of this.#entries.list('u:')) {
       const { name, group } = entry as { readonly name: string; readonly group: UnsealedRecords };
-      this.#groups.set(name, Number(key.slice('u:'.length)));
-      this.#unsealed.set(name, group);
+      this.#unsealed.restore(name, Number(key.slice('u:'.length)), group);
     }
     this.#starts.takeChanged();
     this.#unsealed.takeChanged();
@@ -271,6 +268,7 @@ export class IndexedState {
         const open = this.#starts.get(id);
         return this.#entries.change(`s:${id}`, open?.size === 0 ? undefined : open);
       }),
+      ...this.#unsealed.takeGone().map((number) => this.#entries.change(`u:${keyNumber(number)}`, undefined)),
       ...this.#unsealed.takeChanged().flatMap((name) => this.#changeGroup(name)),
       ...state.keyring.takeChanges().flatMap((changed) => this.#changeKey(changed)),
       ...(this.#records?.takeChanges() ?? []),
@@ -298,23 +296,14 @@ export class IndexedState {
       events: this.#events.size,
       grants: this.#grants.size,
       keys: state.keyring.size,
-      groups: this.#groupCount,
+      groups: this.#unsealed.count,
     };
   }
 
   #changeGroup(name: string): EntryChange[] {
     const group = this.#unsealed.get(name);
-    let number = this.#groups.get(name);
-    if (group === undefined) {
-      this.#groups.delete(name);
-      return number === undefined ? [] : [this.#entries.change(`u:${keyNumber(number)}`, undefined)];
-    }
-    if (number === undefined) {
-      number = this.#groupCount;
-      this.#groups.set(name, number);
-      this.#groupCount += 1;
-    }
-    return [this.#entries.change(`u:${keyNumber(number)}`, { name, group })];
+    if (group === undefined) return [];
+    return [this.#entries.change(`u:${keyNumber(this.#unsealed.numberOf(name))}`, { name, group })];
   }
 
   #changeKey({ index, saved }: { readonly index: number; readonly saved: SavedKey }): EntryChange[] {

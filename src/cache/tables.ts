@@ -177,6 +177,57 @@ export class TrackedMap<V> extends Map<string, V> {
 }
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+/** A {@link TrackedMap} whose keys have numbers in the order in which they came, also of keys that are gone by now. */
+export class NumberedMap<V> extends TrackedMap<V> {
+  readonly #numbers = new Map<string, number>();
+  #gone: number[] = [];
+  #count: number;
+
+  /** @param count - How many keys there were before. */
+  constructor(count: number) {
+    super();
+    this.#count = count;
+  }
+
+  /** How many keys there were by now. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Of a key that is there. */
+  numberOf(key: string): number {
+    return this.#numbers.get(key) as number;
+  }
+
+  /** The numbers of the keys that are gone since this was asked before. */
+  takeGone(): number[] {
+    const gone = this.#gone;
+    this.#gone = [];
+    return gone;
+  }
+
+  /** A key that had its number before. */
+  restore(key: string, number: number, value: V): void {
+    this.#numbers.set(key, number);
+    super.set(key, value);
+  }
+
+  override set(key: string, value: V): this {
+    if (!this.has(key)) {
+      this.#numbers.set(key, this.#count);
+      this.#count += 1;
+    }
+    return super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    const number = this.#numbers.get(key);
+    if (number !== undefined) this.#gone.push(number);
+    this.#numbers.delete(key);
+    return super.delete(key);
+  }
+}
+
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 
 interface EventForm {
