@@ -91,6 +91,7 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export type { LedgerSource, Segment, SourceFault, SourceGrowth } from './fs/source.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
+export type { Guide } from './text/guide.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './text/report.js';
 export {
   verifyChunks,

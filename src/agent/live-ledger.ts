@@ -167,7 +167,7 @@ export class LiveLedger {
    * for each other: those that wait together share a write, and each rests on those before it.
    *
    * @throws TypeError, RangeError when the request is not of its form.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link LiveLedger.append}.
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link LiveLedger.append}.
    */
   async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
     this.#assertOpen();

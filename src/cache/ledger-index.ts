@@ -316,6 +316,6 @@ async function remake(folder: string, waitMs: number): Promise<EntryStore | unde
 
 function unusable(folder: string): NorthrootError {
   return new NorthrootError('INDEX_UNUSABLE', `the index ${folder} cannot be rebuilt`, {
-    hint: 'remove it, or go on without it: --no-index',
+    hint: 'remove it',
   });
 }

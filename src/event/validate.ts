@@ -25,14 +25,10 @@ export class EventError extends NorthrootError {
   /** The `event_type` that the event says, of whatever form. */
   readonly eventType: unknown;
 
-  constructor(
-    issues: readonly [EventIssue, ...EventIssue[]],
-    eventType?: unknown,
-    hint = `northroot explain ${issues[0].code}`,
-  ) {
+  constructor(issues: readonly [EventIssue, ...EventIssue[]], eventType?: unknown, hint?: string) {
     const [{ code }] = issues;
     const faults = issues.map((issue) => describeIssue(issue, eventType));
-    super(code, faults.join('; '), { exitStatus: 1, hint });
+    super(code, faults.join('; '), { hint });
     this.name = 'EventError';
     this.issues = issues;
     this.faults = faults;

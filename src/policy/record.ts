@@ -89,7 +89,7 @@ export const ABANDONED = 'ABANDONED';
  * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
  *   `AUTHORIZATION_STARTED` (another recorder has begun to execute the action), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
- *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; exit status 1. `USAGE` when `wanted` is no
+ *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; `USAGE` when `wanted` is no
  *   id, or a tool is needed.
  */
 export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
@@ -99,7 +99,7 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   const start = findStart(state, authorization, request);
   const toolName = action?.toolName ?? request.toolName ?? start?.toolName;
   if (toolName === undefined) {
-    throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`, { hint: 'give --tool' });
+    throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`);
   }
   if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName)) {
     throw refuse('TOOL_MISMATCH', `${id} is for ${start?.toolName ?? toolName}`);
@@ -110,7 +110,7 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     const [broken] = judge(state, authorization, startId, { ...request, toolName });
     if (broken !== undefined) {
       const left = describeLeft(boundOf(broken, undefined));
-      const hint = request.done && 'northroot append records what was done all the same';
+      const hint = request.done && 'appended as an event, what was done is recorded all the same';
       const rest = left === undefined ? '' : `; ${left}`;
       throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}${rest}`, hint);
     }
@@ -432,26 +432,22 @@ function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootEr
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  AUTH_NOT_FOUND: 'northroot log LEDGER --type authorization lists them',
-  AUTH_NOT_AN_AUTHORIZATION: 'northroot log LEDGER --type authorization lists them',
+  AUTH_NOT_FOUND: 'name an authorization of the ledger',
+  AUTH_NOT_AN_AUTHORIZATION: 'name an authorization of the ledger',
   AUTHORIZATION_AMBIGUOUS: 'give more of the id',
   AUTHORIZATION_STARTED:
-    'wait for it; when its recorder was killed, --resume runs it now and --abandon settles what was begun',
-  START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',
-  START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
-  STARTS_UNSETTLED:
-    'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
-  TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
-  GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
-  AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',
-  EXECUTION_UNDER_DENY: 'northroot why LEDGER ID says why it was denied',
+    'wait for it; when its recorder was killed, take its start over, or settle what was begun',
+  START_AMBIGUOUS: 'name one of them',
+  START_NOT_FOUND: 'name what was started and is not recorded',
+  STARTS_UNSETTLED: 'settle those whose recorders were killed',
+  TOOL_PARAMS_MISMATCH: 'give what was authorized, or ask for this to be authorized',
+  GRANT_UNSOUND: 'ask for another grant',
+  AUTHORIZATION_REUSED: 'an action authorizes one execution: ask for another',
+  EXECUTION_UNDER_DENY: 'the reason stands in the authorization',
 };
 
-function refuse(code: string, message: string, hint?: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
-    hint: hint ?? HINTS[code] ?? `northroot explain ${code}`,
-  });
+function refuse(code: string, message: string, hint = HINTS[code]): NorthrootError {
+  return new NorthrootError(code, message, { hint });
 }
 
 function toDigest(key: string): Digest {

@@ -383,9 +383,7 @@ function startsUnder(state: VerifyState, eventId: string): StoryStart[] {
 }
 
 function notFound(eventId: string): NorthrootError {
-  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`, {
-    hint: 'northroot log lists the records',
-  });
+  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`);
 }
 
 function balancesOf(state: VerifyState, ids: readonly string[]): Map<string, readonly Balance[]> {

@@ -2,6 +2,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../value/quantity.js';
+import { moreOf, type Guide } from './guide.js';
 import type { Paint } from './report.js';
 
 /** One grant's accounts, as reports have them. */
@@ -40,6 +41,7 @@ export function renderAccounts(
   paint: Paint,
   limit = Infinity,
   nameOf: NameOfKey = () => undefined,
+  guide: Guide = {},
 ): string[] {
   const lines = grants.slice(0, limit).flatMap((grant) => {
     const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
@@ -51,7 +53,8 @@ export function renderAccounts(
     const by = signers === undefined ? [] : [`    signed by ${renderSigners(signers, nameOf)}`];
     return [title, ...by, ...renderBalances(grant.meters, paint)];
   });
-  if (grants.length > limit) lines.push(`  … and ${grants.length - limit} more grants (northroot budget)`);
+  if (grants.length > limit)
+    lines.push(`  … and ${grants.length - limit} more grants${moreOf(guide.more?.grants, ' (', ')')}`);
   return lines;
 }
 

@@ -48,7 +48,6 @@ export class AdmissionRules {
     if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
     const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
     throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
-      exitStatus: 1,
       hint: 'append the event that it names first',
     });
   }
@@ -71,7 +70,7 @@ export class AdmissionRules {
   /**
    * Whether a record of this event with these signatures, and one more by `signer`, would count as signed.
    *
-   * @throws NorthrootError with the code that verification would give, exit status 1.
+   * @throws NorthrootError with the code that verification would give.
    */
   check(
     event: AnyEvent,
@@ -104,7 +103,7 @@ export class AdmissionRules {
       doubt = new NorthrootError(
         'SIGNATURE_MISSING',
         'the ledger requires every record to be signed, and there is no key',
-        { hint: HINTS['SIGNATURE_MISSING'] ?? '' },
+        { hint: HINTS['SIGNATURE_MISSING'] },
       );
     }
     if (doubt !== undefined) throw doubt;
@@ -113,7 +112,7 @@ export class AdmissionRules {
   /**
    * Whether an event is for this ledger, where it must say so.
    *
-   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`, exit status 1.
+   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`.
    */
   assertBound(event: AnyEvent): void {
     const { ledgerId, bindingRequired } = this.#state;
@@ -163,7 +162,7 @@ export class AdmissionRules {
         'KEY_UNSUPPORTED',
         `checkpoints are signed with ed25519 and ml-dsa-44 keys, this is ${publicKey.alg}`,
         {
-          hint: 'make one with northroot keygen, and let the ledger know it with northroot key add',
+          hint: 'make one of these, and add it to the keys of the ledger',
         },
       );
     }
@@ -217,14 +216,11 @@ export class AdmissionRules {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  SIGNATURE_MISSING: 'give the key with --key',
+  SIGNATURE_MISSING: 'give a signer',
   KEY_UNKNOWN: 'sign with a key that the ledger declares',
-  KEY_NOT_VALID_HERE: 'sign with another key: --key',
+  KEY_NOT_VALID_HERE: 'sign with another key',
 };
 
 function refuse(code: string, message: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
-    hint: HINTS[code] ?? `northroot explain ${code}`,
-  });
+  return new NorthrootError(code, message, { hint: HINTS[code] });
 }

@@ -425,7 +425,6 @@ function rejectAll(jobs: readonly Job[], error: unknown): void {
 
 function notReached(): NorthrootError {
   return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
-    exitStatus: 1,
     hint: 'mend the event that was refused, then append from it on',
   });
 }
@@ -438,11 +437,11 @@ function wouldInvalidate(findings: readonly Finding[]): NorthrootError {
   return new NorthrootError(
     fault?.code ?? 'LEDGER_INVALID',
     `the event would make the ledger invalid${printable(found)}`,
-    { exitStatus: 1, hint: 'without strict it is recorded as it is' },
+    { hint: 'without strict it is recorded as it is' },
   );
 }
 
 function duplicate(eventId: string, seq: number): NorthrootError {
   const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
-  return new NorthrootError('EVENT_DUPLICATE', message, { exitStatus: 1 });
+  return new NorthrootError('EVENT_DUPLICATE', message);
 }

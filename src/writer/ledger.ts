@@ -196,7 +196,7 @@ export class Ledger {
    * @param makes - Called with the verification of every record before the event; it makes the event at once, and changes
    *   nothing of what it is given. It is called again where the store has no lock and another writer came first. What it throws is
    *   what the promise is rejected with, and nothing is appended.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link Ledger.append}.
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link Ledger.append}.
    */
   decide(makes: (state: VerifyState) => Entry, { signal }: AskOptions = {}): Promise<Appended> {
     return this.#ask(signal, (withdrawal, resolve, reject) => {
@@ -224,7 +224,7 @@ export class Ledger {
    * was opened with `checkpoints`. Nothing is sealed that does not verify.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer;
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer;
    *   `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when its key may not; as {@link Ledger.append}. TypeError when the ledger
    *   was opened without `checkpoints`.
    */

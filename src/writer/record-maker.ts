@@ -54,7 +54,6 @@ export class RecordMaker {
       throw new NorthrootError(
         'GENESIS_MISPLACED',
         'only the first record of a ledger may be a genesis event',
-        { exitStatus: 1 },
       );
     }
     const { meta, given } = this.#readCompanions(entry, event);
@@ -122,7 +121,7 @@ export class RecordMaker {
     const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
     if (noteSigners.length === 0) {
       throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
-        hint: 'give the key with --key',
+        hint: 'give a signer',
       });
     }
     const now = nowOf(this.#options);
@@ -173,7 +172,6 @@ function toLine(
   if (bytes.length - 1 > MAX_LINE_BYTES) {
     const message = `the record has ${bytes.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
     throw new NorthrootError('LINE_TOO_LONG', message, {
-      exitStatus: 1,
       hint: 'refer to large content by its digest',
     });
   }
@@ -182,7 +180,5 @@ function toLine(
   if (issue === undefined) return { bytes, examined };
   const { code, pointer = '', expected = '', actual = '' } = issue;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
-  throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {
-    exitStatus: 1,
-  });
+  throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`);
 }

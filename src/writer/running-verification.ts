@@ -246,17 +246,16 @@ export class RunningVerification {
     this.#genesis = genesis;
   }
 
-  /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when any evidence is broken or missing. */
+  /** @throws NorthrootError `LEDGER_INVALID`, when any evidence is broken or missing. */
   assertSound(): void {
     if (!this.state.hasInvalid) return;
     const name = printable(this.#store.name);
     throw new NorthrootError('LEDGER_INVALID', `${name} does not verify, and was not sealed`, {
-      exitStatus: 1,
-      hint: `northroot verify ${name} says what is wrong with it`,
+      hint: 'verify it: its findings say what is wrong',
     });
   }
 
-  /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when nothing can be decided upon it. */
+  /** @throws NorthrootError `LEDGER_INVALID`, when nothing can be decided upon it. */
   assertDecidable(): void {
     assertDecidable(this.deciding, this.#store.name);
   }
@@ -376,8 +375,7 @@ export class RunningVerification {
     if (isEmpty) return;
     if (!isTailSound) {
       throw new NorthrootError('LEDGER_TAIL_INVALID', `the last record of ${printable(name)} is not valid`, {
-        hint: `northroot verify ${printable(name)} says what is wrong with it`,
-        exitStatus: 1,
+        hint: 'verify it: its findings say what is wrong',
       });
     }
     if (this.#toldSize === undefined) assertGenesisKeys(this.genesis);
@@ -436,13 +434,13 @@ interface Step extends Judged {
   readonly examined: ExaminedLine | undefined;
 }
 
-/** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when the evidence in a ledger is broken. */
+/** @throws NorthrootError `LEDGER_INVALID`, when the evidence in a ledger is broken. */
 export function assertDecidable(state: VerifyState, path: string): void {
   if (!state.hasInvalid) return;
   throw new NorthrootError(
     'LEDGER_INVALID',
     `${printable(path)} is not valid: nothing can be decided upon it`,
-    { exitStatus: 1, hint: `northroot verify ${printable(path)} says what is wrong` },
+    { hint: 'verify it: its findings say what is wrong' },
   );
 }
 

@@ -15,6 +15,7 @@ import {
   type ReadRecord,
   type LedgerView,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openInput } from '../input.js';
@@ -106,14 +107,9 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
     (now, ledger) => {
       const principalId = options.principal ?? ledger.principalId;
       if (options.credit !== undefined && principalId === grant.event['principal_id']) {
-        throw new NorthrootError(
-          'SELF_CREDIT',
-          `${printable(principalId)} cannot credit a grant of its own`,
-          {
-            exitStatus: 1,
-            hint: 'give who adjusts with --principal',
-          },
-        );
+        throw new CommandError('SELF_CREDIT', `${printable(principalId)} cannot credit a grant of its own`, {
+          hint: 'give who adjusts with --principal',
+        });
       }
       return draftAdjustment({
         ...said,
@@ -177,8 +173,7 @@ async function contentOf(context: Context, file: string): Promise<ContentRef> {
 }
 
 function refuse(code: string, message: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
+  return new CommandError(code, message, {
     hint: 'northroot log LEDGER lists the records',
   });
 }

@@ -5,6 +5,7 @@ import { readLedgerStatus, renderStatus } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readAnchors, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 import { collect } from '../options.js';
 
 interface StatusOptions {
@@ -41,7 +42,7 @@ async function status(context: Context, ledger: string, options: StatusOptions):
     onProgress: (done, size) => terminal.progress(done, size),
   });
   await terminal.write(
-    options.format === 'json' ? `${jsonText(found, 2)}\n` : renderStatus(found, terminal.paint),
+    options.format === 'json' ? `${jsonText(found, 2)}\n` : renderStatus(found, terminal.paint, commandGuide),
   );
   return found.exit_status;
 }

@@ -3,13 +3,13 @@
 import { Option, type Command } from 'commander';
 import {
   MAX_NOTE_BYTES,
-  NorthrootError,
   openLedgerSource,
   printable,
   readSmallFile,
   writeTiles,
   type FileCount,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -43,7 +43,7 @@ export function addTiles(
 async function tiles(context: Context, ledger: string, options: TilesOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   if (ledger === STDIN) {
-    throw new NorthrootError('USAGE', 'tiles needs a file: the ledger is read more than once');
+    throw new CommandError('USAGE', 'tiles needs a file: the ledger is read more than once');
   }
   const note =
     options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
