@@ -3,11 +3,8 @@
  * is good enough here, no entry is needed.
  */
 
-import { isFindingCode, OtherFileError, printable, type NorthrootError } from '../index.js';
+import { isFindingCode, OtherFileError, printable, StrictError, type NorthrootError } from '../index.js';
 import { CommandError } from './command-error.js';
-
-/** How hints call the ledger where nobody knows which it is. */
-const SOME_LEDGER = 'LEDGER';
 
 /** In words, `LEDGER` stands for the ledger that the command was given. */
 type Hint = string | ((error: NorthrootError) => string | undefined);
@@ -52,7 +49,7 @@ const HINTS: Readonly<Record<string, Hint>> = {
   // The library's own are of a name, which has a hint, and of a tool that was not named.
   USAGE: ({ hint }) => hint ?? 'give --tool',
   // Checkpoints, proofs, trust
-  CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one',
+  CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',
   FORKED: ({ hint }) => join(hint, 'northroot diff LEDGER COPY names the first record that differs'),
   LISTEN_FAILED: 'give another --listen address; port 0 takes any that is free',
   TRUST_POLICY_INVALID: 'northroot schema trust-policy shows the form',
@@ -87,6 +84,7 @@ const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>
  */
 export function hintFor(error: NorthrootError, ledger?: string): string | undefined {
   if (error instanceof CommandError) return error.hint;
+  if (error instanceof StrictError) return 'without --strict it is recorded as it is';
   const { code } = error;
   const own = hasHint(code) ? HINTS[code] : undefined;
   const hint = (typeof own === 'function' ? own(error) : own) ?? error.hint;

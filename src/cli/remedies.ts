@@ -33,9 +33,9 @@ export function remedyFor(code: FindingCode): string {
 
 /** What would have checked what was not. */
 const UNCHECKED: Readonly<Record<string, string>> = {
-  PREDECESSOR: 'give it with --predecessor',
-  TRUNCATION: 'checkpoints are given with --checkpoint',
-  TRUST: 'give one with --trust',
+  PREDECESSOR: 'see --predecessor',
+  TRUNCATION: 'see --checkpoint',
+  TRUST: 'see --trust',
 };
 
 const PROOF: Readonly<Record<string, string>> = {

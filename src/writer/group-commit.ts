@@ -5,10 +5,8 @@
  *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
  */
 
-import { printable } from '../bytes/printable.js';
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
-import type { Finding } from '../finding/finding.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
@@ -17,6 +15,7 @@ import { nowOf, type Appended, type Checkpointed, type Entry, type LedgerOptions
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
+import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
 import type { Withdrawal } from './withdrawal.js';
 
@@ -403,7 +402,7 @@ class Group {
     const judged = running.add(line);
     if (options.strict === true && judged.verdict === 'invalid') {
       this.isAhead = true;
-      throw wouldInvalidate(judged.findings);
+      throw new StrictError(judged.findings);
     }
     this.#put(line.bytes);
     return { seq, eventId, status: 'appended', ...judged };
@@ -427,18 +426,6 @@ function notReached(): NorthrootError {
   return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
     hint: 'mend the event that was refused, then append from it on',
   });
-}
-
-/** Why a strict writer takes no event that would make the ledger invalid. */
-function wouldInvalidate(findings: readonly Finding[]): NorthrootError {
-  const fault = findings.find((finding) => finding.class === 'invalid');
-  const { expected, actual } = fault ?? {};
-  const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
-  return new NorthrootError(
-    fault?.code ?? 'LEDGER_INVALID',
-    `the event would make the ledger invalid${printable(found)}`,
-    { hint: 'without strict it is recorded as it is' },
-  );
 }
 
 function duplicate(eventId: string, seq: number): NorthrootError {

@@ -5,7 +5,14 @@ import { CommandError } from '../../src/cli/command-error.js';
 import { exitStatusFor, exitStatusForRefusal } from '../../src/cli/exit-status.js';
 import { hintFor } from '../../src/cli/hints.js';
 import { commandGuide, remedyFor } from '../../src/cli/remedies.js';
-import { CODE_PAGES, EventError, NorthrootError, OtherFileError, type FindingCode } from '../../src/index.js';
+import {
+  CODE_PAGES,
+  EventError,
+  NorthrootError,
+  OtherFileError,
+  StrictError,
+  type FindingCode,
+} from '../../src/index.js';
 
 const error = (code: string, hint?: string): NorthrootError =>
   new NorthrootError(code, 'it failed', { hint });
@@ -88,6 +95,10 @@ describe('the hint for an error', () => {
     expect(hintFor(error('RECORD_NOT_FOUND', 'it has 3 records'))).toMatch(
       /^it has 3 records; northroot log /,
     );
+  });
+
+  it('names --strict where that is why an event was refused', () => {
+    expect(hintFor(new StrictError([]))).toContain('--strict');
   });
 
   it('explains the code of a finding that has no other', () => {

@@ -567,7 +567,7 @@ describe('a proof of another log', () => {
       }
     }
     const shown = renderProofResult(verifyProof(ofEntry(0), known, { entry: entries[0] }), 'f', plainPaint);
-    expect(shown).toContain('not a northroot record');
+    expect(shown).toContain('not a record of this format');
   });
 
   it('is nothing without its log’s key, with another entry, or where events must be signed', () => {

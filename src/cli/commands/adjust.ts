@@ -2,11 +2,11 @@
 
 import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
+import type { NorthrootError } from '../../index.js';
 import {
   digestFromBase64url,
   draftAdjustment,
   formatQuantity,
-  NorthrootError,
   printable,
   type AdjustmentEvent,
   type AdjustmentOptions,

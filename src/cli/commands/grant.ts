@@ -6,7 +6,6 @@ import {
   formatQuantity,
   ingestJson,
   kindOfPath,
-  NorthrootError,
   printable,
   resolveTime,
   type AuthorizationEvent,

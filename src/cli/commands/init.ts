@@ -1,13 +1,13 @@
 /** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
 
 import type { Command } from 'commander';
+import type { NorthrootError } from '../../index.js';
 import {
   describePredecessor,
   isUnbegun,
   Ledger,
   makeKeyEntry,
   MAX_KEY_BYTES,
-  NorthrootError,
   openLedger,
   ownKeyEntry,
   printable,
