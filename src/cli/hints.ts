@@ -46,8 +46,6 @@ const HINTS: Readonly<Record<string, Hint>> = {
   START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
   TOOL_MISMATCH: 'name that tool with --tool, or leave --tool out',
   TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
-  // The library's own are of a name, which has a hint, and of a tool that was not named.
-  USAGE: ({ hint }) => hint ?? 'give --tool',
   // Checkpoints, proofs, trust
   CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',
   FORKED: ({ hint }) => join(hint, 'northroot diff LEDGER COPY names the first record that differs'),

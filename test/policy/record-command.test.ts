@@ -788,6 +788,12 @@ describe('record without a command', () => {
     expect(shop.read('main.jsonl')).toBe(before);
   });
 
+  it('asks for the tool under a grant itself', () => {
+    const run = report('main.jsonl', mainGrant, '--outcome', 'success');
+    expectError(run, 2, 'USAGE');
+    expect(run.stderr).toContain('--tool');
+  });
+
   it('does not record what broke another bound, and says what does', () => {
     const before = shop.read('main.jsonl');
     const run = report('main.jsonl', mainGrant, '--tool', 'net.get', '--outcome', 'success');

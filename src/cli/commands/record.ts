@@ -138,9 +138,18 @@ async function record(
     await recordRun(context, () => open({}), permission, draft, end);
     // Whatever the command ended with, not only what northroot itself ends with.
     return end.status as ExitStatus;
+  } catch (error) {
+    throw withToolFlag(error, options);
   } finally {
     await ledger.close();
   }
+}
+
+/** Under a grant itself the tool must be named. */
+function withToolFlag(error: unknown, { tool }: RecordOptions): unknown {
+  const isOwn = error instanceof CommandError || !(error instanceof NorthrootError);
+  if (isOwn || error.code !== 'USAGE' || error.hint !== undefined || tool !== undefined) return error;
+  return new CommandError(error.code, error.message, { cause: error, hint: 'give --tool' });
 }
 
 /** Claims the authorization for this very command, which will use one call and what --meter says. */
