@@ -78,7 +78,8 @@ export interface SavedVerification {
  */
 export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
   const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
-  if (!(events instanceof EventIndex)) throw new TypeError('expected a state that is in memory');
+  if (!(events instanceof EventIndex && foldRoots instanceof Map))
+    throw new TypeError('expected a state that is in memory');
   const saved: Saved = {
     policy,
     witnessPolicy,

@@ -205,11 +205,8 @@ export class RunningVerification {
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
-    // What is alike in an earlier record is told of this one too.
-    this.state.foldRoots.clear();
-    const { findings, waiting, verdict, eventId } = this.#step(this.#own, raw, segment, examined);
-    // What an earlier execution waited for is told of that one.
-    const own = findings.filter((finding) => finding.eventId === eventId);
+    // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
+    const { own, waiting, verdict } = this.#step(this.#own, raw, segment, examined);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
@@ -416,7 +413,7 @@ export class RunningVerification {
   }
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
-    const { findings, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
+    const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
     const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
     if (view.isOwn) {
       if (eventId === undefined) this.#unreadable += 1;
@@ -426,12 +423,13 @@ export class RunningVerification {
         this.#reading.isTailSound = true;
       }
     }
-    return { findings, waiting, verdict, eventId, examined };
+    return { findings, own, waiting, verdict, eventId, examined };
   }
 }
 
 interface Step extends Judged {
   readonly eventId: string | undefined;
+  readonly own: readonly Finding[];
   readonly waiting: Finding | undefined;
   readonly examined: ExaminedLine | undefined;
 }
