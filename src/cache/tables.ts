@@ -3,6 +3,7 @@
 import type { Grant } from '../bounds/grant.js';
 import type { SavedNode } from '../bounds/timeline.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
 import type {
   EventKind,
@@ -291,21 +292,22 @@ export class IndexedEvents implements EventTable {
   }
 
   /** What was not written yet is among them. */
-  async match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+  matchNow(name: RecordName): readonly EventMatch[] | undefined {
     if ('eventId' in name) {
-      const event = this.find(name.eventId.slice('sha-256:'.length));
+      const event = this.find(fromDigestText(name.eventId));
       return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
     }
-    const found = new Map<string, EventMatch>();
-    const take = (id: string): void => {
-      const event = this.find(id);
-      const eventId = `sha-256:${id}`;
-      if (event === undefined || !isNamed({ seq: event.seq, eventId }, name)) return;
-      found.set(id, { seq: event.seq, eventId, kind: event.kind });
-    };
-    if (!(await this.#takeNamed(name, limit, take))) return undefined;
-    for (const id of this.#table.changed()) take(id);
-    return [...found.values()].sort((a, b) => a.seq - b.seq);
+    const { isRegular } = (this.#entries.get('R') ?? {}) as { readonly isRegular?: unknown };
+    if (!('seq' in name) || isRegular !== true) return undefined;
+    const { i: id } = (this.#entries.get(`r:${keyNumber(name.seq)}`) ?? {}) as { readonly i?: unknown };
+    return this.#choose(name, [...(typeof id === 'string' ? [id] : []), ...this.#table.changed()]);
+  }
+
+  async match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+    const matches = this.matchNow(name);
+    if (matches !== undefined) return matches;
+    const ids = await this.#listNamed(name, limit);
+    return ids && this.#choose(name, [...ids, ...this.#table.changed()]);
   }
 
   takeChanges(): EntryChange[] {
@@ -316,23 +318,27 @@ export class IndexedEvents implements EventTable {
     this.#table.trim();
   }
 
-  /** Of those that were written: gives at least all that may be meant. False where they are `limit` or more. */
-  async #takeNamed(name: RecordName, limit: number, take: (id: string) => void): Promise<boolean> {
-    const { isRegular } = (this.#entries.get('R') ?? {}) as { readonly isRegular?: unknown };
-    if ('seq' in name && isRegular === true) {
-      const { i: id } = (this.#entries.get(`r:${keyNumber(name.seq)}`) ?? {}) as { readonly i?: unknown };
-      if (typeof id === 'string') take(id);
-      return true;
+  /** Those of the ids that are meant, in the order of the ledger. */
+  #choose(name: RecordName, ids: Iterable<string>): EventMatch[] {
+    const found: EventMatch[] = [];
+    for (const id of new Set(ids)) {
+      const event = this.find(id);
+      const eventId = toDigestText(id);
+      if (event === undefined || !isNamed({ seq: event.seq, eventId }, name)) continue;
+      found.push({ seq: event.seq, eventId, kind: event.kind });
     }
-    let looked = 0;
+    return found.sort((a, b) => a.seq - b.seq);
+  }
+
+  /** Of those that were written at least all that may be meant; undefined where they are `limit` or more. */
+  async #listNamed(name: RecordName, limit: number): Promise<string[] | undefined> {
+    const ids: string[] = [];
     for (const prefix of 'prefix' in name ? [name.prefix, ...hexPrefixes(name.hex)] : ['']) {
-      for await (const [key] of this.#entries.list(`e:${prefix}`, undefined, limit)) {
-        take(key.slice('e:'.length));
-        looked += 1;
-      }
-      if (looked >= limit) return false;
+      for await (const [key] of this.#entries.list(`e:${prefix}`, undefined, limit))
+        ids.push(key.slice('e:'.length));
+      if (ids.length >= limit) return undefined;
     }
-    return true;
+    return ids;
   }
 }
 

@@ -14,8 +14,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
-import { resolveAuthorization } from '../../src/policy/record.js';
+import { findPermission, resolveAuthorization } from '../../src/policy/record.js';
 import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
+import type { VerifyState } from '../../src/verify/state.js';
 import { LedgerView } from '../../src/view/ledger-view.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
 import { Ledger } from '../../src/writer/ledger.js';
@@ -152,4 +153,39 @@ test('an authorization is found by number and prefix in a ledger that is opened 
   const expected = await resolveAll(false);
   expect(expected).not.toContain('unknown');
   expect(await resolveAll(true)).toEqual(expected);
+});
+
+test('what may be executed is found by id and number over an index, and by prefix when that was resolved', async () => {
+  await maintainIndex(path);
+  const now = '2026-03-01T11:00:00Z';
+  const names = ['1', '2', '5', '12', '999', '8', 'X', 'a', 'zzz', 'no id'];
+  const tell = (error: unknown): string => {
+    if (error instanceof NorthrootError) return `${error.code} ${error.message}`;
+    throw error;
+  };
+  const find = (view: LedgerView): Promise<unknown[]> =>
+    view.inspect(async (state) => {
+      const told: unknown[] = [];
+      for (const name of names) {
+        const resolved = await resolveAuthorization(state, name).catch(tell);
+        const ids = [
+          ...(/^\d+$/.test(name) ? [name] : []),
+          ...(resolved.startsWith('sha-256:') ? [resolved] : []),
+        ];
+        told.push(resolved);
+        for (const id of ids) {
+          try {
+            told.push(findPermission(state, id, { now, toolName: 'fs.read' }));
+          } catch (error) {
+            told.push(tell(error));
+          }
+        }
+      }
+      return told;
+    });
+  const told = await find(new LedgerView(path));
+  expect(told).toEqual(await find(new LedgerView(path, { index: false })));
+  expect(told).toEqual(expect.arrayContaining([expect.stringMatching(/^sha-256:/)]));
+  const begun = (state: VerifyState): unknown => findPermission(state, 'abc', { now });
+  expect(await codeOf(new LedgerView(path).inspect(begun))).toBe('USAGE');
 });
