@@ -17,6 +17,7 @@ import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
 import { IndexedState } from './indexed-state.js';
 import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
+import { Entries } from './tables.js';
 
 /** A ledger of fewer bytes has no index: reading it costs less. */
 export const MIN_INDEXED_BYTES = 256 * 1024;
@@ -237,11 +238,14 @@ export class LedgerIndex {
     return catchUpWith(view, store, () => this.save(view), options);
   }
 
-  /** The entries of a view, in the order of the keys, which are without its name. */
-  async *entriesOf(trust?: TrustPolicy): AsyncGenerator<readonly [key: string, text: string]> {
-    const name = viewName(trust);
-    for await (const [key, text] of this.#entries.list({ prefix: name }))
-      yield [key.slice(name.length), text];
+  /** The entries of a view. */
+  entriesOf(trust?: TrustPolicy): Entries {
+    return new Entries(this.#entries, viewName(trust), this.#names);
+  }
+
+  /** Those of the only view that is kept elsewhere. */
+  entriesIn(store: EntryStore): Entries {
+    return new Entries(store, '', this.#names);
   }
 
   /** A view of the same ledger whose entries go elsewhere. */

@@ -15,7 +15,7 @@ import type {
 import type { GrantTable } from '../verify/grant-table.js';
 import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';
 import type { Table } from '../verify/table.js';
-import { decodeValue, encodeValue, type FileNames } from './codec.js';
+import { decodeValue, encodeValue, isRational, type FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
 
 /** The entries of one view of a ledger. */
@@ -48,6 +48,12 @@ export class Entries {
     };
     for await (const [key, text] of this.#store.list(range))
       yield [key.slice(this.#view.length), decodeValue(text, this.names)];
+  }
+
+  /** All entries as they are kept, in the order of the keys. */
+  async *listTexts(): AsyncGenerator<readonly [key: string, text: string]> {
+    for await (const [key, text] of this.#store.list({ prefix: this.#view }))
+      yield [key.slice(this.#view.length), text];
   }
 
   change(key: string, value: unknown): EntryChange {
@@ -374,12 +380,7 @@ export class IndexedGrants implements GrantTable {
     const grant = restoreGrant(
       form,
       (number) => this.at(number),
-      (limit, id) => {
-        const node = this.#entries.get(nodeKey(index, limit, id)) as SavedNode | undefined;
-        if (node?.id !== id || typeof node.key !== 'bigint')
-          throw new IndexFault('the entry of a timeline is missing or malformed');
-        return node;
-      },
+      (limit, id) => readNode(this.#entries, index, limit, id),
     );
     this.#known.set(index, grant);
     return grant;
@@ -453,6 +454,21 @@ function ofPrincipal(principalId: string, n?: number): string {
 
 function nodeKey(grant: number, limit: number, id: number): string {
   return `t:${keyNumber(grant)}:${limit}:${keyNumber(id)}`;
+}
+
+/** A node of a grant's timeline. @throws IndexFault */
+export function readNode(entries: Entries, grant: number, limit: number, id: number): SavedNode {
+  const node = entries.get(nodeKey(grant, limit, id)) as Partial<SavedNode> | undefined;
+  const { key, priority, value, max, pending, denominator, common, left, right } = node ?? {};
+  const isWhole =
+    node?.id === id &&
+    [key, denominator, common].every((each) => typeof each === 'bigint') &&
+    [value, max, pending].every(isRational) &&
+    typeof priority === 'number' &&
+    isCount(left) &&
+    isCount(right);
+  if (!isWhole) throw new IndexFault('the entry of a timeline is missing or malformed');
+  return node as SavedNode;
 }
 
 export function isCount(value: unknown): value is number {

@@ -1,5 +1,6 @@
 /** The index of a ledger as something to look after: made, made anew, and held against what the ledger gives. */
 
+import { compareEntries } from '../cache/compare-entries.js';
 import { LedgerIndex, catchUpWith, indexPath, sizeOf, type IndexNotice } from '../cache/ledger-index.js';
 import { destroyLevelEntries, openLevelEntries } from '../cache/level-entries.js';
 import { NorthrootError } from '../error.js';
@@ -30,7 +31,10 @@ export interface MaintainedIndex {
   readonly end: { readonly file: string; readonly byteOffset: number };
   /** The size of its files in bytes. */
   readonly bytes: number;
-  /** With `check`: the entries that differ from those that the ledger gives, at most 100, and how many there are. */
+  /**
+   * With `check`: the keys of the entries that differ from those that the ledger gives, at most 100, and how many there are. Of a
+   * timeline one key stands for all: `t:GRANT:LIMIT`.
+   */
   readonly differences: readonly string[];
   readonly differencesTotal: number;
 }
@@ -77,7 +81,7 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
         view = await index.view(store, trust);
         await index.catchUp(view, store, { signal });
         await catchUpWith(fresh, store, save, { signal, lines: view.state.lines });
-        differences = await compare(index.entriesOf(trust), entries.list({ prefix: '' }));
+        differences = await compareEntries(index.entriesOf(trust), index.entriesIn(entries));
       } finally {
         await entries.close();
         await destroyLevelEntries(anew);
@@ -96,34 +100,4 @@ export async function maintainIndex(ledger: string, options: MaintainOptions = {
     await index.close();
     await store.close();
   }
-}
-
-type Listed = AsyncIterable<readonly [key: string, text: string]>;
-
-/** The keys under which the two have other entries. Both are in the order of their keys. */
-async function compare(own: Listed, expected: Listed): Promise<string[]> {
-  const differences: string[] = [];
-  const [a, b] = [own[Symbol.asyncIterator](), expected[Symbol.asyncIterator]()];
-  let [left, right] = [await a.next(), await b.next()];
-  while (left.done !== true || right.done !== true) {
-    const [key, text] = left.done === true ? [] : left.value;
-    const [otherKey, otherText] = right.done === true ? [] : right.value;
-    const order =
-      key === undefined ? 1 : otherKey === undefined || key < otherKey ? -1 : key > otherKey ? 1 : 0;
-    const at = (order > 0 ? otherKey : key) as string;
-    const isAlike = order === 0 && essence(at, text as string) === essence(at, otherText as string);
-    if (!isAlike && !at.startsWith(TIMELINE_NODE)) differences.push(at);
-    if (order <= 0) left = await a.next();
-    if (order >= 0) right = await b.next();
-  }
-  return differences;
-}
-
-/** Timelines are trees whose shape is chance: which nodes there are and where they hang says nothing. */
-const TIMELINE_NODE = 't:';
-
-/** An entry without what depends on chance, or on how often was written. */
-function essence(key: string, text: string): string {
-  if (key.startsWith('g:')) return text.replace(/"timeline":\{"root":\d+,"saved":\d+\}/g, '"timeline":{}');
-  return text;
 }

@@ -12,7 +12,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Level } from 'level';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { openLevelEntries } from '../../src/cache/level-entries.js';
 import { NorthrootError } from '../../src/error.js';
 import { findPermission, resolveAuthorization } from '../../src/policy/record.js';
 import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
@@ -126,16 +128,62 @@ test('a check finds nothing in an index that is right', async () => {
   expect(existsSync(`${index}.check`)).toBe(false);
 });
 
+/** Changes an entry of the index as who may write it could. */
+async function change(key: string, to: (text: string) => string): Promise<void> {
+  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
+  const text = entries?.get(key) ?? '';
+  const value = to(text);
+  expect(value).not.toBe(text);
+  await entries?.write([{ key, value }]);
+  await entries?.close();
+}
+
 test('a check finds an entry that was changed', async () => {
   await maintainIndex(path);
-  const { openLevelEntries } = await import('../../src/cache/level-entries.js');
-  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
-  const key = '-:r:0000000000000003';
-  await entries?.write([{ key, value: entries.get(key)?.replace('"b":', '"b":1') }]);
-  await entries?.close();
+  await change('-:r:0000000000000003', (text) => text.replace('"b":', '"b":1'));
   const { differences } = await maintainIndex(path, { check: true });
   expect(differences).toEqual(['r:0000000000000003']);
   expect((await maintainIndex(path, { rebuild: true, check: true })).differences).toEqual([]);
+});
+
+test('a check finds whatever is changed in a timeline', async () => {
+  copyFileSync(join(FIXTURES, 'ledgers/at-the-bounds.jsonl'), path);
+  await maintainIndex(path);
+  expect((await maintainIndex(path, { check: true })).differences).toEqual([]);
+  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
+  const nodes: (readonly [key: string, text: string])[] = [];
+  for await (const node of entries!.list({ prefix: '-:t:' })) nodes.push(node);
+  await entries?.close();
+  const [key, text] = nodes.find(([, each]) => !each.includes('"left":0,"right":0'))!;
+  const [, limit] = /^-:(t:\d+:\d+):/.exec(key)!;
+  const changes: ((text: string) => string)[] = [
+    (was) => was.replace(/"key":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"priority":[\d.e-]+/, '"priority":-1'),
+    (was) => was.replace(/"value":\{"\$r":"/, '$&1'),
+    (was) => was.replace(/"max":\{"\$r":"/, '$&1'),
+    (was) => was.replace(/"pending":\{"\$r":"/, '$&1'),
+    (was) => was.replace(/"denominator":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"common":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"left":(\d+),"right":(\d+)/, '"left":$2,"right":$1'),
+    (was) => was.replace(/"left":\d+/, `"left":${Number(key.slice(-16))}`),
+    (was) => was.replace(/"left":\d+/, '"left":"x"'),
+    () => '{}',
+  ];
+  for (const each of changes) {
+    await change(key, each);
+    expect((await maintainIndex(path, { check: true })).differences, String(each)).toEqual([limit]);
+    await change(key, () => text);
+  }
+  await change(`${key.slice(0, -16)}9999999999999999`, () => text);
+  expect((await maintainIndex(path, { check: true })).differences).toEqual([limit]);
+});
+
+test('a check says behind which entry one cannot be read', async () => {
+  await maintainIndex(path);
+  const level = new Level(index);
+  await level.put('-:r:0000000000000003', 'damaged');
+  await level.close();
+  expect((await maintainIndex(path, { check: true })).differences.at(-1)).toBe('r:0000000000000002');
 });
 
 test('an authorization is found by number and prefix in a ledger that is opened by its index', async () => {
