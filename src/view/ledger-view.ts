@@ -12,6 +12,7 @@ import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../error.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import { checkOptions, type OptionTypes } from '../options.js';
+import type { PublicKey } from '../key/public-key.js';
 import type { OpenLedger } from '../ledger/read-lines.js';
 import {
   makeConsistencyProof,
@@ -22,6 +23,7 @@ import {
   type RecordProofOptions,
 } from '../proof/make-proof.js';
 import { indexBasis } from '../proof/proof-basis.js';
+import { readDeclaredKeys } from '../reader/declared-keys.js';
 import { findRecord } from '../reader/find-record.js';
 import type { ReadRecord } from '../reader/read-records.js';
 import { replayTo } from '../reader/replay.js';
@@ -104,6 +106,26 @@ export class LedgerView {
       'use',
       async ({ records }) => (await records.find(wanted)) ?? unknown(),
       async () => findRecord(await this.#open(), wanted, this.#options.signal),
+    );
+  }
+
+  /**
+   * Public keys that the ledger declares, by keyid: those of `keyids` that it has, and perhaps others. Nothing is verified: what is
+   * there is the ledger's own claim. Without an index, or where it does not have them all, the ledger is read.
+   *
+   * @throws NorthrootError as `readDeclaredKeys`.
+   */
+  findDeclaredKeys(keyids: readonly string[]): Promise<Map<string, PublicKey>> {
+    return this.#ask(
+      'use',
+      ({ view }) => {
+        const keys = keyids.map((keyid) => view.state.keyring.find(keyid)?.publicKey);
+        const found = keys.filter((key) => key !== undefined);
+        // What no admin signed for is declared all the same.
+        if (found.length < keys.length) throw new IndexGap();
+        return Promise.resolve(new Map(found.map((key) => [key.keyid, key])));
+      },
+      async () => readDeclaredKeys(await this.#open(), this.#options.signal),
     );
   }
 

@@ -99,6 +99,21 @@ test('an index of another ledger is made anew, and said so', async () => {
   expect(await asked.makeProof('2')).toEqual(await view.makeProof('2'));
 });
 
+test('keys that the ledger declares are found by its index, and what it does not have is read', async () => {
+  const { signatures } = await new LedgerView(path, { index: false }).findRecord('12');
+  const keyids = signatures.map(({ keyid }) => keyid);
+  const unread = (): never => {
+    throw new RangeError('read');
+  };
+  await maintainIndex(path);
+  const view = new LedgerView(path, { open: unread });
+  const declared = await new LedgerView(path, { index: false }).findDeclaredKeys([]);
+  const found = await view.findDeclaredKeys(keyids);
+  expect([...found.keys()]).toEqual(keyids);
+  for (const [keyid, key] of found) expect(key).toEqual(declared.get(keyid));
+  await expect(view.findDeclaredKeys(['A'.repeat(43)])).rejects.toThrow('read');
+});
+
 test('what a look at the state throws is thrown as it is', async () => {
   await maintainIndex(path);
   const error = new RangeError('mine');

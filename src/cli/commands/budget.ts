@@ -45,7 +45,7 @@ export function addBudget(
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
-    .option('--at <point>', 'after the record of this seq, or at this time')
+    .option('--at <point>', 'after the record of this seq, or at this time; the whole ledger is read for it')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the accounts').choices(['text', 'json']).default('text'))
