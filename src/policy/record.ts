@@ -9,7 +9,7 @@ import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
-import { formatDigest, type Digest, fromDigestText } from '../value/digest.js';
+import { formatDigest, fromDigestText, type Digest } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
@@ -406,7 +406,7 @@ function chooseAuthorization(
   events: readonly EventMatch[],
 ): Action | Grant {
   const found = events.flatMap(({ eventId }) => {
-    const id = eventId.slice('sha-256:'.length);
+    const id = fromDigestText(eventId);
     return actions.get(id) ?? grants.get(id) ?? [];
   });
   const [first] = found;

@@ -15,6 +15,7 @@ import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
+import { toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
@@ -406,7 +407,7 @@ export class RunningVerification {
         const { seq, eventId } = examined;
         const event = examined.json();
         if (event === undefined || seq === undefined || eventId === undefined) continue;
-        onOther({ seq, eventId: `sha-256:${eventId}`, event, verdict: undefined, findings: [] });
+        onOther({ seq, eventId: toDigestText(eventId), event, verdict: undefined, findings: [] });
       }
     }
     this.#toldSize = to.size;
@@ -414,7 +415,7 @@ export class RunningVerification {
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
     const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
-    const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
+    const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
     if (view.isOwn) {
       if (eventId === undefined) this.#unreadable += 1;
       // Of our own records the form was examined when they were made.

@@ -20,6 +20,7 @@ import {
   type Point,
   type StartedAuthorization,
   type VerifyState,
+  fromDigestText,
 } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
@@ -132,7 +133,7 @@ function renderRows(rows: readonly AccountRow[], state: VerifyState, paint: Pain
 }
 
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
-  const grant = state.links.grants.get(id.slice('sha-256:'.length));
+  const grant = state.links.grants.get(fromDigestText(id));
   const account = findGrant(state, id);
   if (grant?.decision === 'allow' && account !== undefined) return account;
   if (grant !== undefined) {
@@ -140,7 +141,7 @@ function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount 
       hint: `northroot why ${printable(ledger)} ${grant.place.seq} says why`,
     });
   }
-  const isElse = state.events.find(id.slice('sha-256:'.length)) !== undefined;
+  const isElse = state.events.find(fromDigestText(id)) !== undefined;
   throw new NorthrootError(
     'GRANT_NOT_FOUND',
     isElse ? `${id} is not a grant` : `${id} was not recorded yet at that point`,
