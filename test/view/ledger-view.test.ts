@@ -63,7 +63,7 @@ async function ask(): Promise<{ told: unknown; notices: string[] }> {
   return { told: await tellAll(view), notices };
 }
 
-test('with an index, and without', async () => {
+test('a ledger answers alike with an index, and without', async () => {
   const expected = await tellAll(new LedgerView(path, { index: false }));
   expect(existsSync(index)).toBe(false);
   const { records } = await maintainIndex(path);
@@ -71,7 +71,7 @@ test('with an index, and without', async () => {
   expect(await ask()).toEqual({ told: expected, notices: [] });
 });
 
-test('an index that is damaged, in each of its files', async () => {
+test('a ledger answers alike whichever file of its index is damaged', async () => {
   const expected = await tellAll(new LedgerView(path, { index: false }));
   await maintainIndex(path);
   for (const name of readdirSync(index)) {
