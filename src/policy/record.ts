@@ -9,13 +9,13 @@ import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
-import { formatDigest, type Digest, fromDigestText } from '../value/digest.js';
+import { formatDigest, fromDigestText, type Digest } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
-import { isNamed, matchRecord, parseRecordName } from '../value/record-name.js';
+import { matchRecord, parseRecordName } from '../value/record-name.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { EventIndex, type EventMatch } from '../verify/event-index.js';
+import type { EventMatch } from '../verify/event-index.js';
 import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
@@ -86,7 +86,8 @@ export const ABANDONED = 'ABANDONED';
  * recorded counts as reserved, as having happened and as going on; nothing is begun under a grant that is itself invalid or in violation,
  * or of which any unit is overdrawn.
  *
- * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it.
+ * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. Over an index a
+ *   prefix takes reading: {@link resolveAuthorization} gives the whole id.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
  *   `AUTHORIZATION_STARTED` (another recorder has begun to execute the action), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
  *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; `USAGE` when `wanted` is no
@@ -371,35 +372,30 @@ function isSameInstant(start: string, end: string | undefined): boolean {
 }
 
 /**
- * The id of the authorization that is meant, `sha-256:…`. To be asked before {@link findPermission} where the ledger may be large: its
- * state then finds nothing but whole ids by itself.
+ * The id of the authorization that is meant, `sha-256:…`.
  *
- * @param wanted - As in {@link findPermission}.
+ * @param asked - The ledger, or what verification says of it, in memory or over an index.
+ * @param wanted - Its seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. A whole id is given back as it is.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`; as
  *   {@link Ledger.append}.
  */
-export async function resolveAuthorization(ledger: Ledger, wanted: string): Promise<string> {
+export async function resolveAuthorization(asked: Ledger | VerifyState, wanted: string): Promise<string> {
   const name = parseRecordName(wanted);
   if ('eventId' in name) return name.eventId;
-  return ledger.search(async (state) => {
+  const look = async (state: VerifyState): Promise<string> => {
     const events = (await state.events.match(name)) ?? [];
     return chooseAuthorization(state, wanted, events).place.eventId;
-  });
+  };
+  return 'search' in asked ? asked.search(look) : look(asked);
 }
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
-  const name = parseRecordName(wanted);
-  if (!('eventId' in name)) {
-    if (!(state.events instanceof EventIndex))
-      throw new TypeError('expected the whole id of an authorization');
-    return chooseAuthorization(
-      state,
-      wanted,
-      [...state.events.entries()].filter((event) => isNamed(event, name)),
-    );
+  const events = state.events.matchNow(parseRecordName(wanted));
+  if (events === undefined) {
+    throw new NorthrootError('USAGE', `${printable(wanted)} has to be looked up in the index`, {
+      hint: 'give the whole id: resolveAuthorization finds it',
+    });
   }
-  const event = state.events.find(name.eventId.slice('sha-256:'.length));
-  const events = event === undefined ? [] : [{ ...event, eventId: name.eventId }];
   return chooseAuthorization(state, wanted, events);
 }
 
@@ -410,7 +406,7 @@ function chooseAuthorization(
   events: readonly EventMatch[],
 ): Action | Grant {
   const found = events.flatMap(({ eventId }) => {
-    const id = eventId.slice('sha-256:'.length);
+    const id = fromDigestText(eventId);
     return actions.get(id) ?? grants.get(id) ?? [];
   });
   const [first] = found;

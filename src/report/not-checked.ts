@@ -3,6 +3,7 @@
 import { printable } from '../bytes/printable.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
 import { describeSkipped } from '../trust/witness-policy.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
@@ -105,7 +106,7 @@ export function listNotChecked(
   add(
     continues !== undefined && ending.predecessor === undefined,
     'PREDECESSOR',
-    `the ledger goes on from sha-256:${continues?.ledger_id.b64 ?? ''}, which was not given: whether that one ended as genesis says was not checked`,
+    `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}, which was not given: whether that one ended as genesis says was not checked`,
   );
   if (growth !== undefined) {
     list.push({

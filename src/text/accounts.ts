@@ -1,6 +1,7 @@
 /** The accounts of a ledger as a table for people: per grant and unit what is capped, used, reserved and left. */
 
 import { printable } from '../bytes/printable.js';
+import { shortenDigestText } from '../value/digest.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../value/quantity.js';
 import { moreOf, type Guide } from './guide.js';
 import type { Paint } from './report.js';
@@ -95,7 +96,7 @@ export function renderBalances(balances: AccountRow['meters'], paint: Paint): st
 
 /** An id short enough for a table, and long enough to be given to other commands. */
 export function shortId(eventId: string): string {
-  return eventId.slice(0, 'sha-256:'.length + 12);
+  return shortenDigestText(eventId, 12);
 }
 
 function amountText(amount: Quantity): string {

@@ -3,6 +3,7 @@
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
+import { shortenDigestText } from '../value/digest.js';
 import { renderAccounts } from './accounts.js';
 import { findFirstBad, groupByCause } from '../report/causes.js';
 import type { Report } from '../report/report.js';
@@ -23,7 +24,7 @@ const MAX_OPEN = 5;
 const STREAM = '-';
 
 /** Characters of an id that name a record well enough. */
-const SHORT_ID = 'sha-256:'.length + 12;
+const SHORT_ID = 12;
 
 /** How verdicts are painted. */
 export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
@@ -242,6 +243,10 @@ function renderFindingLine(finding: FindingJson, paint: Paint): string {
   return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
 }
 
+function shortId(id: string | null): string | undefined {
+  return id === null ? undefined : shortenDigestText(id, SHORT_ID);
+}
+
 /** Of which record a finding is, by whom, with which tool; and how it is shown. */
 function renderRecordLine(
   finding: FindingJson,
@@ -250,7 +255,7 @@ function renderRecordLine(
   ledger: string | undefined,
 ): string[] {
   const { seq, event_id: id, principal_id: principal, tool_name: tool } = finding;
-  const reference = seq === null ? id?.slice(0, SHORT_ID) : String(seq);
+  const reference = seq === null ? shortId(id) : String(seq);
   if (reference === undefined) return [];
   const parts = [seq === null ? reference : `seq ${seq}`, principal, tool].filter(
     (part) => part !== undefined,

@@ -16,6 +16,7 @@ import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';
@@ -46,7 +47,7 @@ export class AdmissionRules {
   assertLinked(event: AnyEvent): void {
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
     if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
-    const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
+    const message = `prev_event_id ${toDigestText(previousId)} is not in the ledger`;
     throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
       hint: 'append the event that it names first',
     });

@@ -11,7 +11,7 @@ import { formatNote } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { ChainTip } from './chain-tip.js';
 
@@ -166,7 +166,10 @@ export function assertAttests(
     });
   const expected = textHash(id);
   if (expected === undefined) {
-    throw problem('CHECKPOINT_MISSING', `sha-256:${id} is not the id of an earlier checkpoint of the ledger`);
+    throw problem(
+      'CHECKPOINT_MISSING',
+      `${toDigestText(id)} is not the id of an earlier checkpoint of the ledger`,
+    );
   }
   const note = readCheckpoint(Buffer.from(text));
   if ('expected' in note) {

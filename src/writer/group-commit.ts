@@ -8,6 +8,7 @@
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
@@ -370,7 +371,7 @@ class Group {
     const judged = running.add(line);
     this.#put(line.bytes);
     const { note, tree_size: treeSize } = event;
-    const eventId = `sha-256:${event.event_id.b64}`;
+    const eventId = toDigestText(event.event_id.b64);
     const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
     this.made.push(checkpoint);
     return checkpoint;
@@ -391,7 +392,7 @@ class Group {
     const { running, maker, options } = this.#parts;
     const entry = maker.makeDistinct(prepared);
     const { b64 } = entry.event.event_id;
-    const eventId = `sha-256:${b64}`;
+    const eventId = toDigestText(b64);
     const existing = running.state.events.find(b64);
     if (existing !== undefined) {
       if (entry.refusesExisting) throw duplicate(eventId, existing.seq);

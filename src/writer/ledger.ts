@@ -12,6 +12,7 @@ import type { Key } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from '../verify/state.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
 import { GroupCommit } from './group-commit.js';
@@ -106,7 +107,7 @@ export class Ledger {
 
   /** The id of the ledger's genesis event, `sha-256:…`. */
   get genesisId(): string {
-    return `sha-256:${this.#parts.running.genesis.event_id.b64}`;
+    return toDigestText(this.#parts.running.genesis.event_id.b64);
   }
 
   /** How many records the ledger is known to have on disk. What others append is known after the next group, or by {@link Ledger.watch}. */

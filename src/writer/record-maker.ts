@@ -11,7 +11,7 @@ import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
 import type { CheckpointEvent, GenesisEvent, KeyEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import type { AdmissionRules } from './admission.js';
 import type { ChainTip } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
@@ -109,7 +109,7 @@ export class RecordMaker {
       principalId: principalId ?? genesis.principal_id,
       occurredAt,
       noteSigners: this.assertNoteSigners(),
-      ledgerId: `sha-256:${genesis.event_id.b64}`,
+      ledgerId: toDigestText(genesis.event_id.b64),
     });
     const eventText = canonicalText(event);
     const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
@@ -139,7 +139,7 @@ export class RecordMaker {
     return completeDraft(event, {
       occurredAt: nowOf(this.#options),
       ...(principalId === undefined ? {} : { principalId }),
-      ledgerId: `sha-256:${this.#running.genesis.event_id.b64}`,
+      ledgerId: toDigestText(this.#running.genesis.event_id.b64),
     });
   }
 

@@ -15,6 +15,7 @@ import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
 import { nodeVerifier } from '../signature/node-verifier.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
+import { toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
@@ -205,11 +206,8 @@ export class RunningVerification {
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
-    // What is alike in an earlier record is told of this one too.
-    this.state.foldRoots.clear();
-    const { findings, waiting, verdict, eventId } = this.#step(this.#own, raw, segment, examined);
-    // What an earlier execution waited for is told of that one.
-    const own = findings.filter((finding) => finding.eventId === eventId);
+    // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
+    const { own, waiting, verdict } = this.#step(this.#own, raw, segment, examined);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
@@ -407,15 +405,15 @@ export class RunningVerification {
         const { seq, eventId } = examined;
         const event = examined.json();
         if (event === undefined || seq === undefined || eventId === undefined) continue;
-        onOther({ seq, eventId: `sha-256:${eventId}`, event, verdict: undefined, findings: [] });
+        onOther({ seq, eventId: toDigestText(eventId), event, verdict: undefined, findings: [] });
       }
     }
     this.#toldSize = to.size;
   }
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
-    const { findings, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
-    const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
+    const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
+    const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
     if (view.isOwn) {
       if (eventId === undefined) this.#unreadable += 1;
       // Of our own records the form was examined when they were made.
@@ -424,12 +422,13 @@ export class RunningVerification {
         this.#reading.isTailSound = true;
       }
     }
-    return { findings, waiting, verdict, eventId, examined };
+    return { findings, own, waiting, verdict, eventId, examined };
   }
 }
 
 interface Step extends Judged {
   readonly eventId: string | undefined;
+  readonly own: readonly Finding[];
   readonly waiting: Finding | undefined;
   readonly examined: ExaminedLine | undefined;
 }

@@ -114,7 +114,7 @@ describe('a public key', () => {
     expect(codeOf(() => formatPublicKeyAs(publicKey, form))).toBe('KEY_UNSUPPORTED');
   });
 
-  test('is none when it is longer, shorter or not canonical', () => {
+  test('is refused when it is longer, shorter or not canonical', () => {
     for (const text of [
       wire.slice(0, -1),
       `${wire}A`,

@@ -465,7 +465,7 @@ describe('record does not run', () => {
     refused('EXECUTION_UNDER_DENY', (command) => record('main.jsonl', id, command));
   });
 
-  it('under what is none, or not certain to be one', async () => {
+  it('under what is not an authorization, or may be one of several', async () => {
     refused('AUTH_NOT_FOUND', (command) => record('main.jsonl', `sha-256:${'A'.repeat(43)}`, command));
     refused('AUTH_NOT_AN_AUTHORIZATION', (command) => record('main.jsonl', '0', command));
     refused('USAGE', (command) => record('main.jsonl', '', command), 2);

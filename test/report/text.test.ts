@@ -58,7 +58,7 @@ test('a finding says which record it is about, and how that is shown', async () 
   expect(textOf('\u001b[2J')).not.toContain('northroot show');
 });
 
-test('of what names no principal or tool none is named', async () => {
+test('a finding about an event without a valid principal or tool names none', async () => {
   const bad = { ...grant, principal_id: 'x'.repeat(500), tool_name: 'a b' };
   const line = JSON.stringify({ event: bad, prev: DIGEST, seq: 1, signatures: [] });
   const report = await verify(ledger({ event: first, signers: [chief] }, line));

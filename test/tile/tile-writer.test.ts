@@ -209,7 +209,7 @@ describe('is refused:', () => {
     expect(await codeOf(publish(LINES, folder))).toBe('TILE_MISMATCH');
   });
 
-  test('a checkpoint in the folder that is none', async () => {
+  test('a folder whose checkpoint is malformed', async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, 'checkpoint'), 'example.com/tests/tiles\n');
     expect(await errorOf(publish(LINES, folder))).toMatchObject({ code: 'CHECKPOINT_NOTE_MALFORMED' });
@@ -249,7 +249,7 @@ describe('is refused:', () => {
     expect(await nodeFileSystem.kindOf(folder)).toBe('missing');
   });
 
-  test('a note that is none', async () => {
+  test('a malformed note', async () => {
     expect(await codeOf(publish(LINES, temporaryFolder(), { note: Buffer.from('x') }))).toBe(
       'NOTE_MALFORMED',
     );

@@ -202,7 +202,7 @@ describe('a failed write', () => {
     await expectSound(path, 1);
   });
 
-  test('that took a part, and then the rest, is none', async () => {
+  test('is not what a write is that takes a part at a time', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const fileSystem = new (class extends FaultyFileSystem {
       protected override write(file: Parameters<FaultyFileSystem['write']>[0], bytes: Uint8Array) {

@@ -14,6 +14,7 @@ import {
   type ContentRef,
   type ReadRecord,
   type LedgerView,
+  toDigestText,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import { viewOf } from '../view.js';
@@ -81,7 +82,7 @@ export function addAdjust(
 }
 
 /** Stands for an id that is looked up once the other options are right. */
-const SOME_ID = `sha-256:${'A'.repeat(43)}`;
+const SOME_ID = toDigestText('A'.repeat(43));
 
 async function adjust(context: Context, path: string, options: AdjustCommandOptions): Promise<ExitStatus> {
   const { terminal } = context;

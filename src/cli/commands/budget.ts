@@ -19,6 +19,7 @@ import {
   type Point,
   type StartedAuthorization,
   type VerifyState,
+  fromDigestText,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
@@ -45,7 +46,7 @@ export function addBudget(
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
-    .option('--at <point>', 'after the record of this seq, or at this time')
+    .option('--at <point>', 'after the record of this seq, or at this time; the whole ledger is read for it')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the accounts').choices(['text', 'json']).default('text'))
@@ -132,7 +133,7 @@ function renderRows(rows: readonly AccountRow[], state: VerifyState, paint: Pain
 }
 
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
-  const grant = state.links.grants.get(id.slice('sha-256:'.length));
+  const grant = state.links.grants.get(fromDigestText(id));
   const account = findGrant(state, id);
   if (grant?.decision === 'allow' && account !== undefined) return account;
   if (grant !== undefined) {
@@ -141,7 +142,7 @@ function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount 
       hint: `northroot why ${printable(ledger)} ${grant.place.seq} says why`,
     });
   }
-  const isElse = state.events.find(id.slice('sha-256:'.length)) !== undefined;
+  const isElse = state.events.find(fromDigestText(id)) !== undefined;
   throw new CommandError(
     'GRANT_NOT_FOUND',
     isElse ? `${id} is not a grant` : `${id} was not recorded yet at that point`,

@@ -16,6 +16,7 @@ import {
   type JsonValue,
   type Quantity,
   type ReadRecord,
+  shortenDigestText,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
@@ -188,7 +189,7 @@ function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
     text(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
     text(event['event_type']).padEnd(13),
-    eventId.slice(0, 'sha-256:'.length + 10),
+    shortenDigestText(eventId, 10),
     text(event['principal_id']).padEnd(20),
     summarise(event),
   ];

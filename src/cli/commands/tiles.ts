@@ -8,6 +8,7 @@ import {
   readSmallFile,
   writeTiles,
   type FileCount,
+  toDigestText,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
@@ -53,7 +54,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
     onProgress: (bytes, size) => terminal.progress(bytes, size),
   });
   const { checkpoint, previousSize, tiles: hashTiles, bundles, removed } = written;
-  const root = `sha-256:${Buffer.from(checkpoint.root, 'latin1').toString('base64url')}`;
+  const root = toDigestText(Buffer.from(checkpoint.root, 'latin1').toString('base64url'));
   if (options.format === 'json') {
     const result = {
       out: options.out,
