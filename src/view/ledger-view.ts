@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { IndexedState } from '../cache/indexed-state.js';
-import { LedgerIndex, isIndexed, positionOf, type IndexNotice } from '../cache/ledger-index.js';
+import { LedgerIndex, isIndexed, type IndexNotice } from '../cache/ledger-index.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../error.js';
 import { nodeFileSystem } from '../fs/file-system.js';
@@ -29,6 +29,7 @@ import type { TrustPolicy } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { openLedger } from '../tile/open-ledger.js';
+import { positionOf } from '../verify/position.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** How a {@link LedgerView} looks. */

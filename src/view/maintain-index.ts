@@ -2,13 +2,14 @@
 
 import type { EntryStore } from '../cache/entry-store.js';
 import type { IndexedState } from '../cache/indexed-state.js';
-import { LedgerIndex, indexPath, positionOf, type IndexNotice } from '../cache/ledger-index.js';
+import { LedgerIndex, indexPath, type IndexNotice } from '../cache/ledger-index.js';
 import { destroyLevelEntries, openLevelEntries } from '../cache/level-entries.js';
 import { NorthrootError } from '../error.js';
 import { nodeFileSystem } from '../fs/file-system.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { positionOf } from '../verify/position.js';
 
 /** How an index is looked after. */
 export interface MaintainOptions {
