@@ -6,10 +6,9 @@ import { MIN_INDEXED_BYTES } from '../../src/cache/ledger-index.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
-import { Ledger } from '../../src/writer/ledger.js';
 import { codeOf, noticeBoard, otherSigner } from '../writer/support.js';
 import { Agents } from './agents.js';
-import { filePlace, grant, leftOf, openLive, request } from './support.js';
+import { filePlace, grant, keysOf, leftOf, openLive, request } from './support.js';
 
 type FilePlace = ReturnType<typeof filePlace>;
 
@@ -35,10 +34,7 @@ async function expectRight({ path }: FilePlace, trust?: TrustPolicy): Promise<vo
 }
 
 async function policyOf({ path }: FilePlace, change: (key: Key) => Key = (key) => key): Promise<TrustPolicy> {
-  const ledger = await Ledger.open(path);
-  const keys = await ledger.listKeys();
-  await ledger.close();
-  return { trust_version: '1', keys: keys.map(change) };
+  return { trust_version: '1', keys: (await keysOf(path)).map(change) };
 }
 
 it('a large ledger gets an index, over which several act, and one without it', async () => {
