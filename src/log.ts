@@ -153,7 +153,6 @@ export {
   isTileTree,
   openTileTree,
   type TileCheck,
-  type TileFault,
   type TileTree,
 } from './tile/tile-tree.js';
 export { openLedger } from './tile/open-ledger.js';

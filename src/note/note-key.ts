@@ -15,7 +15,7 @@ import { ML_DSA_44_SIGNATURE_LENGTH } from '../key/ml-dsa-44.js';
 import { defaultVerifier } from '../signature/default-verifier.js';
 import type { Signer } from '../signature/signer.js';
 import type { VerificationKey, Verifier } from '../signature/verifier.js';
-import { readCheckpointText } from './checkpoint.js';
+import { decodeCheckpointText } from './checkpoint.js';
 import type { NoteSignature } from './signed-note.js';
 
 /** A key that signs notes. */
@@ -168,8 +168,9 @@ function cosignedMessage(
 
 /** tlog-cosignature's `cosigned_message` of a whole tree. */
 function subtreeMessage(name: string, text: string, timestamp: number): Uint8Array | undefined {
-  const checkpoint = readCheckpointText(text);
-  if ('expected' in checkpoint) return undefined;
+  const decoded = decodeCheckpointText(text);
+  if (!decoded.ok) return undefined;
+  const checkpoint = decoded.value;
   const [cosigner, origin] = [encodeUtf8(name), encodeUtf8(checkpoint.origin)];
   if (cosigner.length > MAX_ML_DSA_NAME_BYTES || origin.length > MAX_ML_DSA_NAME_BYTES) return undefined;
   return concatBytes([

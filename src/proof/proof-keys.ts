@@ -3,6 +3,7 @@
  * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
+import type { Fault } from '../fault.js';
 import type { AnyTypeOfEvent } from '../event/typed-event.js';
 import type { OptionTypes } from '../options.js';
 import { signingRuleFor } from '../trust/authority.js';
@@ -65,12 +66,9 @@ export const PROOF_TRUST: OptionTypes<ProofTrust> = {
 };
 
 /** Something that speaks against a proof, or that keeps it from being decided. */
-export interface ProofProblem {
-  readonly code: string;
+export interface ProofProblem extends Fault {
   /** Whether the proof is broken, or nothing can be said of it. */
   readonly kind: 'invalid' | 'undecided';
-  readonly expected: string;
-  readonly actual: string;
 }
 
 /** Whose signatures on a checkpoint are right. */
@@ -146,10 +144,10 @@ export class ProofKeyring {
     const problems: ProofProblem[] = [];
     const origins = this.#policy?.origins;
     if (origins !== undefined && !origins.includes(origin)) {
-      problems.push(invalid('ORIGIN_MISMATCH', origins.join(' or '), origin));
+      problems.push(toProblem({ code: 'ORIGIN_MISMATCH', expected: origins.join(' or '), actual: origin }));
     }
     for (const { code, severity, expected = '', actual = '' } of verdict.problems) {
-      if (severity === undefined) problems.push(invalid(code, expected, actual));
+      if (severity === undefined) problems.push(toProblem({ code, expected, actual }));
     }
     if (!isSignedByLog(verdict.signers) && verdict.problems.length === 0) {
       const expected = `a signature by a known key of ${origin}`;
@@ -160,7 +158,7 @@ export class ProofKeyring {
       requirements.findMissingLogKeys(verdict.signers),
       requirements.findMissingWitnesses(verdict.signers),
     ].filter((unmet): unmet is UnmetRequirement => unmet !== undefined);
-    problems.push(...missing.map(({ code, expected, actual }) => invalid(code, expected, actual)));
+    problems.push(...missing.map(toProblem));
     return { signers: { ...listVkeys(verdict.counted), unverified: verdict.unknown }, problems };
   }
 
@@ -217,7 +215,8 @@ function toInstant(seconds: number): string {
   return new Date(Math.min(seconds, LAST_SECOND) * 1_000).toISOString();
 }
 
-function invalid(code: string, expected: string, actual: string): ProofProblem {
+/** A fault that breaks a proof. */
+export function toProblem({ code, expected, actual }: Fault): ProofProblem {
   return { code, kind: 'invalid', expected, actual };
 }
 

@@ -3,6 +3,7 @@
  * checkpoints of a ledger, those that the user holds, what is appended, and proofs are all judged here.
  */
 
+import type { Fault } from '../fault.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import {
@@ -172,11 +173,7 @@ export function checkpointRoleOf(key: NoteKey, origin: string): CheckpointRole |
 }
 
 /** A demand that a checkpoint does not meet. */
-export interface UnmetRequirement {
-  readonly code: 'CHECKPOINT_MISSING' | 'WITNESS_QUORUM';
-  readonly expected: string;
-  readonly actual: string;
-}
+export type UnmetRequirement = Fault<'CHECKPOINT_MISSING' | 'WITNESS_QUORUM'>;
 
 /** What the user's policies pin for checkpoints, and what they demand of them. */
 export class CheckpointRequirements {

@@ -3,10 +3,11 @@
  * a right signature was entitled to make it. Verifying and appending both ask here.
  */
 
+import type { Fault, ValueFault } from '../fault.js';
 import type { RelatedRecord } from '../finding/finding.js';
 import type { PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import { makeNoteKey, type NoteKey } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { Key } from '../schema/generated/types.js';
@@ -43,18 +44,10 @@ export interface RingNoteKey extends NoteKey {
   readonly as: 'log' | 'witness';
 }
 
-/** Why a key entry was refused; `pointer` is from the entry's root. */
-export interface KeyProblem {
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
-
 /** Why a key is not entitled to a signature. */
-export interface EntitlementProblem {
-  readonly code: 'KEY_NOT_FOR_PRINCIPAL' | 'KEY_NOT_FOR_ROLE' | 'KEY_NOT_VALID_HERE';
-  readonly expected: string;
-  readonly actual: string;
+export interface EntitlementProblem extends Fault<
+  'KEY_NOT_FOR_PRINCIPAL' | 'KEY_NOT_FOR_ROLE' | 'KEY_NOT_VALID_HERE'
+> {
   readonly related?: readonly RelatedRecord[];
 }
 
@@ -130,20 +123,20 @@ export class Keyring {
   }
 
   /**
-   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring.
+   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring. Its pointer is from the entry.
    *
    * @param addedBy - Keyids of those who signed for it; none for a key that is given.
    * @param addedAt - The record that adds it.
    */
-  add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): KeyProblem | undefined {
-    const read = readWireKey(key);
-    if ('pointer' in read) return read;
+  add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): ValueFault<'SCHEMA'> | undefined {
+    const decoded = decodeWireKey(key);
+    if (!decoded.ok) return decoded.fault;
     const known = this.find(key.keyid);
     if (known !== undefined) {
       const actual = `${key.keyid} again${known.revokedBy === undefined ? '' : ', which was revoked'}`;
-      return { pointer: '/keyid', expected: 'each key once', actual };
+      return { code: 'SCHEMA', pointer: '/keyid', expected: 'each key once', actual };
     }
-    const ringKey = this.#enter({ key, addedBy, addedAt, revokedBy: undefined }, read.publicKey);
+    const ringKey = this.#enter({ key, addedBy, addedAt, revokedBy: undefined }, decoded.value);
     if (this.#source !== undefined) this.#changed.set(key.keyid, this.#size);
     this.#size += 1;
     if (key.roles.includes('authority')) this.#hasAuthority = true;
@@ -242,9 +235,9 @@ export class Keyring {
   }
 
   #restore(saved: SavedKey): RingKey {
-    const read = readWireKey(saved.key);
-    if ('pointer' in read) throw new TypeError('a saved key is not usable');
-    return this.#enter(saved, read.publicKey);
+    const decoded = decodeWireKey(saved.key);
+    if (!decoded.ok) throw new TypeError('a saved key is not usable');
+    return this.#enter(saved, decoded.value);
   }
 
   /** In the order in which they were added. */

@@ -5,7 +5,7 @@ import { encodeUtf8 } from '../bytes/text.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { toDigestText } from '../value/digest.js';
@@ -112,9 +112,9 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
 }
 
 function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
-  const note = readCheckpoint(encodeUtf8(text));
-  if (!('expected' in note)) return note;
-  findings.addToEvent({ code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE, ...note });
+  const decoded = decodeCheckpoint(encodeUtf8(text));
+  if (decoded.ok) return decoded.value;
+  findings.addToEvent({ ...decoded.fault, code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE });
   return undefined;
 }
 

@@ -18,7 +18,7 @@ import { misplacedSegment } from '../store/segments.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
-import { assertGenesisKeys, isStartOfGenesis, notALedger, readGenesis } from './genesis-line.js';
+import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 /** What one record gave. */
@@ -352,8 +352,8 @@ export class RunningVerification {
     const reading = this.#reading;
     reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
     reading.isTailSound =
-      examined?.seq !== undefined && eventId !== undefined && examined.issues.length === 0;
-    if (ordinal === 0) this.#genesis = readGenesis(this.#store.name, line.bytes);
+      examined?.seq !== undefined && eventId !== undefined && examined.faults.length === 0;
+    if (ordinal === 0) this.#genesis = parseGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
     const event = examined?.json();
     const seq = examined?.seq;
@@ -389,7 +389,7 @@ export class RunningVerification {
   async #readGenesis(): Promise<GenesisEvent | undefined> {
     for await (const stored of this.#store.read()) {
       if (stored.kind !== 'lines') continue;
-      for (const { bytes } of stored.lines) return readGenesis(this.#store.name, bytes);
+      for (const { bytes } of stored.lines) return parseGenesis(this.#store.name, bytes);
     }
     return undefined;
   }

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { formatPublicKeyAs, makePublicKey, parsePublicKey } from '../../src/key/public-key.js';
 import { generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
 import { formatVkey } from '../../src/key/vkey.js';
-import { formatCheckpoint, readCheckpointText, type Checkpoint } from '../../src/note/checkpoint.js';
+import { formatCheckpoint, decodeCheckpointText, type Checkpoint } from '../../src/note/checkpoint.js';
 import { judgeNote } from '../../src/note/judge-note.js';
 import {
   canBeLogKey,
@@ -21,6 +21,7 @@ import {
 import { formatNote, parseNote, readSignatureLine, type NoteSignature } from '../../src/note/signed-note.js';
 import { createSigner, signEvent } from '../../src/signature/signer.js';
 import { codeOf } from '../key/key-samples.js';
+import { valueOf } from '../value-of.js';
 import { logKey, logSigner, ORIGIN, strangerLine, TEXT, TIME } from './support.js';
 
 /** A cosignature that another implementation made. */
@@ -87,7 +88,7 @@ describe('a cosignature by another implementation', () => {
 });
 
 describe('what is signed', () => {
-  const checkpoint = readCheckpointText(TEXT) as Checkpoint;
+  const checkpoint = valueOf(decodeCheckpointText(TEXT));
   const textOf = (change: Partial<Checkpoint>): string => formatCheckpoint({ ...checkpoint, ...change });
 
   test('is the name, the time, the origin, the size and the root', () => {

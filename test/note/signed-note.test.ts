@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parsePrivateKey } from '../../src/key/private-key.js';
-import { parseCheckpoint, readCheckpoint } from '../../src/note/checkpoint.js';
+import { parseCheckpoint, decodeCheckpoint } from '../../src/note/checkpoint.js';
 import { judgeNote } from '../../src/note/judge-note.js';
 import {
   cosignNote,
@@ -19,7 +19,7 @@ import {
   formatNote,
   formatSignatureLine,
   parseNote,
-  readNote,
+  decodeNote,
   readSignatureLine,
 } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
@@ -51,9 +51,9 @@ function note(text: string): Buffer {
 
 /** Whether a note can be read and is signed by each of these keys, and wrongly by none. */
 function verifies(bytes: Uint8Array, keys: readonly NoteKey[]): boolean {
-  const read = readNote(bytes);
-  if ('expected' in read) return false;
-  const { right, wrong } = judgeNote(read, keys);
+  const decoded = decodeNote(bytes);
+  if (!decoded.ok) return false;
+  const { right, wrong } = judgeNote(decoded.value, keys);
   return wrong.length === 0 && keys.every((key) => right.some((signer) => signer.key === key));
 }
 
@@ -201,7 +201,7 @@ describe('what is no note', () => {
     ['overlong UTF-8', Buffer.concat([Buffer.from('c0af', 'hex'), note(`${text}\n${line}\n`)])],
   ])('a note with %s is refused', (_what, bytes) => {
     const given = typeof bytes === 'string' ? note(bytes) : bytes;
-    expect(readNote(given)).toHaveProperty('expected');
+    expect(decodeNote(given)).toHaveProperty('fault.code', 'NOTE_MALFORMED');
     expect(codeOf(() => parseNote(given))).toBe('NOTE_MALFORMED');
     expect(codeOf(() => parseCheckpoint(given))).toBe('NOTE_MALFORMED');
   });
@@ -209,8 +209,8 @@ describe('what is no note', () => {
   it('a note that is too large', () => {
     const filler = (length: number): Buffer => note(`${'x'.repeat(length)}\n\n${line}\n`);
     const rest = filler(0).length;
-    expect(readNote(filler(MAX_NOTE_BYTES - rest))).toHaveProperty('signatures');
-    expect(readNote(filler(MAX_NOTE_BYTES - rest + 1))).toHaveProperty('expected');
+    expect(decodeNote(filler(MAX_NOTE_BYTES - rest))).toHaveProperty('value.signatures');
+    expect(decodeNote(filler(MAX_NOTE_BYTES - rest + 1))).toHaveProperty('fault.code', 'NOTE_MALFORMED');
   });
 
   it('a note with too many signature lines', () => {
@@ -220,10 +220,16 @@ describe('what is no note', () => {
         (_, i) => `— k${i}.example ${Buffer.alloc(5, i % 256).toString('base64')}\n`,
       );
     const many = (count: number): Buffer => note(`${text}\n${lines(count).join('')}`);
-    expect(readNote(many(MAX_NOTE_SIGNATURES))).toHaveProperty('signatures.length', MAX_NOTE_SIGNATURES);
-    expect(readNote(many(MAX_NOTE_SIGNATURES + 1))).toHaveProperty('expected');
-    expect(readNote(many(10_000))).toHaveProperty('expected');
-    expect(readNote(note(`${text}\n${`${line}\n`.repeat(2_000)}`))).toHaveProperty('expected');
+    expect(decodeNote(many(MAX_NOTE_SIGNATURES))).toHaveProperty(
+      'value.signatures.length',
+      MAX_NOTE_SIGNATURES,
+    );
+    expect(decodeNote(many(MAX_NOTE_SIGNATURES + 1))).toHaveProperty('fault.code', 'NOTE_MALFORMED');
+    expect(decodeNote(many(10_000))).toHaveProperty('fault.code', 'NOTE_MALFORMED');
+    expect(decodeNote(note(`${text}\n${`${line}\n`.repeat(2_000)}`))).toHaveProperty(
+      'fault.code',
+      'NOTE_MALFORMED',
+    );
   });
 });
 
@@ -232,7 +238,7 @@ describe('unusual notes', () => {
     for (const text of ['a\n\nb\n', 'a\n\n', '\n\n\n', '\n', 'a\n\n— b c\n\n']) {
       const signature = signNote(text, ORIGIN, logSigner);
       const bytes = note(formatNote({ text, signatures: [signature] }));
-      expect(readNote(bytes)).toEqual({ text, signatures: [signature] });
+      expect(decodeNote(bytes)).toEqual({ ok: true, value: { text, signatures: [signature] } });
       expect(verifies(bytes, [logKey])).toBe(true);
     }
   });
@@ -329,7 +335,7 @@ describe.skipIf(!existsSync(vectors))('signed notes of others', () => {
 
 describe('a checkpoint in a note', () => {
   it('is read with its signatures', () => {
-    expect(readCheckpoint(COSIGNED)).toEqual({
+    expect(decodeCheckpoint(COSIGNED)).toHaveProperty('value', {
       text: TEXT,
       signatures: [logLine, witnessLine, strangerLine],
       checkpoint: { origin: ORIGIN, size: 7, root: 'r'.repeat(32), extensions: [] },

@@ -11,7 +11,8 @@ import { judgeNote } from '../../src/note/judge-note.js';
 import { makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
-import { openTileTree, type TileFault } from '../../src/tile/tile-tree.js';
+import type { FileFault } from '../../src/fault.js';
+import { openTileTree } from '../../src/tile/tile-tree.js';
 import { writeTiles, type WriteTilesOptions, type WrittenTiles } from '../../src/tile/tile-writer.js';
 import { ed25519Key } from '../key/key-samples.js';
 
@@ -118,7 +119,7 @@ export interface TreeReading {
   /** Its entries as a ledger. */
   readonly ledger: Buffer;
   readonly files: readonly string[];
-  readonly faults: readonly TileFault[];
+  readonly faults: readonly FileFault[];
   readonly total: number;
   /** Whether the entries are as many as the checkpoint says and have its root. */
   readonly isComplete: boolean;

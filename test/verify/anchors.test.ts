@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import { bytesSource } from '../../src/fs/source.js';
-import { readCheckpoint } from '../../src/note/checkpoint.js';
+import { decodeCheckpoint } from '../../src/note/checkpoint.js';
 import { buildReport, type Report } from '../../src/report/report.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { AnchorWatch, type Anchor } from '../../src/verify/anchors.js';
@@ -227,7 +227,7 @@ describe('anchors and keys', () => {
   test('one of the empty tree says nothing, and is extended by every ledger', async () => {
     const empty = new LedgerMaker();
     const kept = anchorOf(empty.text(), log);
-    expect(readCheckpoint(kept.note)).toMatchObject({ checkpoint: { size: 0 } });
+    expect(decodeCheckpoint(kept.note)).toMatchObject({ value: { checkpoint: { size: 0 } } });
     for (const bytes of [maker.bytes, Buffer.alloc(0)]) {
       const report = await verify(bytes, { checkpoints: [kept] });
       expect(report.checkpoints.anchors).toMatchObject([{ relation: 'extends' }]);

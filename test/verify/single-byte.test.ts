@@ -100,7 +100,7 @@ function showsAlone(line: Buffer, change: Change, layout: Layout | undefined): b
   if (change.position === line.length) return false;
   const changed = apply(line, change);
   if (changed.length === 0 || changed.includes(NEWLINE)) return false;
-  return examineLine(changed, layout).issues.length > 0;
+  return examineLine(changed, layout).faults.length > 0;
 }
 
 /** Takes the state on to the end of a ledger, or to where it is invalid. */

@@ -6,9 +6,10 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { cosignNote, makeNoteKey } from '../../src/note/note-key.js';
 import { formatSignatureLine } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
-import { readAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { decodeAddCheckpoint } from '../../src/witness/add-checkpoint.js';
 import { serveWitness } from '../../src/witness/serve-witness.js';
 import { collectCosignatures, verifyCosignatures, type Collected } from '../../src/witness/witness-client.js';
+import { valueOf } from '../value-of.js';
 import {
   NOW,
   openWitness,
@@ -93,8 +94,7 @@ describe('collectCosignatures', () => {
   test('of a witness whose size is remembered, at once', async () => {
     const sizes: number[] = [];
     const { url } = await hostile((_request, response, body) => {
-      const request = readAddCheckpoint(body);
-      if ('expected' in request) throw new Error(request.expected);
+      const request = valueOf(decodeAddCheckpoint(body));
       sizes.push(request.oldSize);
       expect(request.proof).toEqual(log.proof(4, SIZE));
       response.end(`${cosignature}\n`);

@@ -287,13 +287,13 @@ async function withKeys(
 function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;
-  if (error.issues[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
+  if (error.faults[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
     hint = 'say who acted: in the event, or with --principal for all';
-  } else if (error.issues[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
+  } else if (error.faults[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
     hint =
       'say what kind of event it is: in the event, or with --type for all; northroot schema lists the known types';
-  } else if (error.issues.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
+  } else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
     hint = '--quantities makes quantities of JSON numbers in amounts';
   }
-  return new EventError(error.issues, error.eventType, hint);
+  return new EventError(error.faults, error.eventType, hint);
 }
