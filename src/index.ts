@@ -23,11 +23,15 @@ export {
   type ReplaceOptions,
 } from './fs/file-system.js';
 
+// What is written piece by piece, and appears whole or not at all
+export { writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';
+
 export * from './format.js';
 export * from './verify.js';
 export * from './log.js';
 export * from './proof.js';
 export * from './witness.js';
+export * from './export.js';
 
 // A name of the report's schema too; here it is the account's.
 export { type OpenAuthorization } from './report/accounts.js';

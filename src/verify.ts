@@ -89,6 +89,7 @@ export {
 export { type FoldedFinding, type SignatureOutcome } from './verify/line-findings.js';
 export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
 export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from './fs/source.js';
+export { type VerifiedRecord } from './verify/verified-record.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './text/report.js';

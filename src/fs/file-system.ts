@@ -343,12 +343,12 @@ const LITTER_MS = 10 * 60_000;
 const TEMPORARY_ENDING = /^\.new-[0-9a-f]{1,16}$/;
 
 /** A name beside `path` that nobody else has. */
-function makeTemporaryName(path: string): string {
+export function makeTemporaryName(path: string): string {
   return `${path}.new-${randomBytes(8).toString('hex')}`;
 }
 
 /** Removes the temporary files for `path` that killed processes left. What cannot be removed stays: it is in nobody's way. */
-async function removeLitter(path: string, fileSystem: FileSystem): Promise<void> {
+export async function removeLitter(path: string, fileSystem: FileSystem): Promise<void> {
   const [folder, name] = [dirname(path), basename(path)];
   const names = await fileSystem.list(folder).catch(() => []);
   for (const each of names) {
@@ -363,14 +363,14 @@ async function removeLitter(path: string, fileSystem: FileSystem): Promise<void>
 }
 
 /** Runs `place` with a temporary name, of which nothing is left when that fails; errors speak of the file that was meant. */
-async function viaTemporary(
+export async function viaTemporary<T>(
   path: string,
   temporary: string,
   fileSystem: FileSystem,
-  place: (temporary: string) => Promise<void>,
-): Promise<void> {
+  place: (temporary: string) => Promise<T>,
+): Promise<T> {
   try {
-    await place(temporary);
+    return await place(temporary);
   } catch (error) {
     await fileSystem.remove(temporary).catch(() => undefined);
     const isOfTemporary =

@@ -20,7 +20,8 @@ import type { FoldedFinding } from './line-findings.js';
 import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './saved-state.js';
 import { startVerification, type VerifyState } from './state.js';
-import { verifyLine } from './verify-line.js';
+import type { VerifiedRecord } from './verified-record.js';
+import { verifyLine, type LineResult } from './verify-line.js';
 
 /** How many findings a report lists unless told otherwise (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
@@ -49,6 +50,11 @@ export interface VerifyOptions {
   readonly show?: ((finding: Finding) => boolean) | undefined;
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
   readonly onFinding?: ((finding: Finding) => void) | undefined;
+  /**
+   * Called with each line that takes a place, in ledger order, when it is verified; not with those before `from`. A promise that it
+   * returns is waited for before the next line.
+   */
+  readonly onRecord?: ((record: VerifiedRecord) => Promise<void> | undefined) | undefined;
   /** Called after each chunk with the bytes verified so far, and the size in bytes where it is known. */
   readonly onProgress?: ((bytes: number, size: number | undefined) => void) | undefined;
   /**
@@ -72,6 +78,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   maxFindings: 'number',
   show: 'function',
   onFinding: 'function',
+  onRecord: 'function',
   onProgress: 'function',
   from: 'object',
   signal: 'signal',
@@ -170,15 +177,35 @@ export async function runVerification(
   anchors.observe(skipped);
   // What is added from here on is kept apart from what was there, wherever the anchors end.
   if (from !== undefined) state.seals.intervalStart = state.records;
-  const take = ({ line, segment, takesPlace }: LedgerLine): void => {
+  const tell = (
+    { line, segment, ordinal }: LedgerLine,
+    { examined, verdict, own, signatures, context }: LineResult,
+  ): Promise<void> | undefined =>
+    options.onRecord?.({
+      ordinal,
+      file: segment.file,
+      line: line.number,
+      byteOffset: line.offset,
+      byteLength: line.length,
+      bytes: examined === undefined ? undefined : line.bytes,
+      examined,
+      verdict,
+      findings: own,
+      signatures,
+      grantIds: context.grantIds ?? [],
+      state,
+    });
+  const take = (each: LedgerLine): Promise<void> | undefined => {
+    const { line, segment, takesPlace } = each;
     if (toSkip > 0) {
       toSkip -= 1;
       if (takesPlace) appendLeaf(skipped, hashLine(line));
       anchors.observe(skipped);
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
-      return;
+      return undefined;
     }
-    const { findings, folded } = verifyLine(state, line, segment);
+    const result = verifyLine(state, line, segment);
+    const { findings, folded } = result;
     // What an anchor may cover is kept apart from what comes after it.
     if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
     if (findings.length > 0) {
@@ -186,10 +213,14 @@ export async function runVerification(
       add(findings);
       settle(findings);
     }
-    for (const each of folded) standIn(each);
+    for (const other of folded) standIn(other);
+    return takesPlace ? tell(each, result) : undefined;
   };
   const onChunk = (): void => options.onProgress?.(state.bytes, source.size);
-  for await (const line of readLines(source, { signal: options.signal, onChunk })) take(line);
+  for await (const line of readLines(source, { signal: options.signal, onChunk })) {
+    const told = take(line);
+    if (told !== undefined) await told;
+  }
   if (toSkip > 0) throw mismatch();
   const { faults: sourceFaults, total: faults } = (await source.findFaults?.()) ?? { faults: [], total: 0 };
   const predecessor =

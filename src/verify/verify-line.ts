@@ -4,7 +4,7 @@
  */
 
 import type { EventPlace } from '../bounds/grant.js';
-import type { Finding } from '../finding/finding.js';
+import type { Finding, FindingContext } from '../finding/finding.js';
 import { examineLine, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
@@ -42,6 +42,8 @@ export interface LineResult {
   readonly folded: readonly FoldedFinding[];
   /** What there is to say of the line itself, listed or folded, each cause once: what `findings` would be if it were the only one. */
   readonly own: readonly Finding[];
+  /** What the event is about, as it says: also the grants above it. */
+  readonly context: FindingContext;
 }
 
 /** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
@@ -91,9 +93,9 @@ export function verifyLine(
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  const { listed, waiting, signatures, folded, own } = findings;
+  const { listed, waiting, signatures, folded, own, context } = findings;
   const verdict = verdictOf(examined, findings);
-  const result = { findings: listed, waiting, examined, verdict, signatures, folded, own };
+  const result = { findings: listed, waiting, examined, verdict, signatures, folded, own, context };
   state.observer?.afterLine(line, segment, result);
   return result;
 }

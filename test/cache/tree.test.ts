@@ -39,7 +39,7 @@ test('of any size, however often it was written', async () => {
     state.records += 1;
     state.chain.prev = hashToBase64url(leaf);
     const line = { bytes: Buffer.of(), length: 70_000, offset: i, number: i + 1, terminated: true };
-    const result = { findings: [], folded: [], own: [], waiting: undefined, signatures: [] };
+    const result = { findings: [], folded: [], own: [], waiting: undefined, context: {}, signatures: [] };
     records.afterLine({ ...line, longLeafHash: leaf }, SEGMENT, {
       ...result,
       examined: undefined,

@@ -1,0 +1,65 @@
+/** `northroot export`: writes what other tools read, each kind to a path of its own. */
+
+import type { Command } from 'commander';
+import { NorthrootError } from '../../index.js';
+import type { Context, ExitStatus } from '../context.js';
+import { EXPORT_KINDS } from '../exports/kinds.js';
+import { readTrustPolicy, STDIN } from '../input.js';
+import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
+
+interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
+  readonly trust?: string;
+}
+
+/** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
+const WORST: readonly ExitStatus[] = [1, 2, 3, 0];
+
+export function addExport(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  const command = addSelection(
+    program
+      .command('export')
+      .summary('write a verified ledger for other tools')
+      .description(
+        'Verifies a ledger and writes it, or the records that are selected, in the forms that are asked for; several may be asked for at once. What is written says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      )
+      .argument('<ledger>', 'the file or folder'),
+  ).option('--trust <file>', 'verify with this trust policy');
+  for (const kind of EXPORT_KINDS) {
+    command.option(kind.flags, kind.description);
+    for (const [flags, description] of kind.further ?? []) command.option(flags, description);
+  }
+  command.action((ledger: string, options: ExportOptions) =>
+    run((context) => exportLedger(context, ledger, options)),
+  );
+}
+
+async function exportLedger(context: Context, ledger: string, options: ExportOptions): Promise<ExitStatus> {
+  const asked = EXPORT_KINDS.flatMap((kind) => {
+    const path = options[nameOf(kind.flags)];
+    return typeof path === 'string' ? [{ kind, path }] : [];
+  });
+  if (asked.length === 0) {
+    throw new NorthrootError('USAGE', 'say what to export', {
+      hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
+    });
+  }
+  if (ledger === STDIN) {
+    throw new NorthrootError('USAGE', 'export needs a file: the ledger may be read more than once');
+  }
+  const selection = await toSelection(context, ledger, options);
+  const trust = await readTrustPolicy(options.trust);
+  const statuses: ExitStatus[] = [];
+  for (const { kind, path } of asked) {
+    statuses.push(await kind.write({ context, ledger, path, selection, trust, options }));
+  }
+  return WORST.find((status) => statuses.includes(status)) ?? 0;
+}
+
+/** `--in-toto <file>` is `inToto`. */
+function nameOf(flags: string): string {
+  const [, name = ''] = /--([a-z-]+)/.exec(flags) ?? [];
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

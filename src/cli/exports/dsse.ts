@@ -1,0 +1,15 @@
+/** `export --dsse`: the selected events as DSSE envelopes, one a line. */
+
+import { exportDsse } from '../../index.js';
+import type { ExportKind } from './export-kind.js';
+import { exportTo } from './export-to.js';
+
+export const DSSE: ExportKind = {
+  flags: '--dsse <file>',
+  description: 'DSSE envelopes of the events, one JSON object a line',
+  write: (job) =>
+    exportTo(job, async (ledger, sink, options) => {
+      const { skipped, ...pass } = await exportDsse(ledger, sink, options);
+      return { ...pass, skipped, what: 'envelope' };
+    }),
+};

@@ -1,0 +1,28 @@
+/** What `northroot export` can write. Each kind is one option of it, whose value is where to. */
+
+import type { RecordSelection, TrustPolicy } from '../../index.js';
+import type { Context, ExitStatus } from '../context.js';
+
+/** One export that was asked for. */
+export interface ExportJob {
+  readonly context: Context;
+  /** The ledger: a path, or `-`. */
+  readonly ledger: string;
+  /** Where to: the value of the kind's option. */
+  readonly path: string;
+  readonly selection: RecordSelection;
+  readonly trust: TrustPolicy | undefined;
+  /** Every option of the command, for those that only this kind has. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** See the head of this file. */
+export interface ExportKind {
+  /** As commander has it, such as `--csv <folder>`; the option's name is the kind's. */
+  readonly flags: string;
+  readonly description: string;
+  /** Further options that only this kind has, each with its description. */
+  readonly further?: readonly (readonly [flags: string, description: string])[];
+  /** Writes it, whole or not at all, and says on standard error what was written. The status is that of the verdict, as `verify` gives it. */
+  write(job: ExportJob): Promise<ExitStatus>;
+}

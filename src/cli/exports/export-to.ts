@@ -1,0 +1,49 @@
+/** Runs an export of the library into one file, which appears whole or not at all, and says what was written. */
+
+import {
+  openLedger,
+  printable,
+  writeThrough,
+  type ByteSink,
+  type ExportOptions,
+  type ExportPass,
+  type LedgerSource,
+} from '../../index.js';
+import type { ExitStatus } from '../context.js';
+import type { ExportJob } from './export-kind.js';
+
+/** What an export gave, and how what it wrote is counted. */
+export interface Exported extends ExportPass {
+  /** In the singular. */
+  readonly what: string;
+  /** Selected records of which nothing could be written. */
+  readonly skipped?: number;
+}
+
+/** @param run - The library's function, given the ledger, where to write and how to verify. */
+export async function exportTo(
+  { context, ledger, path, selection, trust }: ExportJob,
+  run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
+): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const source = await openLedger(ledger);
+  const {
+    report,
+    selected,
+    skipped = 0,
+    what,
+  } = await writeThrough(path, (sink) =>
+    run(source, sink, {
+      selection,
+      trust,
+      signal,
+      onProgress: (done, size) => terminal.progress(done, size),
+    }),
+  );
+  const left = skipped === 0 ? '' : `; ${skipped} records that cannot be read are left out`;
+  const written = selected - skipped;
+  terminal.say(
+    `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
+  );
+  return report.exit_status;
+}

@@ -1,0 +1,6 @@
+/** Every kind of export, in the order in which help lists them. */
+
+import { DSSE } from './dsse.js';
+import type { ExportKind } from './export-kind.js';
+
+export const EXPORT_KINDS: readonly ExportKind[] = [DSSE];

@@ -1,0 +1,78 @@
+/** The options that say which records are meant, for every command that takes a part of a ledger. */
+
+import type { Command } from 'commander';
+import {
+  findRecord,
+  isPrincipalPattern,
+  isToolPattern,
+  NorthrootError,
+  printable,
+  type RecordSelection,
+} from '../index.js';
+import type { Context } from './context.js';
+import { openLedgerInput, STDIN } from './input.js';
+import { assertSpan, pastInstant } from './options.js';
+
+/** What {@link addSelection} adds. */
+export interface SelectionOptions {
+  readonly principal?: string;
+  readonly grant?: string;
+  readonly tool?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly last?: string;
+}
+
+/** Adds the options to a command. */
+export function addSelection(command: Command): Command {
+  return command
+    .option('--principal <pattern>', 'only events of this principal; a final * stands for the rest')
+    .option('--grant <id>', 'only this grant and what is under it: its seq, its id, or a prefix of it')
+    .option('--tool <pattern>', 'only events of this tool; a final * stands for the rest')
+    .option(
+      '--since <time>',
+      'only events that occurred at this time or later, such as 2026-03-01, or 7d for seven days ago',
+      pastInstant,
+    )
+    .option('--until <time>', 'only events that occurred before this time', pastInstant)
+    .option('--last <span>', 'the same as --since, for a span such as 24h, 7d or 4w', pastInstant);
+}
+
+/**
+ * The selection that the options ask for.
+ *
+ * @throws NorthrootError `USAGE` for a bad value; `RECORD_NOT_FOUND` for a grant that is not there.
+ */
+export async function toSelection(
+  context: Context,
+  ledger: string,
+  { principal, grant, tool, since: from, until, last }: SelectionOptions,
+): Promise<RecordSelection> {
+  if (from !== undefined && last !== undefined) {
+    throw new NorthrootError('USAGE', '--since and --last exclude each other');
+  }
+  const since = from ?? last;
+  assertSpan(since, until);
+  if (principal !== undefined && !isPrincipalPattern(principal)) {
+    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
+      hint: 'such as agent:a1, agent:* or *',
+    });
+  }
+  if (tool !== undefined && !isToolPattern(tool)) {
+    throw new NorthrootError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
+      hint: "such as fs.read, 'fs.*' or '*'",
+    });
+  }
+  if (grant !== undefined && ledger === STDIN) {
+    throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+  }
+  const record =
+    grant === undefined ? undefined : await findRecord(await openLedgerInput(ledger, context), grant);
+  return {
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    ...(principal === undefined ? {} : { principal }),
+    ...(tool === undefined ? {} : { tool }),
+    ...(record === undefined ? {} : { grantId: record.eventId }),
+  };
+}

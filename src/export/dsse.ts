@@ -1,0 +1,40 @@
+/** Records as standard DSSE envelopes, one a line. */
+
+import type { ByteSink } from '../fs/file-sink.js';
+import type { LedgerInput } from '../report/verify-ledger.js';
+import { toDsseEnvelope } from '../signature/dsse.js';
+import { writeRecords, type ExportOptions, type ExportPass } from './write-records.js';
+
+/** What {@link exportDsse} wrote. */
+export interface DsseExport extends ExportPass {
+  /** Selected records that hold no event that can be read: no envelope is written of these. */
+  readonly skipped: number;
+}
+
+/**
+ * Writes the selected records as DSSE envelopes, one JSON object a line, in ledger order. An envelope holds the event's canonical
+ * bytes and every signature of the record, right or wrong; those of P-256 keys that the ledger knows are in DER.
+ *
+ * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; what `sink` rejects with.
+ */
+export async function exportDsse(
+  ledger: LedgerInput,
+  sink: ByteSink,
+  options: ExportOptions = {},
+): Promise<DsseExport> {
+  let skipped = 0;
+  const pass = await writeRecords('exportDsse', ledger, options, ({ bytes, examined, state }) => {
+    if (bytes === undefined || examined?.wellFormed !== true) {
+      skipped += 1;
+      return undefined;
+    }
+    const { start, end } = examined.span;
+    const envelope = toDsseEnvelope(
+      bytes.subarray(start, end),
+      examined.signatures ?? [],
+      (keyid) => state.keyring.find(keyid)?.publicKey.alg,
+    );
+    return sink.write(`${JSON.stringify(envelope)}\n`);
+  });
+  return { ...pass, skipped };
+}

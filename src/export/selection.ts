@@ -1,0 +1,49 @@
+/** Which records of a ledger are meant. What is verified, counted and decided never depends on it. */
+
+import { toDigestText } from '../value/digest.js';
+import { matchesPrincipalPattern } from '../value/principal.js';
+import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
+import { matchesToolPattern } from '../value/tool.js';
+import type { VerifiedRecord } from '../verify/verified-record.js';
+
+/** What the records that are meant have in common; everything that is given must hold. Empty: all records. */
+export interface RecordSelection {
+  /** Events that occurred at this timestamp or later. */
+  readonly since?: string;
+  /** Events that occurred before this timestamp. */
+  readonly until?: string;
+  /** Events of principals that this pattern matches. */
+  readonly principal?: string;
+  /** Events whose tool this pattern matches; others name none. */
+  readonly tool?: string;
+  /** This grant, and what is under it, directly or by delegation; `sha-256:…`. */
+  readonly grantId?: string;
+  /** These events, `sha-256:…`. */
+  readonly eventIds?: ReadonlySet<string>;
+}
+
+/** Whether a record is meant. One that does not say what is asked for (a line that cannot be read) is not. */
+export function isSelected(record: VerifiedRecord, selection: RecordSelection): boolean {
+  const { since, until, principal, tool, grantId, eventIds } = selection;
+  const { examined, grantIds } = record;
+  const { occurredAt, principalId, toolName, eventId } = examined ?? {};
+  const id = eventId === undefined ? undefined : toDigestText(eventId);
+  if (since !== undefined || until !== undefined) {
+    if (occurredAt === undefined || !isTimestamp(occurredAt)) return false;
+    if (since !== undefined && compareTimestamps(occurredAt, since) < 0) return false;
+    if (until !== undefined && compareTimestamps(occurredAt, until) >= 0) return false;
+  }
+  if (
+    principal !== undefined &&
+    !(principalId !== undefined && matchesPrincipalPattern(principal, principalId))
+  )
+    return false;
+  if (tool !== undefined && !(toolName !== undefined && matchesToolPattern(tool, toolName))) return false;
+  if (grantId !== undefined && !(id === grantId || grantIds.includes(grantId))) return false;
+  return eventIds === undefined || (id !== undefined && eventIds.has(id));
+}
+
+/** Whether a selection takes every record. */
+export function isWhole(selection: RecordSelection): boolean {
+  return Object.values(selection).every((value) => value === undefined);
+}

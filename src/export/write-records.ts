@@ -1,0 +1,69 @@
+/** Verifies a ledger once, and gives the records that are meant to whoever writes them, as they come. */
+
+import { checkOptions, type OptionTypes } from '../options.js';
+import type { LedgerInput } from '../report/verify-ledger.js';
+import { openVerifiable } from '../report/verify-ledger.js';
+import { buildReport, type Report } from '../report/report.js';
+import {
+  runVerification,
+  VERIFY_OPTIONS,
+  type VerificationResult,
+  type VerifyOptions,
+} from '../verify/run-verification.js';
+import type { VerifiedRecord } from '../verify/verified-record.js';
+import { isSelected, type RecordSelection } from './selection.js';
+
+/** How a ledger is verified for an export, and which records are meant. */
+export interface ExportOptions extends Pick<
+  VerifyOptions,
+  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'onProgress' | 'signal'
+> {
+  /** Default: all records. */
+  readonly selection?: RecordSelection | undefined;
+}
+
+/** What each of {@link ExportOptions} may be. */
+export const EXPORT_OPTIONS: OptionTypes<ExportOptions> = {
+  trust: VERIFY_OPTIONS.trust,
+  witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
+  checkpoints: VERIFY_OPTIONS.checkpoints,
+  now: VERIFY_OPTIONS.now,
+  onProgress: VERIFY_OPTIONS.onProgress,
+  signal: VERIFY_OPTIONS.signal,
+  selection: 'object',
+};
+
+/** The end of a pass over a ledger. */
+export interface ExportPass {
+  readonly result: VerificationResult;
+  readonly report: Report;
+  /** How many records were selected. */
+  readonly selected: number;
+}
+
+/**
+ * Verifies the whole ledger, whatever is selected.
+ *
+ * @param where - The function that a TypeError names.
+ * @param take - Called with each selected record; what it returns is waited for.
+ * @throws TypeError, RangeError and NorthrootError as `verifyLedger`.
+ */
+export async function writeRecords(
+  where: string,
+  ledger: LedgerInput,
+  given: ExportOptions,
+  take: (record: VerifiedRecord) => Promise<void> | undefined,
+): Promise<ExportPass> {
+  checkOptions(where, given, EXPORT_OPTIONS);
+  const { selection = {}, ...options } = given;
+  let selected = 0;
+  const result = await runVerification(await openVerifiable(where, ledger), {
+    ...options,
+    onRecord: (record) => {
+      if (!isSelected(record, selection)) return undefined;
+      selected += 1;
+      return take(record);
+    },
+  });
+  return { result, report: buildReport(result), selected };
+}

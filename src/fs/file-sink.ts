@@ -1,0 +1,82 @@
+/** Files that are written piece by piece, and appear whole or not at all. */
+
+import { encodeUtf8 } from '../bytes/text.js';
+import {
+  makeTemporaryName,
+  nodeFileSystem,
+  removeLitter,
+  viaTemporary,
+  type FileSystem,
+  type OpenFile,
+} from './file-system.js';
+
+/** Where pieces go, in order. */
+export interface ByteSink {
+  /** Takes a piece; text is UTF-8. What it returns is waited for before the next piece; undefined: there is room for more. */
+  write(piece: Uint8Array | string): Promise<void> | undefined;
+}
+
+/** So many bytes are written at once. */
+const BLOCK_BYTES = 256 * 1024;
+
+/** How {@link writeThrough} goes about it. */
+export interface WriteThroughOptions {
+  /** Asked when the file is whole, before it gets its name; rejecting leaves what has that name. */
+  readonly confirm?: () => Promise<void>;
+  readonly fileSystem?: FileSystem;
+}
+
+/**
+ * Gives `path` what `fill` writes, in one step when that ends: whoever reads it sees the old bytes or all of the new ones, also
+ * after a crash. When `fill` rejects, what has the name stays.
+ *
+ * @throws NorthrootError as {@link replaceFile}; what `fill` rejects with.
+ */
+export async function writeThrough<T>(
+  path: string,
+  fill: (sink: ByteSink) => Promise<T>,
+  { confirm, fileSystem = nodeFileSystem }: WriteThroughOptions = {},
+): Promise<T> {
+  await removeLitter(path, fileSystem);
+  const result = await viaTemporary(path, makeTemporaryName(path), fileSystem, async (temporary) => {
+    const file = await fileSystem.open(temporary, 'new', 0o644);
+    let filled: T;
+    try {
+      const sink = new FileSink(file);
+      filled = await fill(sink);
+      await sink.flush();
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await confirm?.();
+    await fileSystem.rename(temporary, path);
+    return filled;
+  });
+  await fileSystem.syncFolderOf(path);
+  return result;
+}
+
+class FileSink implements ByteSink {
+  readonly #file: OpenFile;
+  #pieces: Uint8Array[] = [];
+  #size = 0;
+
+  constructor(file: OpenFile) {
+    this.#file = file;
+  }
+
+  write(piece: Uint8Array | string): Promise<void> | undefined {
+    const bytes = typeof piece === 'string' ? encodeUtf8(piece) : Uint8Array.from(piece);
+    this.#pieces.push(bytes);
+    this.#size += bytes.length;
+    return this.#size < BLOCK_BYTES ? undefined : this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const block = Buffer.concat(this.#pieces, this.#size);
+    this.#pieces = [];
+    this.#size = 0;
+    for (let done = 0; done < block.length;) done += await this.#file.write(block.subarray(done));
+  }
+}

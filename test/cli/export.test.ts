@@ -1,0 +1,64 @@
+/** `northroot export`: which records are written, and what is left when it fails. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { action, execution, grant, ndjson } from './drafts.js';
+import { expectError, expectOk, parseLines, Workshop, type KeyJson } from './runner.js';
+
+const shop = new Workshop();
+
+function append(...drafts: object[]): string[] {
+  const run = shop.run(['append', 'ledger.jsonl', '--origin', 'example.com/export'], {
+    input: ndjson(drafts),
+  });
+  return parseLines<KeyJson & { event_id: string }>(expectOk(run)).map(({ event_id }) => event_id);
+}
+
+const [granted = ''] = append(grant());
+const [allowed = ''] = append(action(granted));
+append(execution(allowed));
+
+interface Envelope {
+  readonly payload: string;
+  readonly payloadType: string;
+}
+
+function envelopes(file: string): { event_type: string; event_id: { b64: string } }[] {
+  return parseLines<Envelope>(readFileSync(shop.path(file), 'utf8')).map(
+    ({ payload }) => JSON.parse(Buffer.from(payload, 'base64').toString()) as never,
+  );
+}
+
+describe('export --dsse', () => {
+  it('writes every event of the ledger in order', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--dsse', 'all.jsonl']));
+    expect(envelopes('all.jsonl').map((event) => event.event_type)).toEqual([
+      'genesis',
+      'authorization',
+      'authorization',
+      'execution',
+    ]);
+  });
+
+  it('writes a grant and what is under it, with --grant', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--grant', '1', '--dsse', 'grant.jsonl']));
+    expect(envelopes('grant.jsonl')).toHaveLength(3);
+  });
+
+  it('writes only what the pattern of tools matches, with --tool', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--tool', 'no.such.tool', '--dsse', 'none.jsonl']));
+    expect(envelopes('none.jsonl')).toEqual([]);
+  });
+});
+
+describe('export', () => {
+  it('wants to be told what to write', () => {
+    expectError(shop.run(['export', 'ledger.jsonl']), 2, 'USAGE');
+  });
+
+  it('leaves nothing where the ledger cannot be read', () => {
+    expectError(shop.run(['export', 'missing.jsonl', '--dsse', 'left.jsonl']), 2, 'FILE_NOT_FOUND');
+    expect(existsSync(shop.path('left.jsonl'))).toBe(false);
+    expect(readdirSync(shop.path('.')).filter((name) => name.includes('.new-'))).toEqual([]);
+  });
+});
