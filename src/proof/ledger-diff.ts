@@ -45,7 +45,7 @@ export interface DiffRecord {
   readonly code: string | null;
 }
 
-/** What was found. */
+/** What was found, in its wire form: what `diff --format json` prints. */
 export interface LedgerDiff {
   readonly relation: LedgerRelation;
   /** 0, or 1 when the ledgers forked. */

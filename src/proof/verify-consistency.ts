@@ -20,7 +20,10 @@ import {
 } from './proof-keys.js';
 import { NO_SIGNERS, NO_WITNESS, verdictOf, type ProofOutcome, type StatedTree } from './verify-proof.js';
 
-/** What was found; the members here are what the files say, proven only where the verdict is `ok`. */
+/**
+ * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the files say, proven only
+ * where the verdict is `ok`.
+ */
 export interface ConsistencyResult extends ProofOutcome {
   readonly origin: string | null;
   readonly old_tree: StatedTree | null;

@@ -51,7 +51,7 @@ export interface ProofGap {
   readonly message: string;
 }
 
-/** What every verification of a proof says first. */
+/** What every verification of a proof says first, in its wire form. */
 export interface ProofOutcome {
   readonly verdict: ProofVerdict;
   /** 0 ok, 1 invalid, 2 undecided. */
@@ -69,7 +69,10 @@ export interface ProofEntry {
   readonly digest: string;
 }
 
-/** What was found; the members here are what the file says, proven only where the verdict is `ok`. */
+/**
+ * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the file says, proven only
+ * where the verdict is `ok`.
+ */
 export interface ProofResult extends ProofOutcome {
   readonly origin: string | null;
   readonly index: number | null;

@@ -75,7 +75,7 @@ export interface StoryStart {
   readonly recorder: string;
 }
 
-/** The story of one event. */
+/** The history of one event, in its wire form: what `why --format json` prints. */
 export interface Story extends StoryEvent {
   readonly verdict: EventVerdict;
   readonly findings: readonly FindingJson[];
