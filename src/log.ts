@@ -104,17 +104,17 @@ export {
   type ListedKey,
 } from './report/key-list.js';
 export {
-  tellStory,
-  type Story,
-  type StoryAdjustment,
-  type StoryEvent,
-  type StoryGrant,
-  type StoryKey,
-  type StorySignature,
-  type StoryStart,
-} from './report/story.js';
+  explainEvent,
+  type EventHistory,
+  type HistoryAdjustment,
+  type HistoryEvent,
+  type HistoryGrant,
+  type HistoryKey,
+  type HistorySignature,
+  type HistoryStart,
+} from './report/event-history.js';
 export { renderKeyList } from './text/key-list.js';
-export { renderStory } from './text/story.js';
+export { renderEventHistory } from './text/event-history.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './text/accounts.js';
 export { AnchorWatch } from './verify/anchors.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';

@@ -49,7 +49,7 @@ export interface KnownGenesis {
   verdict: EventVerdict;
 }
 
-/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/story.ts` changes one of its own. */
+/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/event-history.ts` changes one of its own. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;

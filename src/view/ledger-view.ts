@@ -24,7 +24,7 @@ import { indexBasis } from '../proof/proof-basis.js';
 import { findRecord } from '../reader/find-record.js';
 import type { ReadRecord } from '../reader/read-records.js';
 import { replayTo } from '../reader/replay.js';
-import { tellIndexedStory, tellStory, type Story } from '../report/story.js';
+import { explainIndexedEvent, explainEvent, type EventHistory } from '../report/event-history.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
@@ -89,18 +89,18 @@ export class LedgerView {
     );
   }
 
-  /** The story of one event, by what names its record. @throws NorthrootError as `findRecord` and `tellStory`. */
-  tellStory(wanted: string): Promise<Story> {
+  /** The history of one event, by what names its record. @throws NorthrootError as `findRecord` and `explainEvent`. */
+  explainEvent(wanted: string): Promise<EventHistory> {
     const { trust, signal } = this.#options;
     return this.#ask(
       'make',
       async ({ view, records }) => {
         const record = (await records.find(wanted)) ?? unknown();
-        return tellIndexedStory(records, view.state, record.seq);
+        return explainIndexedEvent(records, view.state, record.seq);
       },
       async () => {
         const record = await findRecord(await this.#open(), wanted, signal);
-        return tellStory(this.#open, record, trust, signal);
+        return explainEvent(this.#open, record, trust, signal);
       },
     );
   }

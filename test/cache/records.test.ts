@@ -9,7 +9,7 @@ import { canonicalBytes } from '../../src/json/canonicalize.js';
 import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
 import { findRecord } from '../../src/reader/find-record.js';
 import { readRecords, type ReadRecord } from '../../src/reader/read-records.js';
-import { tellIndexedStory, tellStory } from '../../src/report/story.js';
+import { explainIndexedEvent, explainEvent } from '../../src/report/event-history.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
 import { nodeVerifier } from '../../src/signature/node-verifier.js';
 import { parseRecordName } from '../../src/value/record-name.js';
@@ -62,9 +62,9 @@ async function compare(
     expect(found).toEqual(await outcomeOf(findRecord(await open(), wanted)));
     answered += 1;
   }
-  const story = await ofIndex(tellIndexedStory(reader, state, record.seq));
-  if (story === undefined) return;
-  expect(story).toEqual(await tellStory(open, record, trust));
+  const history = await ofIndex(explainIndexedEvent(reader, state, record.seq));
+  if (history === undefined) return;
+  expect(history).toEqual(await explainEvent(open, record, trust));
   answered += 1;
 }
 
