@@ -158,7 +158,7 @@ export {
   type Checkpoint,
   type SignedCheckpoint,
 } from './note/checkpoint.js';
-export { judgeNote, type NoteJudgement, type NoteSigner } from './note/judge-note.js';
+export { verifyNoteSignatures, type NoteVerification, type NoteSigner } from './note/verify-note.js';
 export {
   canBeLogKey,
   canBeWitnessKey,

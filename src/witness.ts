@@ -40,5 +40,5 @@ export {
   type Collected,
   type CollectOptions,
   type JudgedCosignatures,
-  type RightCosignature,
+  type ValidCosignature,
 } from './witness/witness-client.js';

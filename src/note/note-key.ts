@@ -128,7 +128,7 @@ export function cosignNote(text: string, name: string, signer: Signer, timestamp
   return { name, keyId, signature: concatBytes([uint64(timestamp), signer.sign(message)]) };
 }
 
-/** Whether `signature` is by `key` in name, key ID and type; whether it is right is another question. */
+/** Whether `signature` is by `key` in name, key ID and type; whether it is valid is another question. */
 export function isSignedBy({ name, keyId }: NoteSignature, key: NoteKey): boolean {
   return key.name === name && key.keyId === keyId;
 }
@@ -136,7 +136,7 @@ export function isSignedBy({ name, keyId }: NoteSignature, key: NoteKey): boolea
 /**
  * Verifies a signature of a note's text by the key that it names.
  *
- * @returns `undefined` when it is wrong; the time of a cosignature in seconds since 1970, or `null` where there is none.
+ * @returns `undefined` when it is invalid; the time of a cosignature in seconds since 1970, or `null` where there is none.
  */
 export function verifyNoteSignature(
   text: string,

@@ -3,7 +3,7 @@
  *
  *     — example.com/log base64(key ID ‖ signature)
  *
- * This is the format only; whose signatures are right is for `judge-note.ts`.
+ * This is the format only; whose signatures are valid is for `verify-note.ts`.
  */
 
 import { concatBytes } from '../bytes/concat.js';

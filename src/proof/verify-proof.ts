@@ -38,7 +38,7 @@ export interface StatedTree {
   readonly root: string;
 }
 
-/** One signature of the event. `code` says why a signature that is right in itself does not count, or that it is wrong. */
+/** One signature of the event. `code` says why a signature that is valid in itself does not count, or that it is invalid. */
 export interface ProofEventSignature {
   readonly keyid: string;
   readonly result: 'valid' | 'invalid' | 'unverified';

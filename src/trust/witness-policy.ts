@@ -1,6 +1,6 @@
 /**
  * The C2SP trust policy file (https://c2sp.org/tlog-policy): the logs and witnesses that somebody knows, and the quorum of
- * witnesses that must have cosigned a checkpoint. Whose signatures are right is for `note/judge-note.ts`.
+ * witnesses that must have cosigned a checkpoint. Whose signatures are valid is for `note/verify-note.ts`.
  *
  *     log example.com/agents/prod+…
  *     witness X1 x1.example+…

@@ -9,7 +9,7 @@ import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { findRoleProblem, findRevocationProblem } from '../trust/keyring.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
-import { judgeNote } from './checkpoint-note.js';
+import { judgeLedgerNote } from './checkpoint-note.js';
 import type { VerifyState } from './state.js';
 
 /** A checkpoint's note, and the name that findings call it by: its file's. */
@@ -86,7 +86,7 @@ export class AnchorWatch {
   judge(state: VerifyState): AnchorOutcome[] {
     return this.#inOrder.map(({ name, isPublished, note, root }) => {
       const { size } = note.checkpoint;
-      const signatures = judgeNote(
+      const signatures = judgeLedgerNote(
         state,
         note,
         (key, as) =>

@@ -20,7 +20,7 @@ import {
   type NoteVerdict,
 } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
-import { judgeNote } from './checkpoint-note.js';
+import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
 import type { KnownCheckpoint, RecordPlace } from './seals.js';
 import { instantOf } from './signatures.js';
@@ -149,7 +149,7 @@ function judgeSignatures(
   // One of another log is refused already, whoever signed it.
   if (state.origin !== undefined && note.checkpoint.origin !== state.origin) return undefined;
   const instant = instantOf(state, line);
-  const verdict = judgeNote(
+  const verdict = judgeLedgerNote(
     state,
     note,
     (key, as) => (as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant)),

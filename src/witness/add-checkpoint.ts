@@ -11,7 +11,7 @@
 
 import { fail, succeed, type Fault, type Result } from '../fault.js';
 import { decodeCheckpoint, decodeCheckpointText, type SignedCheckpoint } from '../note/checkpoint.js';
-import { judgeNote } from '../note/judge-note.js';
+import { verifyNoteSignatures } from '../note/verify-note.js';
 import { isSignedBy, type NoteKey } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import { decodeConsistencyProof } from '../proof/consistency-proof.js';
@@ -38,7 +38,7 @@ export interface WitnessedTree {
 export type AddCheckpointDecision =
   | {
       readonly status: 200;
-      /** The first signature by each of the log's keys that signed: all of theirs are right. */
+      /** The first signature by each of the log's keys that signed: all of theirs are valid. */
       readonly logSignatures: readonly NoteSignature[];
     }
   | {
@@ -87,9 +87,9 @@ export function decideAddCheckpoint(
   last: WitnessedTree | undefined,
 ): AddCheckpointDecision {
   if (keys === undefined) return refuse(404, 'the log is not known here');
-  const { right, wrong } = judgeNote(note, keys);
-  if (wrong.length > 0) return refuse(403, "a signature of the log's is wrong");
-  if (right.length === 0) return refuse(403, 'there is no signature by a known key of the log');
+  const { valid, invalid } = verifyNoteSignatures(note, keys);
+  if (invalid.length > 0) return refuse(403, "a signature of the log's is invalid");
+  if (valid.length === 0) return refuse(403, 'there is no signature by a known key of the log');
 
   const { size, root } = note.checkpoint;
   if (oldSize > size) return refuse(400, "the old size is larger than the checkpoint's");

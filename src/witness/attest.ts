@@ -144,12 +144,12 @@ async function sortLines(
 ): Promise<SortedLines> {
   const sorted: SortedLines = { given: [], declared: [], refused: [], unknown: [] };
   for (const { lines } of answers) {
-    const { right, wrong } = verifyCosignatures(own.text, lines, keys);
-    const rightLines = new Set(right.map(({ signature }) => signature));
+    const { valid, invalid } = verifyCosignatures(own.text, lines, keys);
+    const validLines = new Set(valid.map(({ signature }) => signature));
     for (const line of lines) {
       const check = await ledger.checkCosignature(own, line);
-      const isRefused = check === 'invalid' || wrong.includes(line) || line.name === own.checkpoint.origin;
-      if (!isRefused && rightLines.has(line)) sorted.given.push(line);
+      const isRefused = check === 'invalid' || invalid.includes(line) || line.name === own.checkpoint.origin;
+      if (!isRefused && validLines.has(line)) sorted.given.push(line);
       else if (!isRefused && check === 'valid') sorted.declared.push(line);
       else {
         sorted.refused.push(line);

@@ -20,7 +20,7 @@ import { NorthrootError } from '../error.js';
 import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
 import { lockFile } from '../fs/lock.js';
 import { decodeCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import { judgeNote } from '../note/judge-note.js';
+import { verifyNoteSignatures } from '../note/verify-note.js';
 import {
   canBeLogKey,
   cosignNote,
@@ -361,10 +361,10 @@ async function readState(
   if (!decoded.ok) throw damaged(path, decoded.fault.expected, decoded.fault.actual);
   const note = decoded.value;
   if (note.checkpoint.origin !== origin) throw damaged(path, printable(origin), 'another log');
-  const { right, wrong } = judgeNote(note, [key, ...logKeys]);
-  if (wrong.length > 0) throw damaged(path, 'right signatures', 'a wrong one');
+  const { valid, invalid } = verifyNoteSignatures(note, [key, ...logKeys]);
+  if (invalid.length > 0) throw damaged(path, 'valid signatures', 'an invalid one');
   // The log's key may have been replaced since, so that its signature need not be by one that is known now.
-  const timestamp = right.find((signer) => signer.key === key)?.timestamp;
+  const timestamp = valid.find((signer) => signer.key === key)?.timestamp;
   if (typeof timestamp !== 'number') throw damaged(path, "this witness's own cosignature", 'none');
   return { checkpoint: note.checkpoint, timestamp, text: Buffer.from(bytes).toString() };
 }

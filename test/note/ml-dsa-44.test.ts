@@ -7,7 +7,7 @@ import { formatPublicKeyAs, makePublicKey, parsePublicKey } from '../../src/key/
 import { generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
 import { formatVkey } from '../../src/key/vkey.js';
 import { formatCheckpoint, decodeCheckpointText, type Checkpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import {
   canBeLogKey,
   canBeWitnessKey,
@@ -139,18 +139,18 @@ describe('a hybrid note', () => {
   );
 
   test('is signed by both keys of the log, and by the witness', () => {
-    const { right, wrong, unknown } = judgeNote(note, [logKey, log, witness]);
-    expect(right.map(({ key, timestamp }) => [key, timestamp])).toEqual([
+    const { valid, invalid, unknown } = verifyNoteSignatures(note, [logKey, log, witness]);
+    expect(valid.map(({ key, timestamp }) => [key, timestamp])).toEqual([
       [logKey, null],
       [log, TIME],
       [witness, TIME],
     ]);
-    expect([wrong.length, unknown.length]).toEqual([0, 1]);
+    expect([invalid.length, unknown.length]).toEqual([0, 1]);
   });
 
   test('is read by those who know one of its kinds', () => {
-    expect(judgeNote(note, [logKey])).toMatchObject({ right: [{ key: logKey }], wrong: [] });
-    expect(judgeNote(note, [log])).toMatchObject({ right: [{ key: log }], wrong: [] });
+    expect(verifyNoteSignatures(note, [logKey])).toMatchObject({ valid: [{ key: logKey }], invalid: [] });
+    expect(verifyNoteSignatures(note, [log])).toMatchObject({ valid: [{ key: log }], invalid: [] });
   });
 });
 

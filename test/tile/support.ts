@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import { makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
@@ -138,13 +138,13 @@ export async function readTiles(folder: string): Promise<TreeReading> {
   const lines = linesOf(ledger);
   const { size, root } = tree.checkpoint.checkpoint;
   const isComplete = lines.length === size && merkleTreeHash(lines).toString('latin1') === root;
-  const { right, wrong } = judgeNote(tree.checkpoint, [noteKey]);
+  const { valid, invalid } = verifyNoteSignatures(tree.checkpoint, [noteKey]);
   return {
     ledger,
     files,
     ...(await tree.finish()),
     isComplete,
-    isSigned: right.length === 1 && wrong.length === 0,
+    isSigned: valid.length === 1 && invalid.length === 0,
   };
 }
 

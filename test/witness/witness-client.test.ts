@@ -87,8 +87,8 @@ describe('collectCosignatures', () => {
     const result = await collectOne(url);
     expect(result).toMatchObject({ url, lines: [{ name: WITNESS_NAME }] });
     expect(result.error).toBe(undefined);
-    const { right } = verifyCosignatures(log.text(SIZE), result.lines, [witnessKey]);
-    expect(right).toMatchObject([{ key: witnessKey, timestamp: NOW }]);
+    const { valid } = verifyCosignatures(log.text(SIZE), result.lines, [witnessKey]);
+    expect(valid).toMatchObject([{ key: witnessKey, timestamp: NOW }]);
   });
 
   test('of a witness whose size is remembered, at once', async () => {
@@ -287,7 +287,7 @@ describe('collectCosignatures', () => {
   });
 });
 
-test('verifyCosignatures keeps right, wrong and unknown apart', () => {
+test('verifyCosignatures keeps valid, invalid and unknown apart', () => {
   const text = log.text(SIZE);
   const stranger = createSigner(generatePrivateKey());
   const right = cosignNote(text, WITNESS_NAME, witnessSigner, NOW);
@@ -301,9 +301,9 @@ test('verifyCosignatures keeps right, wrong and unknown apart', () => {
   expect(
     verifyCosignatures(text, [unknown, right, other, timeless, short, ofLog], [logKey, witnessKey]),
   ).toEqual({
-    right: [{ signature: right, key: witnessKey, timestamp: NOW }],
-    wrong: [other, timeless, short],
+    valid: [{ signature: right, key: witnessKey, timestamp: NOW }],
+    invalid: [other, timeless, short],
     unknown: [unknown, ofLog],
   });
-  expect(verifyCosignatures(text, [right], [])).toMatchObject({ right: [], unknown: [right] });
+  expect(verifyCosignatures(text, [right], [])).toMatchObject({ valid: [], unknown: [right] });
 });
