@@ -22,7 +22,7 @@ export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.j
 export {
   Ledger,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
   type Notice,

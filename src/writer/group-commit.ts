@@ -13,7 +13,7 @@ import type { LedgerStore } from '../store/ledger-store.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
-import { nowOf, type Appended, type Checkpointed, type Entry, type LedgerOptions } from './options.js';
+import { nowOf, type Appended, type CheckpointResult, type Entry, type LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
@@ -35,7 +35,7 @@ export interface EventJob extends Promised<Appended> {
 }
 
 /** A checkpoint that is asked for, made when its place is known. */
-export interface CheckpointJob extends Promised<Checkpointed> {
+export interface CheckpointJob extends Promised<CheckpointResult> {
   readonly kind: 'checkpoint';
   readonly givenAt: string;
   readonly principalId: string | undefined;
@@ -80,7 +80,7 @@ export interface GroupParts {
   readonly turns: TurnKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
-  readonly onCheckpoint: (made: Checkpointed) => void;
+  readonly onCheckpoint: (made: CheckpointResult) => void;
 }
 
 /** One write and one sync take at most so much. */
@@ -316,7 +316,7 @@ export class GroupCommit {
 class Group {
   readonly lines: Uint8Array[] = [];
   readonly outcomes: (() => void)[] = [];
-  readonly made: Checkpointed[] = [];
+  readonly made: CheckpointResult[] = [];
   /** Done when the lines are on disk. */
   readonly acts: ActJob[] = [];
   bytes = 0;
@@ -362,7 +362,7 @@ class Group {
     }
   }
 
-  addCheckpoint(givenAt: string, principalId?: string): Checkpointed {
+  addCheckpoint(givenAt: string, principalId?: string): CheckpointResult {
     const { running, maker } = this.#parts;
     running.assertSound();
     const { seq } = running.tip;

@@ -23,7 +23,7 @@ import {
   nowOf,
   willSeal,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
 } from './options.js';
@@ -32,7 +32,7 @@ import { TurnKeeper } from './turn-keeper.js';
 import { Watchers, type WatchOptions, type WatchedRecords } from './watch.js';
 import { Withdrawal, type AskOptions } from './withdrawal.js';
 
-export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
+export type { Appended, CheckpointResult, Entry, LedgerOptions, Notice } from './options.js';
 
 /** See the head of this file. */
 export class Ledger {
@@ -60,7 +60,7 @@ export class Ledger {
       onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
       beforeRelease: () => parts.cache.release(),
     });
-    const onCheckpoint = (made: Checkpointed): void => options.onCheckpoint?.(made, this);
+    const onCheckpoint = (made: CheckpointResult): void => options.onCheckpoint?.(made, this);
     this.#commits = new GroupCommit({ store, options, running, maker, cache, turns, timer, onCheckpoint });
     this.#watchers = new Watchers(
       store,
@@ -228,7 +228,7 @@ export class Ledger {
    *   `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when its key may not; as {@link Ledger.append}. TypeError when the ledger
    *   was opened without `checkpoints`.
    */
-  checkpoint(principalId?: string, { signal }: AskOptions = {}): Promise<Checkpointed> {
+  checkpoint(principalId?: string, { signal }: AskOptions = {}): Promise<CheckpointResult> {
     return this.#ask(signal, (withdrawal, resolve, reject) => {
       this.#commits.assertUsable();
       if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');

@@ -13,7 +13,7 @@ import {
   printable,
   readFileChunks,
   toFindingJson,
-  type Checkpointed,
+  type CheckpointResult,
   type CheckpointSchedule,
   type Entry,
   type Finding,
@@ -111,7 +111,7 @@ async function append(
   const { terminal } = context;
   await assertReadable(inputs);
   let published: Promise<unknown> = Promise.resolve();
-  const publish = ({ note, seq, treeSize }: Checkpointed, ledger: Ledger): void => {
+  const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
     terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
     // Told of when it is waited for.
@@ -211,7 +211,7 @@ async function openLedger(
   { terminal, signal }: Context,
   path: string,
   options: AppendOptions,
-  onCheckpoint: (checkpoint: Checkpointed, ledger: Ledger) => void,
+  onCheckpoint: (checkpoint: CheckpointResult, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery } = options;
