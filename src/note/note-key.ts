@@ -150,8 +150,8 @@ export function verifyNoteSignature(
   if (timestamp > BigInt(MAX_TIMESTAMP)) return undefined;
   const seconds = Number(timestamp);
   const message = cosignedMessage(type, name, text, seconds);
-  const isRight = message !== undefined && verification.verify(message, signature.subarray(TIMESTAMP_BYTES));
-  return isRight ? { timestamp: seconds } : undefined;
+  const isValid = message !== undefined && verification.verify(message, signature.subarray(TIMESTAMP_BYTES));
+  return isValid ? { timestamp: seconds } : undefined;
 }
 
 /** What a cosignature signs; `undefined` where ML-DSA-44 has nothing to sign. */

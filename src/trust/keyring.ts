@@ -180,14 +180,14 @@ export class Keyring {
   }
 
   /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
-  standing(): Set<string> {
-    const standing = new Set<string>();
-    const stands = (keyid: string): boolean => standing.has(keyid);
+  keysWithUnrevokedLineage(): Set<string> {
+    const found = new Set<string>();
+    const stands = (keyid: string): boolean => found.has(keyid);
     // Whoever adds a key was there before it.
     for (const { key, addedBy, revokedBy } of this.#all()) {
-      if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) standing.add(key.keyid);
+      if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) found.add(key.keyid);
     }
-    return standing;
+    return found;
   }
 
   find(keyid: string): RingKey | undefined {

@@ -103,7 +103,7 @@ export class GroupCommit {
   /** Set when an event was refused and none may be given after it. */
   #stopped: NorthrootError | undefined;
   /** Set when that event stood in the queue: those behind it in the queue were given after it. */
-  #cut: NorthrootError | undefined;
+  #rejectAfter: NorthrootError | undefined;
   #conflicts = 0;
 
   constructor(parts: GroupParts) {
@@ -220,9 +220,9 @@ export class GroupCommit {
         this.#queue.unshift(...jobs.splice(index));
         return;
       }
-      const cut = this.#cut;
-      if (cut !== undefined && job.kind !== 'look') {
-        group.outcomes.push(() => rejectAll([job], cut));
+      const refusal = this.#rejectAfter;
+      if (refusal !== undefined && job.kind !== 'look') {
+        group.outcomes.push(() => rejectAll([job], refusal));
         continue;
       }
       try {
@@ -234,7 +234,7 @@ export class GroupCommit {
           continue;
         }
         // A question that is not answered is no event that was refused.
-        if (job.kind === 'event' || job.kind === 'checkpoint') this.#cutAfterRefusal();
+        if (job.kind === 'event' || job.kind === 'checkpoint') this.#rejectAfterRefusal();
         group.outcomes.push(() => rejectAll([job], error));
         continue;
       }
@@ -259,7 +259,7 @@ export class GroupCommit {
       if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
       // Another came first: the group is made again, behind what that one wrote.
       this.#conflicts += 1;
-      this.#cut = undefined;
+      this.#rejectAfter = undefined;
       this.#queue.unshift(...jobs);
       await turns.giveBack();
       return;
@@ -281,7 +281,7 @@ export class GroupCommit {
     const isStream = this.#parts.options.stopsAtRefusal === true;
     // What comes after an event that was not appended is not to be either.
     const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
-    if (isStream) this.#cutAfterRefusal();
+    if (isStream) this.#rejectAfterRefusal();
     rejectAll(jobs, this.#failure ?? error);
     rejectAll(waiting, notReached());
   }
@@ -300,9 +300,9 @@ export class GroupCommit {
     );
   }
 
-  #cutAfterRefusal(): void {
+  #rejectAfterRefusal(): void {
     this.noteRefusal();
-    this.#cut = this.#stopped;
+    this.#rejectAfter = this.#stopped;
   }
 
   #stop(error: unknown): void {
