@@ -125,10 +125,10 @@ export {
   type FindAlgorithm,
   type SignedEvent,
 } from './signature/dsse.js';
-export { nobleVerifier } from './signature/noble-verifier.js';
-export { nodeVerifier } from './signature/node-verifier.js';
+export { nobleBackend } from './signature/noble-backend.js';
+export { nodeBackend } from './signature/node-backend.js';
 export { createSigner, signEvent, type Signer } from './signature/signer.js';
-export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { type VerificationKey, type SignatureBackend } from './signature/backend.js';
 export {
   findEntitledKeys,
   makeKeyEntry,

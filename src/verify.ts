@@ -54,7 +54,7 @@ export {
   type FindAlgorithm,
   type SignedEvent,
 } from './signature/dsse.js';
-export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { type VerificationKey, type SignatureBackend } from './signature/backend.js';
 export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
 
 // The ledger file (SPEC §4)

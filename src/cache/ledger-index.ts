@@ -10,7 +10,7 @@ import { isOwnFolder } from '../fs/owner.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { nodeBackend } from '../signature/node-backend.js';
 import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
 import type { VerifyState } from '../verify/state.js';
 import type { FileNames } from './codec.js';
@@ -247,7 +247,7 @@ export class LedgerIndex {
 
   /** A view of the same ledger whose entries go elsewhere. */
   viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
-    return IndexedState.open(entries, '', this.#names, nodeVerifier, trust);
+    return IndexedState.open(entries, '', this.#names, nodeBackend, trust);
   }
 
   /** Keeps what a view has learnt. What it was told of must be on disk. */
@@ -269,7 +269,7 @@ export class LedgerIndex {
   }
 
   #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {
-    return IndexedState.open(this.#entries, name, this.#names, nodeVerifier, trust);
+    return IndexedState.open(this.#entries, name, this.#names, nodeBackend, trust);
   }
 }
 

@@ -12,9 +12,9 @@ import { checkPublicKey, describeKeyFault, makePublicKey, type PublicKey } from 
 import { algorithmOf, formatVkey, isKeyName, readVkey, vkeyId, type VkeyType } from '../key/vkey.js';
 import { keyError, malformed } from '../key/key-form.js';
 import { ML_DSA_44_SIGNATURE_LENGTH } from '../key/ml-dsa-44.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import type { Signer } from '../signature/signer.js';
-import type { VerificationKey, Verifier } from '../signature/verifier.js';
+import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import { decodeCheckpointText } from './checkpoint.js';
 import type { NoteSignature } from './signed-note.js';
 
@@ -52,7 +52,7 @@ export function makeNoteKey(
   name: string,
   publicKey: PublicKey,
   type: VkeyType,
-  verification: VerificationKey = defaultVerifier.importKey(publicKey),
+  verification: VerificationKey = defaultBackend.importKey(publicKey),
 ): NoteKey {
   const keyId = keyIdOf(name, publicKey, type);
   if (!verification.usable) {
@@ -70,10 +70,10 @@ export function makeNoteKey(
  *
  * @throws NorthrootError `KEY_MALFORMED` (no vkey, or a key by which no signature is valid, SPEC §5), `KEY_UNSUPPORTED` (another type)
  */
-export function parseNoteKey(vkey: string, verifier: Verifier = defaultVerifier): NoteKey {
+export function parseNoteKey(vkey: string, backend: SignatureBackend = defaultBackend): NoteKey {
   const { name, type, key } = readVkey(vkey);
   const publicKey = makePublicKey(key.alg, key.bytes);
-  return makeNoteKey(name, publicKey, type, verifier.importKey(publicKey));
+  return makeNoteKey(name, publicKey, type, backend.importKey(publicKey));
 }
 
 /** The vkey of a note key. */

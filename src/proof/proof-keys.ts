@@ -14,8 +14,8 @@ import { isKeyName } from '../key/vkey.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
-import type { VerificationKey, Verifier } from '../signature/verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import {
   CheckpointRequirements,
   checkpointRoleOf,
@@ -54,7 +54,7 @@ export interface ProofTrust {
   /** Names further logs and witnesses, and the quorum of them that must have cosigned every checkpoint. */
   readonly witnessPolicy?: WitnessPolicy | undefined;
   /** The signature backend; the platform's own unless given. */
-  readonly verifier?: Verifier | undefined;
+  readonly backend?: SignatureBackend | undefined;
 }
 
 /** What each member of {@link ProofTrust} may be. */
@@ -62,7 +62,7 @@ export const PROOF_TRUST: OptionTypes<ProofTrust> = {
   policy: 'object',
   keys: 'array',
   witnessPolicy: 'object',
-  verifier: 'object',
+  backend: 'object',
 };
 
 /** Something that speaks against a proof, or that keeps it from being decided. */
@@ -107,14 +107,14 @@ export class ProofKeyring {
   readonly #ring: Keyring;
   readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
 
-  constructor({ policy, keys = [], witnessPolicy, verifier = defaultVerifier }: ProofTrust) {
+  constructor({ policy, keys = [], witnessPolicy, backend = defaultBackend }: ProofTrust) {
     this.#policy = policy;
-    this.#requirements = new CheckpointRequirements(policy, witnessPolicy, verifier);
-    this.#ring = new Keyring(verifier);
+    this.#requirements = new CheckpointRequirements(policy, witnessPolicy, backend);
+    this.#ring = new Keyring(backend);
     for (const key of policy?.keys ?? []) this.#ring.add(key);
     this.#given = keys.map((key) => ({
       key,
-      verification: key.kind === 'note-key' ? key.key.verification : verifier.importKey(key.key),
+      verification: key.kind === 'note-key' ? key.key.verification : backend.importKey(key.key),
     }));
   }
 

@@ -15,7 +15,7 @@ import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
@@ -292,7 +292,7 @@ async function watch(
   trust: TrustPolicy | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Watched> {
-  const state = startVerification(trust, defaultVerifier);
+  const state = startVerification(trust, defaultBackend);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
   const adjustments: HistoryAdjustment[] = [];

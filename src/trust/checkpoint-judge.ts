@@ -16,8 +16,8 @@ import {
 } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
-import type { Verifier } from '../signature/verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import type { EntitlementProblem, Keyring, RingKey } from './keyring.js';
 import {
   describeQuorum,
@@ -189,13 +189,13 @@ export class CheckpointRequirements {
   constructor(
     policy: TrustPolicy | undefined,
     witnessPolicy: WitnessPolicy | undefined,
-    verifier: Verifier = defaultVerifier,
+    backend: SignatureBackend = defaultBackend,
   ) {
     const { checkpoint_quorum: quorum = 0, witness_threshold: threshold = 0 } = policy?.require ?? {};
     const keys = policy?.keys ?? [];
     this.#witnessPolicy = witnessPolicy;
     this.#witnessKeys =
-      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, verifier);
+      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, backend);
     this.#quorum = quorum;
     this.#threshold = threshold;
     this.#pinned = new Set(keys.map(({ keyid }) => keyid));

@@ -11,7 +11,7 @@ import { decodeWireKey } from '../key/wire-key.js';
 import { makeNoteKey, type NoteKey } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { Key } from '../schema/generated/types.js';
-import type { VerificationKey, Verifier } from '../signature/verifier.js';
+import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { Role, SigningRule } from './authority.js';
@@ -90,7 +90,7 @@ export interface ChangedKey {
 /** The keys known at one position of a ledger, by keyid. */
 export class Keyring {
   readonly #keys = new Map<string, RingKey>();
-  readonly #verifier: Verifier;
+  readonly #backend: SignatureBackend;
   readonly #source: KeySource | undefined;
   readonly #changed = new Map<string, number>();
   /** Whether every key of the source was read. */
@@ -100,8 +100,8 @@ export class Keyring {
   #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
 
   /** @param source - What was saved before; the ring begins with it. */
-  constructor(verifier: Verifier, source?: KeySource) {
-    this.#verifier = verifier;
+  constructor(backend: SignatureBackend, source?: KeySource) {
+    this.#backend = backend;
     this.#source = source;
     this.#isWhole = source === undefined;
     this.#size = source?.size ?? 0;
@@ -229,7 +229,7 @@ export class Keyring {
   }
 
   #enter(saved: SavedKey, publicKey: PublicKey): RingKey {
-    const ringKey = { ...saved, publicKey, verification: this.#verifier.importKey(publicKey) };
+    const ringKey = { ...saved, publicKey, verification: this.#backend.importKey(publicKey) };
     this.#keys.set(saved.key.keyid, ringKey);
     return ringKey;
   }

@@ -19,7 +19,7 @@ import { NorthrootError } from '../error.js';
 import { checkPublicKey, describeKeyFault, formatPublicKey } from '../key/public-key.js';
 import { readVkey, tryUnknownVkeyType } from '../key/vkey.js';
 import { canBeLogKey, canBeWitnessKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
-import type { Verifier } from '../signature/verifier.js';
+import type { SignatureBackend } from '../signature/backend.js';
 
 /** A log whose checkpoints are believed. The name in the vkey is the log's origin. */
 export interface PolicyLog {
@@ -104,10 +104,10 @@ export function parseWitnessPolicy(bytes: Uint8Array): WitnessPolicy {
  *
  * @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`: never for what {@link parseWitnessPolicy} returned
  */
-export function witnessPolicyKeys(policy: WitnessPolicy, verifier?: Verifier): WitnessPolicyKeys {
+export function witnessPolicyKeys(policy: WitnessPolicy, backend?: SignatureBackend): WitnessPolicyKeys {
   return {
-    logs: policy.logs.map(({ vkey }) => parseNoteKey(vkey, verifier)),
-    witnesses: policy.witnesses.map(({ vkey }) => parseNoteKey(vkey, verifier)),
+    logs: policy.logs.map(({ vkey }) => parseNoteKey(vkey, backend)),
+    witnesses: policy.witnesses.map(({ vkey }) => parseNoteKey(vkey, backend)),
   };
 }
 

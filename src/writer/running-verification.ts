@@ -12,7 +12,7 @@ import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { nodeBackend } from '../signature/node-backend.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
@@ -306,7 +306,7 @@ export class RunningVerification {
   /** Reads what is stored beyond a view's state. */
   async #follow(view: View): Promise<void> {
     if (view.isSpoilt) {
-      view.state = startVerification(view.trust, nodeVerifier);
+      view.state = startVerification(view.trust, nodeBackend);
       view.isSpoilt = false;
       if (view.isOwn) {
         this.#reading = freshReading();
@@ -452,7 +452,7 @@ function positionOf({ lines, chain, end }: VerifyState): StorePosition {
 }
 
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, nodeVerifier), isSpoilt: false };
+  return { isOwn, trust, state: startVerification(trust, nodeBackend), isSpoilt: false };
 }
 
 function freshReading(): Reading {

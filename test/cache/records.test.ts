@@ -11,7 +11,7 @@ import { findRecord } from '../../src/reader/find-record.js';
 import { readRecords, type ReadRecord } from '../../src/reader/read-records.js';
 import { explainIndexedEvent, explainEvent } from '../../src/report/event-history.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { parseRecordName } from '../../src/value/record-name.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
@@ -112,7 +112,7 @@ describe('an index tells of a record what the ledger does', () => {
         await compare(bytes, indexed.records(fileSystemOf(bytes)), indexed.state, record);
         // Also while some of it is not written yet.
         const { state } = await openIndex(new MemoryEntries());
-        const inMemory = startVerification(undefined, nodeVerifier);
+        const inMemory = startVerification(undefined, nodeBackend);
         for (const line of linesOf(bytes)) {
           verifyLine(state, line, SEGMENT);
           verifyLine(inMemory, line, SEGMENT);

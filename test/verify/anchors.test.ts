@@ -15,15 +15,15 @@ import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 import { changedBytes, substrings } from '../note/support.js';
 import { LedgerMaker, anchorOf, keyEvent, logLine } from './seal-kit.js';
 import { sample, samplePositions, times } from '../slow.js';
-import { ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 const stranger = makeSigner();
 const log = makeSigner();
 const LOG_KEY = keyOf(log, { roles: ['event', 'checkpoint', 'admin'] });
 
 const verify = (bytes: Uint8Array, options: VerifyOptions = {}): Promise<Report> =>
-  verifyLedger(bytes, { verifier, ...options });
+  verifyLedger(bytes, { backend, ...options });
 
 /** A checkpoint of all that a report is about. */
 function anchorOfReport({ ledger }: Report, size = ledger.tree_size, root = ledger.root): Anchor {
@@ -260,12 +260,12 @@ describe('anchors of a verification that is gone on from', () => {
           const checkpoints = chosen.map(([size, isForked]) =>
             anchorOfReport(whole, size, isForked ? `sha-256:${'A'.repeat(43)}` : roots.get(size)),
           );
-          const options = { verifier, checkpoints };
+          const options = { backend, checkpoints };
           const part = await runVerification(bytesSource(ledgerOf(lines.slice(0, saveAt)), '-'), {
-            verifier,
+            backend,
           });
           const saved = saveVerification({ state: part.state, findings: part.kept });
-          const from = restoreVerification(saved, verifier);
+          const from = restoreVerification(saved, backend);
           const result = await runVerification(bytesSource(bytes, '-'), { ...options, from });
           expect(buildReport(result)).toEqual(await verify(bytes, options));
           const { findings } = buildReport(result);

@@ -11,8 +11,8 @@ import { describe, expect, test } from 'vitest';
 import { examineLine, type Layout } from '../../src/ledger/examine-line.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import type { Verifier } from '../../src/signature/verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
+import type { SignatureBackend } from '../../src/signature/backend.js';
 import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
@@ -70,7 +70,7 @@ interface Outcome {
 /** Verifies the ledger once, and at each line, from the state before it, once more for each change in that line. */
 function tryChanges(bytes: Buffer, kindsAt: (position: number) => readonly Kind[]): Outcome {
   const outcome: Outcome = { silent: [], warned: [], found: 0 };
-  const state = startVerification(undefined, nodeVerifier);
+  const state = startVerification(undefined, nodeBackend);
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, start) + 1;
     const rest = bytes.subarray(start);
@@ -117,7 +117,7 @@ function goOn(state: VerifyState, rest: Uint8Array): VerifyState {
 }
 
 /** Of a copy whose keyring is not used. */
-const NO_VERIFIER: Verifier = {
+const NO_VERIFIER: SignatureBackend = {
   name: 'none',
   importKey: (publicKey) => ({ publicKey, usable: false, verify: () => false }),
 };
@@ -127,7 +127,7 @@ function copyState(state: VerifyState): VerifyState {
   const { state: copy } = restoreVerification(saveVerification({ state, findings: [] }), NO_VERIFIER);
   return {
     ...copy,
-    keyring: state.records === 0 ? startVerification(undefined, nodeVerifier).keyring : state.keyring,
+    keyring: state.records === 0 ? startVerification(undefined, nodeBackend).keyring : state.keyring,
     assumedSignatures: state.assumedSignatures,
   };
 }

@@ -14,7 +14,7 @@ import { makePublicKey } from '../../src/key/public-key.js';
 import { parseCheckpoint } from '../../src/note/checkpoint.js';
 import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import { formatNote, parseNote, readSignatureLine } from '../../src/note/signed-note.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import {
@@ -240,7 +240,7 @@ describe('what it refuses to start with', () => {
       'KEY_UNSUPPORTED',
     );
     const smallOrder = makePublicKey('ed25519', Uint8Array.of(1, ...new Uint8Array(31)));
-    const unusable = { ...log.key, verification: nodeVerifier.importKey(smallOrder) };
+    const unusable = { ...log.key, verification: nodeBackend.importKey(smallOrder) };
     expect(await failure({ logs: [unusable] })).toHaveProperty('code', 'KEY_MALFORMED');
   });
 
