@@ -117,14 +117,14 @@ function goOn(state: VerifyState, rest: Uint8Array): VerifyState {
 }
 
 /** Of a copy whose keyring is not used. */
-const NO_VERIFIER: SignatureBackend = {
+const NO_BACKEND: SignatureBackend = {
   name: 'none',
   importKey: (publicKey) => ({ publicKey, usable: false, verify: () => false }),
 };
 
 /** The keyring is shared, once genesis has filled it: nothing else changes it, and importing a key takes long. */
 function copyState(state: VerifyState): VerifyState {
-  const { state: copy } = restoreVerification(saveVerification({ state, findings: [] }), NO_VERIFIER);
+  const { state: copy } = restoreVerification(saveVerification({ state, findings: [] }), NO_BACKEND);
   return {
     ...copy,
     keyring: state.records === 0 ? startVerification(undefined, nodeBackend).keyring : state.keyring,
