@@ -17,6 +17,7 @@ import {
   draftExecution,
   draftSettlement,
   findPermission,
+  resolveAuthorization,
   startExecution,
   type ExecutionOutcome,
   type StartRequest,
@@ -24,6 +25,7 @@ import {
 } from '../policy/record.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { MeterVector } from '../value/meter.js';
+import { parseRecordName } from '../value/record-name.js';
 import type { VerifyState } from '../verify/state.js';
 import {
   Ledger,
@@ -167,7 +169,7 @@ export class LiveLedger {
    * for each other: those that wait together share a write, and each rests on those before it.
    *
    * @throws TypeError, RangeError when the request is not of its form.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link LiveLedger.append}.
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link LiveLedger.append}.
    */
   async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
     this.#assertOpen();
@@ -179,7 +181,7 @@ export class LiveLedger {
   /**
    * Claims an authorization before anything is done under it: appends a start, which every decision counts until it is recorded.
    *
-   * @param authorizationId - `sha-256:…`, of an action or a grant.
+   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @throws NorthrootError as `startExecution`: what may not be executed now is not started.
    */
   async start(authorizationId: string, request: StartRequest): Promise<StartedExecution> {
@@ -193,7 +195,7 @@ export class LiveLedger {
    * Records what was done under an authorization, and settles its start where it has one. What was used is recorded as it was, also
    * where it is more than was allowed.
    *
-   * @param authorizationId - `sha-256:…`, of an action or a grant.
+   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @param done - An action that was not executed is given back by the outcome `failure` with the code `ABANDONED` and no use.
    * @returns Where it stands, and what verification says of it: `METER_CAP_EXCEEDED`, for one.
    * @throws NorthrootError as `findPermission`; TypeError, RangeError when it is not of its form. Nothing is recorded then.
@@ -209,8 +211,11 @@ export class LiveLedger {
       checkString('record', name, value);
     }
     if (!Array.isArray(meterUsed)) throw new TypeError('record: expected meterUsed to be an array');
+    const name = parseRecordName(authorizationId);
+    // What names it whole is queued at once, in the order of the calls.
+    const id = 'eventId' in name ? name.eventId : await resolveAuthorization(this.#ledger, authorizationId);
     const makes = (state: VerifyState): Entry => {
-      const permission = findPermission(state, authorizationId, {
+      const permission = findPermission(state, id, {
         now: startedAt,
         meterUsed,
         done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
@@ -226,7 +231,7 @@ export class LiveLedger {
    * Settles what a killed program has started and not recorded ({@link LiveLedger.budget} lists it): an action is given back, unless
    * it is said what it used; else it is recorded that how it ended is unknown.
    *
-   * @param authorizationId - `sha-256:…`, of an action or a grant.
+   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @throws NorthrootError as `findPermission`: `START_NOT_FOUND`, `START_AMBIGUOUS`, for two.
    */
   async abandon(authorizationId: string, options: AbandonOptions = {}): Promise<Appended> {
@@ -234,10 +239,12 @@ export class LiveLedger {
     checkString('abandon', 'authorizationId', authorizationId);
     checkOptions('abandon', options, { start: 'string', meterUsed: 'array', signal: 'signal' });
     const { start = true, meterUsed = [], signal } = options;
+    const name = parseRecordName(authorizationId);
+    const id = 'eventId' in name ? name.eventId : await resolveAuthorization(this.#ledger, authorizationId);
     const makes = (state: VerifyState): Entry => {
       const now = this.#now();
       const done = { endedAt: now, isRelease: true };
-      const permission = findPermission(state, authorizationId, { now, start, done });
+      const permission = findPermission(state, id, { now, start, done });
       return { event: draftSettlement(permission, now, meterUsed) };
     };
     return this.#ledger.decide(makes, { signal });

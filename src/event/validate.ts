@@ -6,6 +6,7 @@ import { checkEvent, type ShapeCode } from '../schema/check.js';
 import { describeFault, schemaOfEventType } from '../schema/fault-words.js';
 import { toDigestText } from '../value/digest.js';
 import { identifyEvent } from './identity.js';
+import { findMisspelt } from './misspelt.js';
 
 /** The codes that the faults of an event can have. */
 export type EventFaultCode = ShapeCode | 'PAYLOAD_DIGEST_MISMATCH' | 'EVENT_ID_MISMATCH';
@@ -24,14 +25,10 @@ export class EventError extends NorthrootError {
   /** The `event_type` that the event says, of whatever form. */
   readonly eventType: unknown;
 
-  constructor(
-    faults: readonly [EventFault, ...EventFault[]],
-    eventType?: unknown,
-    hint = `northroot explain ${faults[0].code}`,
-  ) {
+  constructor(faults: readonly [EventFault, ...EventFault[]], eventType?: unknown, hint?: string) {
     const [{ code }] = faults;
     const messages = faults.map((fault) => describeFault(fault, eventType));
-    super(code, messages.join('; '), { exitStatus: 1, hint });
+    super(code, messages.join('; '), { hint });
     this.name = 'EventError';
     this.faults = faults;
     this.messages = messages;
@@ -79,5 +76,12 @@ export function assertShape(event: object): void {
 
 function assertNone([first, ...rest]: EventFault[], event: object): void {
   if (first === undefined) return;
-  throw new EventError([first, ...rest], (event as { readonly event_type?: unknown }).event_type);
+  const tell = (fault: EventFault): EventFault => {
+    const actual = fault.actual === 'absent' ? findMisspelt(event, fault.pointer) : undefined;
+    return actual === undefined ? fault : { ...fault, actual };
+  };
+  throw new EventError(
+    [tell(first), ...rest.map(tell)],
+    (event as { readonly event_type?: unknown }).event_type,
+  );
 }

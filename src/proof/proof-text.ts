@@ -74,15 +74,12 @@ export function malformed(expected: string, actual: string): ProofFileResult<nev
   return fail({ code: 'PROOF_MALFORMED', expected, actual });
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED` (exit status 1) when there is no value */
+/** @throws NorthrootError `PROOF_MALFORMED` when there is no value */
 export function orThrowMalformed<T>(result: ProofFileResult<T>): T {
   if (result.ok) return result.value;
   const { expected, actual } = result.fault;
   throw new NorthrootError(
     'PROOF_MALFORMED',
     `the proof is malformed: expected ${expected}, found ${actual}`,
-    {
-      exitStatus: 1,
-    },
   );
 }

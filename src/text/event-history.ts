@@ -12,12 +12,13 @@ import type {
   HistoryKey,
   HistorySignature,
 } from '../report/event-history.js';
+import type { Guide } from './guide.js';
 import { renderFinding, type Paint } from './report.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 
 /** The history as lines of text, each ending in `\n`. */
-export function renderEventHistory(history: EventHistory, paint: Paint): string {
+export function renderEventHistory(history: EventHistory, paint: Paint, guide: Guide = {}): string {
   const { event, executions, executions_total: total } = history;
   const lines = [
     `${paint('bold', text(event['event_type']))}  seq ${history.seq}  ${history.event_id}  ${paint('bold', paint(VERDICT_STYLES[history.verdict], history.verdict))}`,
@@ -59,7 +60,7 @@ export function renderEventHistory(history: EventHistory, paint: Paint): string 
     lines.push(
       '',
       paint('bold', 'findings'),
-      ...history.findings.flatMap((finding) => renderFinding(finding, paint)),
+      ...history.findings.flatMap((finding) => renderFinding(finding, paint, { guide })),
     );
   }
   return lines.map((line) => `${line}\n`).join('');

@@ -16,6 +16,7 @@ import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';
@@ -46,9 +47,8 @@ export class AdmissionRules {
   assertLinked(event: AnyEvent): void {
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
     if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
-    const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
+    const message = `prev_event_id ${toDigestText(previousId)} is not in the ledger`;
     throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
-      exitStatus: 1,
       hint: 'append the event that it names first',
     });
   }
@@ -71,7 +71,7 @@ export class AdmissionRules {
   /**
    * Whether a record of this event with these signatures, and one more by `signer`, would count as signed.
    *
-   * @throws NorthrootError with the code that verification would give, exit status 1.
+   * @throws NorthrootError with the code that verification would give.
    */
   check(
     event: AnyEvent,
@@ -104,7 +104,7 @@ export class AdmissionRules {
       doubt = new NorthrootError(
         'SIGNATURE_MISSING',
         'the ledger requires every record to be signed, and there is no key',
-        { hint: HINTS['SIGNATURE_MISSING'] ?? '' },
+        { hint: HINTS['SIGNATURE_MISSING'] },
       );
     }
     if (doubt !== undefined) throw doubt;
@@ -113,7 +113,7 @@ export class AdmissionRules {
   /**
    * Whether an event is for this ledger, where it must say so.
    *
-   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`, exit status 1.
+   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`.
    */
   assertBound(event: AnyEvent): void {
     const { ledgerId, bindingRequired } = this.#state;
@@ -165,7 +165,7 @@ export class AdmissionRules {
         'KEY_UNSUPPORTED',
         `checkpoints are signed with ed25519 and ml-dsa-44 keys, this is ${publicKey.alg}`,
         {
-          hint: 'make one with northroot keygen, and let the ledger know it with northroot key add',
+          hint: 'make one of these, and add it to the keys of the ledger',
         },
       );
     }
@@ -219,14 +219,11 @@ export class AdmissionRules {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  SIGNATURE_MISSING: 'give the key with --key',
+  SIGNATURE_MISSING: 'give a signer',
   KEY_UNKNOWN: 'sign with a key that the ledger declares',
-  KEY_NOT_VALID_HERE: 'sign with another key: --key',
+  KEY_NOT_VALID_HERE: 'sign with another key',
 };
 
 function refuse(code: string, message: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
-    hint: HINTS[code] ?? `northroot explain ${code}`,
-  });
+  return new NorthrootError(code, message, { hint: HINTS[code] });
 }

@@ -5,11 +5,10 @@
  *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
  */
 
-import { printable } from '../bytes/printable.js';
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
-import type { Finding } from '../finding/finding.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
@@ -17,6 +16,7 @@ import { nowOf, type Appended, type CheckpointResult, type Entry, type LedgerOpt
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
+import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
 import type { Withdrawal } from './withdrawal.js';
 
@@ -371,7 +371,7 @@ class Group {
     const judged = running.add(line);
     this.#put(line.bytes);
     const { note, tree_size: treeSize } = event;
-    const eventId = `sha-256:${event.event_id.b64}`;
+    const eventId = toDigestText(event.event_id.b64);
     const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
     this.made.push(checkpoint);
     return checkpoint;
@@ -392,7 +392,7 @@ class Group {
     const { running, maker, options } = this.#parts;
     const entry = maker.makeDistinct(prepared);
     const { b64 } = entry.event.event_id;
-    const eventId = `sha-256:${b64}`;
+    const eventId = toDigestText(b64);
     const existing = running.state.events.find(b64);
     if (existing !== undefined) {
       if (entry.refusesExisting) throw duplicate(eventId, existing.seq);
@@ -403,7 +403,7 @@ class Group {
     const judged = running.add(line);
     if (options.strict === true && judged.verdict === 'invalid') {
       this.isAhead = true;
-      throw wouldInvalidate(judged.findings);
+      throw new StrictError(judged.findings);
     }
     this.#put(line.bytes);
     return { seq, eventId, status: 'appended', ...judged };
@@ -425,24 +425,11 @@ function rejectAll(jobs: readonly Job[], error: unknown): void {
 
 function notReached(): NorthrootError {
   return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
-    exitStatus: 1,
     hint: 'mend the event that was refused, then append from it on',
   });
 }
 
-/** Why a strict writer takes no event that would make the ledger invalid. */
-function wouldInvalidate(findings: readonly Finding[]): NorthrootError {
-  const fault = findings.find((finding) => finding.class === 'invalid');
-  const { expected, actual } = fault ?? {};
-  const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
-  return new NorthrootError(
-    fault?.code ?? 'LEDGER_INVALID',
-    `the event would make the ledger invalid${printable(found)}`,
-    { exitStatus: 1, hint: 'without strict it is recorded as it is' },
-  );
-}
-
 function duplicate(eventId: string, seq: number): NorthrootError {
   const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
-  return new NorthrootError('EVENT_DUPLICATE', message, { exitStatus: 1 });
+  return new NorthrootError('EVENT_DUPLICATE', message);
 }

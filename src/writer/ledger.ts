@@ -12,6 +12,7 @@ import type { Key } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from '../verify/state.js';
 import { CheckpointTimer } from './checkpoint-timer.js';
 import { GroupCommit } from './group-commit.js';
@@ -106,7 +107,7 @@ export class Ledger {
 
   /** The id of the ledger's genesis event, `sha-256:…`. */
   get genesisId(): string {
-    return `sha-256:${this.#parts.running.genesis.event_id.b64}`;
+    return toDigestText(this.#parts.running.genesis.event_id.b64);
   }
 
   /** How many records the ledger is known to have on disk. What others append is known after the next group, or by {@link Ledger.watch}. */
@@ -196,7 +197,7 @@ export class Ledger {
    * @param makes - Called with the verification of every record before the event; it makes the event at once, and changes
    *   nothing of what it is given. It is called again where the store has no lock and another writer came first. What it throws is
    *   what the promise is rejected with, and nothing is appended.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link Ledger.append}.
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link Ledger.append}.
    */
   decide(makes: (state: VerifyState) => Entry, { signal }: AskOptions = {}): Promise<Appended> {
     return this.#ask(signal, (withdrawal, resolve, reject) => {
@@ -224,7 +225,7 @@ export class Ledger {
    * was opened with `checkpoints`. Nothing is sealed that does not verify.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer;
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer;
    *   `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when its key may not; as {@link Ledger.append}. TypeError when the ledger
    *   was opened without `checkpoints`.
    */

@@ -115,7 +115,7 @@ async function begin(
 ): Promise<void> {
   if (genesis === undefined) {
     throw new NorthrootError('LEDGER_EMPTY', `${printable(store.name)} has no records`, {
-      hint: 'northroot init makes a ledger of it',
+      hint: 'give the genesis that it is to begin with',
     });
   }
   assertGenesisKeys(genesis);

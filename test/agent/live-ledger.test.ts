@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { LiveLedger, withLiveLedger, type LiveLedgerOptions } from '../../src/agent/live-ledger.js';
 import { formatQuantity } from '../../src/value/quantity.js';
+import { maintainIndex } from '../../src/view/maintain-index.js';
 import { codeOf, errorOf, signer, temporaryFolder } from '../writer/support.js';
 import { AGENT, filePlace, gate, grant, leftOf, memoryPlace, openLive, request } from './support.js';
 
@@ -141,6 +142,36 @@ describe('LiveLedger', () => {
     expect(await leftOf(ledger, grantId, 'usd')).toBe('4');
     expect(await codeOf(ledger.abandon(other.recorded.eventId))).toMatch(/^(START_NOT_FOUND|AUTH)/);
     expect(await place.verdict()).toBe('ok');
+  });
+
+  it('takes a number and the beginning of an id for an authorization, also over an index', async () => {
+    const place = filePlace();
+    const first = await openLive(place);
+    await grant(first, { meterCaps: { calls: 10 } });
+    await first.close();
+    await maintainIndex(place.path);
+    const ledger = await openLive(place);
+    const { paramsDigest } = request(1);
+    const { recorded } = await ledger.authorize(request(1));
+    const { startedAt } = await ledger.start(String(recorded.seq), { paramsDigest });
+    const done = { startedAt, endedAt: startedAt, outcome: 'success', meterUsed: [], start: true } as const;
+    expect((await ledger.record(recorded.eventId.slice(0, 24), done)).verdict).toBe('ok');
+    const other = (await ledger.authorize(request(2))).recorded;
+    await ledger.start(other.eventId.slice(0, 24), { paramsDigest: request(2).paramsDigest });
+    await ledger.abandon(String(other.seq));
+    expect(place.events().at(-1)).toMatchObject({ error_code: 'ABANDONED' });
+    expect(await codeOf(ledger.abandon('999'))).toBe('AUTH_NOT_FOUND');
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('queues what names an authorization whole in the order of the calls', async () => {
+    const ledger = await openLive(memoryPlace());
+    await grant(ledger, { meterCaps: { calls: 10 } });
+    const { recorded } = await ledger.authorize(request(1));
+    const at = new Date().toISOString();
+    const done = { startedAt: at, endedAt: at, outcome: 'success', meterUsed: [] } as const;
+    const [{ verdict }] = await Promise.all([ledger.record(recorded.eventId, done), ledger.close()]);
+    expect(verdict).toBe('ok');
   });
 
   it('knows what others write, and tells of it', async () => {

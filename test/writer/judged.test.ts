@@ -7,6 +7,7 @@ import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { meters } from '../../src/value/meter.js';
 import type { Ledger } from '../../src/writer/ledger.js';
 import { type Entry } from '../../src/writer/ledger.js';
+import { StrictError } from '../../src/writer/strict-error.js';
 import { codeOf, draft, openLedger, readRecords, temporaryFolder } from './support.js';
 
 const intents = { intent_digest: sha256Digest(Buffer.from('intent')) };
@@ -93,7 +94,9 @@ describe('a strict ledger', () => {
       'rejected',
       'fulfilled',
     ]);
-    expect(await codeOf(ledger.append(execution(nothing, '1')))).toBe('AUTH_NOT_FOUND');
+    const refusal: unknown = await ledger.append(execution(nothing, '1')).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(StrictError);
+    expect(refusal).toMatchObject({ code: 'AUTH_NOT_FOUND', findings: [{ code: 'AUTH_NOT_FOUND' }] });
     await ledger.close();
     expect(readRecords(path)).toHaveLength(5);
     const { verdict, counts } = await verifyLedger(path);
