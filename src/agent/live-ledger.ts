@@ -14,10 +14,10 @@ import {
 } from '../policy/authorize.js';
 import {
   ABANDONED,
+  decideUnder,
   draftExecution,
   draftSettlement,
   findPermission,
-  resolveAuthorization,
   startExecution,
   type ExecutionOutcome,
   type StartRequest,
@@ -25,7 +25,6 @@ import {
 } from '../policy/record.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import type { MeterVector } from '../value/meter.js';
-import { parseRecordName } from '../value/record-name.js';
 import type { VerifyState } from '../verify/state.js';
 import {
   Ledger,
@@ -127,6 +126,8 @@ export class LiveLedger {
   readonly #ledger: Ledger;
   readonly #options: LiveLedgerOptions;
   readonly #guards = new Set<Guard<unknown>>();
+  /** What was asked for in more than one step. */
+  readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
   private constructor(ledger: Ledger, options: LiveLedgerOptions) {
@@ -188,7 +189,7 @@ export class LiveLedger {
     this.#assertOpen();
     checkString('start', 'authorizationId', authorizationId);
     checkOptions('start', request, START_TYPES);
-    return startExecution(this.#ledger, authorizationId, { now: () => this.#now(), ...request });
+    return this.#keep(startExecution(this.#ledger, authorizationId, { now: () => this.#now(), ...request }));
   }
 
   /**
@@ -211,10 +212,7 @@ export class LiveLedger {
       checkString('record', name, value);
     }
     if (!Array.isArray(meterUsed)) throw new TypeError('record: expected meterUsed to be an array');
-    const name = parseRecordName(authorizationId);
-    // What names it whole is queued at once, in the order of the calls.
-    const id = 'eventId' in name ? name.eventId : await resolveAuthorization(this.#ledger, authorizationId);
-    const makes = (state: VerifyState): Entry => {
+    const makes = (state: VerifyState, id: string): Entry => {
       const permission = findPermission(state, id, {
         now: startedAt,
         meterUsed,
@@ -224,7 +222,7 @@ export class LiveLedger {
       });
       return { event: draftExecution(permission, outcome) };
     };
-    return this.#ledger.decide(makes, options);
+    return this.#keep(decideUnder(this.#ledger, authorizationId, makes, options));
   }
 
   /**
@@ -239,15 +237,13 @@ export class LiveLedger {
     checkString('abandon', 'authorizationId', authorizationId);
     checkOptions('abandon', options, { start: 'string', meterUsed: 'array', signal: 'signal' });
     const { start = true, meterUsed = [], signal } = options;
-    const name = parseRecordName(authorizationId);
-    const id = 'eventId' in name ? name.eventId : await resolveAuthorization(this.#ledger, authorizationId);
-    const makes = (state: VerifyState): Entry => {
+    const makes = (state: VerifyState, id: string): Entry => {
       const now = this.#now();
       const done = { endedAt: now, isRelease: true };
       const permission = findPermission(state, id, { now, start, done });
       return { event: draftSettlement(permission, now, meterUsed) };
     };
-    return this.#ledger.decide(makes, { signal });
+    return this.#keep(decideUnder(this.#ledger, authorizationId, makes, { signal }));
   }
 
   /**
@@ -372,7 +368,18 @@ export class LiveLedger {
 
   async #giveUp(): Promise<void> {
     await Promise.all([...this.#guards].map((guard) => guard.ended));
+    await Promise.allSettled(this.#asked);
     await this.#ledger.close();
+  }
+
+  /** Closing waits for it. */
+  async #keep<T>(asked: Promise<T>): Promise<T> {
+    this.#asked.add(asked);
+    try {
+      return await asked;
+    } finally {
+      this.#asked.delete(asked);
+    }
   }
 
   #authorize(request: LiveRequest, signal: AbortSignal | undefined): Promise<RecordedDecision> {

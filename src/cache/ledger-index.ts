@@ -10,8 +10,9 @@ import { isOwnFolder } from '../fs/owner.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeBackend } from '../signature/node-backend.js';
-import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { positionOf } from '../verify/position.js';
 import type { VerifyState } from '../verify/state.js';
 import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
@@ -250,7 +251,7 @@ export class LedgerIndex {
 
   /** A view of the same ledger whose entries go elsewhere. */
   viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
-    return IndexedState.open(entries, '', this.#names, nodeBackend, trust);
+    return IndexedState.open(entries, '', this.#names, defaultBackend, trust);
   }
 
   /** Keeps what a view has learnt. What it was told of must be on disk. */
@@ -272,7 +273,7 @@ export class LedgerIndex {
   }
 
   #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {
-    return IndexedState.open(this.#entries, name, this.#names, nodeBackend, trust);
+    return IndexedState.open(this.#entries, name, this.#names, defaultBackend, trust);
   }
 }
 
@@ -309,12 +310,6 @@ export async function catchUpWith(
   }
   if (state.lines > saved) await keep();
   return { isTorn };
-}
-
-/** Where a state stands in the store that its lines came from. */
-export function positionOf({ lines, chain, end }: VerifyState): StorePosition | undefined {
-  if (lines === 0) return undefined;
-  return { size: lines, tip: chain.prev, file: end.file, line: end.line, byteOffset: end.byteOffset };
 }
 
 /** @throws NorthrootError `LEDGER_CONFLICT` when the ledger does not go on from the state */

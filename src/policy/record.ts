@@ -20,6 +20,7 @@ import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
+import type { AskOptions } from '../writer/withdrawal.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
@@ -158,8 +159,7 @@ export async function startExecution(
   { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
 ): Promise<StartedExecution> {
   let started: Omit<StartedExecution, 'recorded'> | undefined;
-  const id = await resolveAuthorization(ledger, wanted);
-  const makeStart = (state: VerifyState): Entry => {
+  const makeStart = (state: VerifyState, id: string): Entry => {
     const startedAt = typeof now === 'string' ? now : now();
     const found = findPermission(state, id, { ...request, now: startedAt });
     if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
@@ -175,7 +175,7 @@ export async function startExecution(
     });
     return { event: draftStart(permission, startedAt, meterUsed) };
   };
-  const recorded = await ledger.decide(makeStart, { signal });
+  const recorded = await decideUnder(ledger, wanted, makeStart, { signal });
   const { permission, startedAt } = started as unknown as StartedExecution;
   const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
   return { permission: { ...permission, ...own }, startedAt, recorded };
@@ -376,17 +376,39 @@ function isSameInstant(start: string, end: string | undefined): boolean {
  *
  * @param asked - The ledger, or what verification says of it, in memory or over an index.
  * @param wanted - Its seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. A whole id is given back as it is.
+ * @param options - A `signal` withdraws the question while it waits.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`; as
  *   {@link Ledger.append}.
  */
-export async function resolveAuthorization(asked: Ledger | VerifyState, wanted: string): Promise<string> {
+export async function resolveAuthorization(
+  asked: Ledger | VerifyState,
+  wanted: string,
+  options: AskOptions = {},
+): Promise<string> {
   const name = parseRecordName(wanted);
   if ('eventId' in name) return name.eventId;
   const look = async (state: VerifyState): Promise<string> => {
     const events = (await state.events.match(name)) ?? [];
     return chooseAuthorization(state, wanted, events).place.eventId;
   };
-  return 'search' in asked ? asked.search(look) : look(asked);
+  return 'inspect' in asked ? asked.inspect(look, options) : look(asked);
+}
+
+/**
+ * Appends what is made under an authorization, however people name that. A whole id is not looked for: calls keep their order.
+ *
+ * @param makes - As of {@link Ledger.decide}, given the id too.
+ * @throws NorthrootError as {@link resolveAuthorization} and {@link Ledger.decide}.
+ */
+export async function decideUnder(
+  ledger: Ledger,
+  wanted: string,
+  makes: (state: VerifyState, id: string) => Entry,
+  options: AskOptions = {},
+): Promise<Appended> {
+  const name = parseRecordName(wanted);
+  const id = 'eventId' in name ? name.eventId : await resolveAuthorization(ledger, wanted, options);
+  return ledger.decide((state) => makes(state, id), options);
 }
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {

@@ -3,7 +3,6 @@
  * §7), asked before a record is written and answered by the same code that judges it afterwards.
  */
 
-import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
@@ -11,8 +10,9 @@ import type { SignatureEntry } from '../ledger/examine-line.js';
 import { decodeWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
+import type { NoteSignature } from '../note/signed-note.js';
 import type { AttestationEvent, CheckpointEvent, Key, KeyEvent } from '../schema/generated/types.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
@@ -87,7 +87,7 @@ export class AdmissionRules {
       signaturesRequired || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
     const instant = this.#instantOf(event.occurred_at);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
-    for (const entry of signatures) this.#assertRight(entry, eventBytes);
+    this.#assertValid(signatures, eventBytes);
     let doubt: NorthrootError | undefined;
     for (const keyid of keyids) {
       const known = keyring.find(keyid);
@@ -202,19 +202,33 @@ export class AdmissionRules {
     });
   }
 
+  /**
+   * What one line of a checkpoint's note is worth: `valid` where it counts, `invalid` where it names a key of the ledger's and does not
+   * count, `unknown` where no key of the ledger's has its name.
+   */
+  judgeCosignature(
+    checkpoint: SignedCheckpoint,
+    line: NoteSignature,
+    now: string,
+  ): 'valid' | 'invalid' | 'unknown' {
+    const { counted, unknown } = this.judgeNote({ ...checkpoint, signatures: [line] }, now);
+    if (unknown > 0) return 'unknown';
+    return counted.length > 0 ? 'valid' : 'invalid';
+  }
+
   /** At which a key's validity is judged: an event that is dated back does not revive an expired key. */
   #instantOf(occurredAt: string): string {
     const { clock } = this.#state;
     return clock !== undefined && compareTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
   }
 
-  #assertRight(entry: SignatureEntry, eventBytes: Uint8Array): void {
-    const known = this.#state.keyring.find(entry.keyid);
-    const signature = tryDecodeBase64url(entry.sig);
-    const message = preAuthEncoding(PAYLOAD_TYPE, eventBytes);
-    if (known === undefined || (signature !== undefined && known.verification.verify(message, signature)))
-      return;
-    throw refuse('SIGNATURE_INVALID', `the signature by ${entry.keyid} is not one of this event`);
+  #assertValid(signatures: readonly SignatureEntry[], eventBytes: Uint8Array): void {
+    const message = eventMessage(eventBytes);
+    for (const { keyid, sig } of signatures) {
+      const known = this.#state.keyring.find(keyid);
+      if (known === undefined || isValidSignature(message, sig, known.verification)) continue;
+      throw refuse('SIGNATURE_INVALID', `the signature by ${keyid} is not one of this event`);
+    }
   }
 }
 

@@ -12,10 +12,11 @@ import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
-import { nodeBackend } from '../signature/node-backend.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
 import { toDigestText } from '../value/digest.js';
+import { positionOf } from '../verify/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
@@ -303,7 +304,7 @@ export class RunningVerification {
   /** Reads what is stored beyond a view's state. */
   async #follow(view: View): Promise<void> {
     if (view.isSpoilt) {
-      view.state = startVerification(view.trust, nodeBackend);
+      view.state = startVerification(view.trust, defaultBackend);
       view.isSpoilt = false;
       if (view.isOwn) {
         this.#reading = freshReading();
@@ -443,13 +444,8 @@ export function assertDecidable(state: VerifyState, path: string): void {
   );
 }
 
-/** Where a state stands in what is stored. */
-function positionOf({ lines, chain, end }: VerifyState): StorePosition {
-  return { size: lines, tip: chain.prev, file: end.file, line: end.line, byteOffset: end.byteOffset };
-}
-
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, nodeBackend), isSpoilt: false };
+  return { isOwn, trust, state: startVerification(trust, defaultBackend), isSpoilt: false };
 }
 
 function freshReading(): Reading {

@@ -1,11 +1,11 @@
 /** What a program that keeps a ledger open is told, and that no number of agents spends more than was granted. */
 
+import { mkdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LiveLedger, withLiveLedger, type LiveLedgerOptions } from '../../src/agent/live-ledger.js';
 import { formatQuantity } from '../../src/value/quantity.js';
-import { maintainIndex } from '../../src/view/maintain-index.js';
 import { codeOf, errorOf, signer, temporaryFolder } from '../writer/support.js';
-import { AGENT, filePlace, gate, grant, leftOf, memoryPlace, openLive, request } from './support.js';
+import { AGENT, filePlace, gate, grant, keysOf, leftOf, memoryPlace, openLive, request } from './support.js';
 
 const PLACES = [
   { name: 'a file', place: filePlace },
@@ -144,23 +144,27 @@ describe('LiveLedger', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
-  it('takes a number and the beginning of an id for an authorization, also over an index', async () => {
+  it('takes an id, the beginning of one and a number for an authorization, with an index and a policy too', async () => {
     const place = filePlace();
-    const first = await openLive(place);
-    await grant(first, { meterCaps: { calls: 10 } });
-    await first.close();
-    await maintainIndex(place.path);
-    const ledger = await openLive(place);
-    const { paramsDigest } = request(1);
-    const { recorded } = await ledger.authorize(request(1));
-    const { startedAt } = await ledger.start(String(recorded.seq), { paramsDigest });
-    const done = { startedAt, endedAt: startedAt, outcome: 'success', meterUsed: [], start: true } as const;
-    expect((await ledger.record(recorded.eventId.slice(0, 24), done)).verdict).toBe('ok');
-    const other = (await ledger.authorize(request(2))).recorded;
-    await ledger.start(other.eventId.slice(0, 24), { paramsDigest: request(2).paramsDigest });
-    await ledger.abandon(String(other.seq));
-    expect(place.events().at(-1)).toMatchObject({ error_code: 'ABANDONED' });
-    expect(await codeOf(ledger.abandon('999'))).toBe('AUTH_NOT_FOUND');
+    mkdirSync(`${place.path}.index`);
+    const own = await openLive(place);
+    await grant(own, { meterCaps: { calls: 10 } });
+    const trust = { trust_version: '1', keys: await keysOf(place.path) } as const;
+    for (const ledger of [own, await openLive(place, { trust })]) {
+      const one = (await ledger.authorize(request(1))).recorded;
+      const { paramsDigest } = request(1);
+      const { startedAt } = await ledger.start(one.eventId.slice(0, 20), { paramsDigest });
+      const done = { startedAt, endedAt: startedAt, outcome: 'success', meterUsed: [] } as const;
+      expect(await ledger.record(String(one.seq), done)).toMatchObject({ seq: one.seq + 2, verdict: 'ok' });
+      expect(await codeOf(ledger.record(one.eventId.slice(8, 20), done))).toBe('AUTHORIZATION_REUSED');
+      const two = (await ledger.authorize(request(2))).recorded;
+      await ledger.start(String(two.seq), { paramsDigest: request(2).paramsDigest });
+      await ledger.abandon(two.eventId.slice(0, 20), { start: String(two.seq + 1) });
+      expect(place.events().at(-1)).toMatchObject({ error_code: 'ABANDONED' });
+      expect(await codeOf(ledger.abandon('999999'))).toBe('AUTH_NOT_FOUND');
+      expect(await codeOf(ledger.record('0', done))).toBe('AUTH_NOT_AN_AUTHORIZATION');
+      expect(await codeOf(ledger.abandon('not an id'))).toBe('USAGE');
+    }
     expect(await place.verdict()).toBe('ok');
   });
 
@@ -172,6 +176,17 @@ describe('LiveLedger', () => {
     const done = { startedAt: at, endedAt: at, outcome: 'success', meterUsed: [] } as const;
     const [{ verdict }] = await Promise.all([ledger.record(recorded.eventId, done), ledger.close()]);
     expect(verdict).toBe('ok');
+  });
+
+  it('closes behind what was asked for by a number', async () => {
+    const ledger = await openLive(memoryPlace());
+    await grant(ledger, { meterCaps: { calls: 10 } });
+    const { recorded } = await ledger.authorize(request(1));
+    const at = new Date().toISOString();
+    const done = { startedAt: at, endedAt: at, outcome: 'success', meterUsed: [] } as const;
+    const recording = ledger.record(String(recorded.seq), done);
+    await ledger.close();
+    expect(await recording).toMatchObject({ verdict: 'ok' });
   });
 
   it('knows what others write, and tells of it', async () => {

@@ -128,3 +128,42 @@ test('an event for another ledger is refused, and one that does not say for whic
   // A draft is bound where it goes; a whole event that is not says nothing of where it was meant to go.
   expect((await other.ledger.append({ event: unbound })).status).toBe('appended');
 });
+
+describe('a look that takes its time', () => {
+  test('sees what was asked for before it and nothing after, and keeps everybody else from writing', async () => {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const ledger = await openLedger(path);
+    const other = await openLedger(path);
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    let looked: () => void = () => undefined;
+    const looking = new Promise<void>((resolve) => (looked = resolve));
+    const before = ledger.append({ event: draft(1) });
+    const seen = ledger.inspect(async ({ lines }) => {
+      looked();
+      await opened;
+      return lines;
+    });
+    const broken = new Error('no');
+    const failing = ledger.inspect(() => Promise.reject(broken));
+    const after = ledger.append({ event: draft(2) });
+    await looking;
+    // Tries once: the turn is taken.
+    expect(await codeOf(other.append({ event: draft(3) }))).toBe('LEDGER_LOCKED');
+    expect(readRecords(path)).toHaveLength(1);
+    open();
+    expect(await seen).toBe(2);
+    await expect(failing).rejects.toBe(broken);
+    expect([(await before).seq, (await after).seq]).toEqual([1, 2]);
+    await ledger.close();
+    expect(await other.inspect(({ lines }) => lines)).toBe(3);
+  });
+
+  test('is withdrawn while it waits', async () => {
+    const ledger = await openLedger(join(temporaryFolder(), 'ledger.jsonl'));
+    const controller = new AbortController();
+    const waiting = ledger.inspect(() => Promise.resolve(expect.fail('it looked')), controller);
+    controller.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+  });
+});
