@@ -76,10 +76,10 @@ function validators() {
   });
   // No document uses what these keep the books for.
   ajv.opts.dynamicRef = ajv.opts.unevaluated = false;
-  const read = runtimeDocuments.filter(({ name }) => !WRITTEN_ONLY.includes(name));
-  for (const { schema } of read) ajv.addSchema(prepared(schema));
+  const checked = runtimeDocuments.filter(({ name }) => !WRITTEN_ONLY.includes(name));
+  for (const { schema } of checked) ajv.addSchema(prepared(schema));
   const names = {};
-  for (const { name, schema } of read) {
+  for (const { name, schema } of checked) {
     if (name !== 'common') names[validatorName(name)] = schema.$id;
   }
   names[validatorName('quantity')] =

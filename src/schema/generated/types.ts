@@ -512,7 +512,7 @@ export interface ActivityProblem {
   first: {
     file: string;
     line: SafeInteger;
-    seq: SafeInteger;
+    seq?: SafeInteger;
     event_id?: DigestText;
     principal_id?: PrincipalId;
     tool_name?: ToolName;
