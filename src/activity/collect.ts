@@ -66,6 +66,9 @@ const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
 
+/** Events that are about what their principals may do and did. */
+const ACTED: ReadonlySet<string> = new Set(['authorization', 'execution', 'adjustment']);
+
 /** What makes a credit count for nothing, beside broken evidence. */
 const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
 
@@ -101,6 +104,7 @@ export class ActivityCollector {
   /** Records that no selection can take, as they do not say what they are. */
   #unread = 0;
   #unsigned = 0;
+  readonly #principals = new Set<string>();
   readonly #touched = new Set<string>();
   #grantsBeyond = false;
   readonly #words = new Map<string, GrantWords>();
@@ -152,6 +156,9 @@ export class ActivityCollector {
     if (examined?.wellFormed !== true || !isFirst) return;
     const codes = new Set(findings.map(({ code }) => code));
     const counted: Counted = { record, subject, totals, codes };
+    if (this.#principals.size < MAX_GROUPS && ACTED.has(examined.eventType)) {
+      this.#principals.add(subject.principalId ?? examined.principalId);
+    }
     if (examined.type === 'execution') {
       for (const signer of signers) signer.executions += 1;
       this.#addExecution(counted, examined.event());
@@ -216,6 +223,8 @@ export class ActivityCollector {
         ...given('events', selection.eventIds?.size),
         ...given('period', this.#period),
       },
+      principals: [...this.#principals].slice(0, MAX_LISTED),
+      principals_total: this.#principals.size,
       totals,
       ...(this.#groups === undefined ? {} : { by: this.#groups.by, ...groups }),
       grants,

@@ -76,7 +76,9 @@ export class Groups {
       groups: entries.map(([key, { totals, delegated }]) => ({
         key,
         totals: totals.toJson(),
-        ...(delegated === undefined || delegated.isEmpty ? {} : { delegated: delegated.list() }),
+        ...(delegated === undefined || delegated.isEmpty
+          ? {}
+          : { with_delegated: totals.sums.listWith(delegated) }),
       })),
       ...(this.others === undefined ? {} : { others: this.others.toJson() }),
     };

@@ -72,6 +72,19 @@ export class Sums {
     for (const [index, part] of parts.entries()) sum[part] = next[index] as Rational;
   }
 
+  /** These sums and others, in the order of the units' names. */
+  listWith(other: Sums): ActivityMeter[] {
+    const both = new Sums({ left: Infinity });
+    for (const sums of [this, other]) {
+      for (const [unit, sum] of sums.#byUnit) {
+        for (const part of ALL_PARTS) {
+          both.add(unit, sum[part] ?? ZERO, [part]);
+        }
+      }
+    }
+    return both.list();
+  }
+
   /** In the order of the units' names. */
   list(): ActivityMeter[] {
     return [...this.#byUnit].sort(([a], [b]) => (a < b ? -1 : 1)).map(([unit, sum]) => toMeter(unit, sum));

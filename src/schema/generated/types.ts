@@ -28,6 +28,10 @@ export type ToolPattern = string;
  */
 export type DigestText = string;
 /**
+ * a principal such as agent:a1 (human, service, agent or org)
+ */
+export type PrincipalId = string;
+/**
  * a unit such as usd or time.ms: 1 to 64 of a-z 0-9 _ . -, beginning with a letter
  */
 export type Unit = string;
@@ -35,10 +39,6 @@ export type Unit = string;
  * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
  */
 export type ExactAmount = string;
-/**
- * a principal such as agent:a1 (human, service, agent or org)
- */
-export type PrincipalId = string;
 /**
  * a code: 1 to 64 of A-Z 0-9 _
  */
@@ -114,6 +114,14 @@ export interface ActivityReport {
    */
   trust: 'policy' | 'self-declared' | 'none';
   selection: ActivitySelection;
+  /**
+   * Whose executions, authorizations and adjusted grants were selected: the first 100.
+   */
+  principals: PrincipalId[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  principals_total: number;
   totals: ActivityTotals;
   /**
    * What the groups have in common.
@@ -317,9 +325,9 @@ export interface ActivityGroup {
   key: string | null;
   totals: ActivityTotals;
   /**
-   * Of a grant: the sums under all grants delegated from it, directly or not, which totals does not have. Absent where there are none.
+   * Of a grant from which others were delegated: the sums of totals with those under all of them, directly or not. Absent of other grants.
    */
-  delegated?: ActivityMeter[];
+  with_delegated?: ActivityMeter[];
 }
 /**
  * A grant: what it allowed, who signed it, and its accounts in the whole ledger.
