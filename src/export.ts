@@ -22,3 +22,8 @@ export { exportDsse, type DsseExport } from './export/dsse.js';
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';
 export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
 export { reportActivity, type ActivityOptions } from './activity/report-activity.js';
+export { renderActivityCsv } from './activity/csv.js';
+export { renderActivityHtml } from './text/activity-html.js';
+export { renderActivityMarkdown } from './text/activity-markdown.js';
+export { renderActivity } from './text/activity-text.js';
+export type { ActivityReport } from './schema/generated/types.js';

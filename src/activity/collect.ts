@@ -66,9 +66,6 @@ const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
 
-/** Events that are about what their principals may do and did. */
-const ACTED: ReadonlySet<string> = new Set(['authorization', 'execution', 'adjustment']);
-
 /** What makes a credit count for nothing, beside broken evidence. */
 const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
 
@@ -156,9 +153,6 @@ export class ActivityCollector {
     if (examined?.wellFormed !== true || !isFirst) return;
     const codes = new Set(findings.map(({ code }) => code));
     const counted: Counted = { record, subject, totals, codes };
-    if (this.#principals.size < MAX_GROUPS && ACTED.has(examined.eventType)) {
-      this.#principals.add(subject.principalId ?? examined.principalId);
-    }
     if (examined.type === 'execution') {
       for (const signer of signers) signer.executions += 1;
       this.#addExecution(counted, examined.event());
@@ -313,6 +307,7 @@ export class ActivityCollector {
       for (const { executions } of totals) executions.released += 1;
       return;
     }
+    if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
     const isUnauthorized = !isLinked || authorization?.decision === 'deny';
     for (const { executions } of totals) {
       executions[event.outcome] += 1;

@@ -115,7 +115,7 @@ export interface ActivityReport {
   trust: 'policy' | 'self-declared' | 'none';
   selection: ActivitySelection;
   /**
-   * Whose executions, authorizations and adjusted grants were selected: the first 100.
+   * Who ran something: the first 100.
    */
   principals: PrincipalId[];
   /**
