@@ -28,8 +28,8 @@ const MAX_NAMED = 3;
 const MAX_AMOUNT = 40;
 
 const BASIS_WORDS = {
-  measured: 'measured by the recorder',
-  reported: 'reported by the tool or provider',
+  measured: 'measured',
+  reported: 'reported',
   estimated: 'estimated',
   billed: 'billed',
   unstated: 'basis not stated',
@@ -158,16 +158,12 @@ function describeBasis({ meters }: ActivityTotals): Line {
   return [
     ...(estimated.length === 0
       ? [' None of it is said to be an estimate.']
-      : [' Of that, ', ...listAmounts(estimated), ' is only estimated.']),
+      : [' Of that only estimated: ', ...listAmounts(estimated), '.']),
     ...(isAllUnstated
       ? [' The records do not say whether the amounts were measured, reported, billed or estimated.']
       : unstated.length === 0
         ? []
-        : [
-            ' For ',
-            ...listAmounts(unstated),
-            ' the records do not say whether it was measured, reported, billed or estimated.',
-          ]),
+        : [' Not said to be measured, reported, billed or estimated: ', ...listAmounts(unstated), '.']),
   ];
 }
 
@@ -183,7 +179,7 @@ function describeAdjusted({ meters }: ActivityTotals): Line {
       ? []
       : [['added ', ...listAmounts(debits.map(({ unit, debited }) => ({ unit, amount: debited })))]]),
   ];
-  return [' In that, later corrections ', ...join(parts, ' and '), '.'];
+  return [' These sums include corrections, which ', ...join(parts, ' and '), '.'];
 }
 
 function describeBounds({ totals, problems }: ActivityReport): string {
@@ -198,7 +194,9 @@ function describeBounds({ totals, problems }: ActivityReport): string {
     ...(violation === 0
       ? []
       : [`${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`]),
-    ...(unauthorized === 0 ? [] : [`nothing authorized ${count(unauthorized, 'call')}`]),
+    ...(unauthorized === 0
+      ? []
+      : [`${count(unauthorized, 'call')} ${unauthorized === 1 ? 'was' : 'were'} authorized by nothing`]),
     ...(invalid === 0
       ? []
       : [
@@ -275,9 +273,9 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
       : "self-declared: the ledger's own claim, which nobody vouches for";
   const signed: Line =
     keys.size === 0
-      ? [`No signature counts on the ${count(grants.length, 'grant')}.`]
+      ? [`No signature on the ${grants.length === 1 ? 'grant' : count(grants.length, 'grant')} counts.`]
       : [
-          `The ${count(grants.length, 'grant')} ${grants.length === 1 ? 'was' : 'were'} signed by `,
+          `The ${grants.length === 1 ? 'grant was' : `${count(grants.length, 'grant')} were`} signed by `,
           ...join(named, ', '),
           ...more,
           `, ${vouched}.`,
@@ -315,9 +313,9 @@ function describeSpending({ totals }: ActivityReport): Section {
   const isAdjusted = rows.some(({ debited, credited }) => debited !== '0' || credited !== '0');
   const hasReserved = rows.some(({ reserved }) => reserved !== '0');
   const optional = [
-    ['unauthorized', 'of it by calls that nothing authorized'],
-    ['in_violation', 'of it by records in violation'],
-    ['in_invalid', 'of it by invalid records'],
+    ['unauthorized', 'not authorized'],
+    ['in_violation', 'in violation'],
+    ['in_invalid', 'in invalid records'],
   ] as const;
   const wrong = optional.filter(([name]) => rows.some((row) => row[name] !== undefined));
   const columns: Column[] = [
@@ -348,7 +346,9 @@ function describeSpending({ totals }: ActivityReport): Section {
     lines: [
       meters.length === 0
         ? ['No amount is recorded.']
-        : ['Exact sums of every unit that was recorded, whether or not a grant caps it.'],
+        : [
+            'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is what was used, with corrections.',
+          ],
     ],
     tables: meters.length === 0 ? [] : [table],
   };
@@ -679,7 +679,7 @@ function describeEvidence(report: ActivityReport): Section {
     ledger.period === undefined
       ? ['The ledger says of no record when it occurred.']
       : [
-          `The ledger has ${count(ledger.records, 'record')}, from ${timeText(ledger.period.first)} to ${timeText(ledger.period.last)} by what they say of themselves.`,
+          `The ledger has ${count(ledger.records, 'record')}, from ${timeText(ledger.period.first)} to ${timeText(ledger.period.last)} by their own timestamps.`,
         ];
   const notes = (
     caption: string,
@@ -711,7 +711,9 @@ function listAmounts(amounts: readonly Amount[]): Line {
     .slice(0, MAX_UNITS)
     .map(({ unit, amount }): Line => [`${amountText(amount)} `, outside(unit)]);
   const more = amounts.length - shown.length;
-  return [...join(shown, ', '), ...(more > 0 ? [` and ${count(more, 'more unit')}`] : [])];
+  if (more > 0) return [...join(shown, ', '), ` and ${count(more, 'more unit')}`];
+  const last = shown.pop() ?? [];
+  return shown.length === 0 ? last : [...join(shown, ', '), ' and ', ...last];
 }
 
 function amountText(amount: string): string {
@@ -725,7 +727,11 @@ function amountCell(amount: string): Line {
 }
 
 function timeText(timestamp: string): string {
-  return `${timestamp.slice(0, 10)} ${timestamp.slice(11, -1)} UTC`;
+  const time = timestamp
+    .slice(11, -1)
+    .replace(/(\.\d*?)0+$/, '$1')
+    .replace(/\.$/, '');
+  return `${timestamp.slice(0, 10)} ${time} UTC`;
 }
 
 function keyLine({ keyid, name }: ActivityKey, isWhole = false): Line {
