@@ -22,6 +22,9 @@ import { addSelection, toSelection, type SelectionOptions } from '../selection.j
 
 const FORMATS = ['text', 'markdown', 'csv', 'json', 'html'] as const;
 
+/** `-` is standard output. */
+const STDOUT = '-';
+
 type Format = (typeof FORMATS)[number];
 
 interface ReportOptions extends SelectionOptions {
@@ -50,7 +53,7 @@ export function addReport(
     .addOption(new Option('--format <format>', 'of the report').choices(FORMATS).default('text'))
     .option(
       '--output <format=path>',
-      'write the report to this file in this format as well; may be given again',
+      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
       collect,
       [],
     )
@@ -73,6 +76,9 @@ export function addReport(
 async function report(context: Context, ledger: string, options: ReportOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const outputs = options.output.map(toOutput);
+  if (outputs.filter(({ path }) => path === STDOUT).length > 1) {
+    throw new NorthrootError('USAGE', 'only one report can be written to standard output');
+  }
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
@@ -88,11 +94,12 @@ async function report(context: Context, ledger: string, options: ReportOptions):
     onProgress: (done, size) => terminal.progress(done, size),
   });
   for (const { format, path } of outputs) {
-    await replaceFile(path, Buffer.from(render(format, activity)));
-    terminal.say(`${printable(path)}: the report as ${format}`);
+    if (path !== STDOUT) await replaceFile(path, Buffer.from(render(format, activity)));
   }
-  const shown = options.format === 'text' ? renderActivity(activity, terminal.paint) : undefined;
-  await terminal.write(shown ?? render(options.format, activity));
+  const format = outputs.find(({ path }) => path === STDOUT)?.format ?? options.format;
+  await terminal.write(
+    format === 'text' ? renderActivity(activity, terminal.paint) : render(format, activity),
+  );
   return activity.exit_status;
 }
 
