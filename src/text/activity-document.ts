@@ -18,6 +18,7 @@ import {
   type Section,
   type Table,
 } from './document.js';
+import { notCheckedText, type Guide } from './guide.js';
 import { count, grouped } from './words.js';
 
 /** The most rows of a table, and units in a sentence or across a table. */
@@ -38,7 +39,7 @@ const BASIS_WORDS = {
 const BASES = ['estimated', 'reported', 'measured', 'billed', 'unstated'] as const;
 
 /** The document of a report. */
-export function describeActivity(report: ActivityReport): Document {
+export function describeActivity(report: ActivityReport, guide: Guide = {}): Document {
   const { ledger, selection } = report;
   const sections = [
     describeSpending(report),
@@ -47,7 +48,7 @@ export function describeActivity(report: ActivityReport): Document {
     describeRefusals(report),
     describeAuthority(report),
     ...describeRest(report),
-    describeEvidence(report),
+    describeEvidence(report, guide),
   ];
   return {
     title: [
@@ -673,7 +674,7 @@ function describeRest({ totals, open, starts, adjustments }: ActivityReport): Se
   return sections;
 }
 
-function describeEvidence(report: ActivityReport): Section {
+function describeEvidence(report: ActivityReport, guide: Guide): Section {
   const { ledger, not_checked: open, limits } = report;
   const period: Line =
     ledger.period === undefined
@@ -687,7 +688,7 @@ function describeEvidence(report: ActivityReport): Section {
   ): Table => ({
     caption,
     columns: ['code', 'what it means'].map(text),
-    rows: list.map(({ code, message }) => ({ cells: [[code], [outside(message)]] })),
+    rows: list.map((item) => ({ cells: [[item.code], [outside(notCheckedText(item, guide))]] })),
   });
   return {
     title: 'Is anything missing?',

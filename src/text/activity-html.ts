@@ -3,27 +3,31 @@
 import type { ActivityReport } from '../schema/generated/types.js';
 import { describeActivity } from './activity-document.js';
 import type { Line, Table } from './document.js';
+import type { Guide } from './guide.js';
 import { escapeHtml } from './html.js';
 
 const STYLE = `
-:root { color-scheme: light dark; --line: #8886; --quiet: #666; --good: #17692c; --bad: #b3261e; --open: #7a5a00; }
-@media (prefers-color-scheme: dark) { :root { --quiet: #aaa; --good: #7ddc93; --bad: #ff9a92; --open: #f0c661; } }
+:root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
 p { max-width: 48rem; }
-.verdict { font-size: 1.1rem; } .ok { color: var(--good); } .violation, .invalid { color: var(--bad); } .undecided { color: var(--open); }
+.verdict { font-size: 1.1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; margin: .75rem 0; }
 caption { text-align: left; font-weight: 600; padding-bottom: .25rem; }
-th, td { border-bottom: 1px solid var(--line); padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-tr.bad td:first-child::before { content: "\\26A0\\00A0"; } tr.bad td { color: var(--bad); }
-bdi { unicode-bidi: isolate; } .note, footer { color: var(--quiet); } footer { margin-top: 2rem; overflow-wrap: anywhere; }
+th, td { border-bottom: 1px solid #8886; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+th { white-space: nowrap; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+tr.bad td:first-child::before { content: "\\26A0\\00A0"; }
+bdi { unicode-bidi: isolate; } footer { margin-top: 2rem; overflow-wrap: anywhere; }
+.note, footer { color: #595959; } .ok { color: #17692c; } .violation, .invalid, tr.bad td { color: #b3261e; } .undecided { color: #7a5a00; }
+@media screen and (prefers-color-scheme: dark) {
+.note, footer { color: #b5b5b5; } .ok { color: #7ddc93; } .violation, .invalid, tr.bad td { color: #ff9a92; } .undecided { color: #f0c661; }
+}
 @media print { body { margin: 0; max-width: none; font-size: 9pt; } .scroll { overflow: visible; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
 `;
 
 /** The activity report as a whole HTML file. All outside text is escaped, made printable and isolated. */
-export function renderActivityHtml(report: ActivityReport): string {
-  const { title, verdict, headline, summary, sections, footer } = describeActivity(report);
+export function renderActivityHtml(report: ActivityReport, guide: Guide = {}): string {
+  const { title, verdict, headline, summary, sections, footer } = describeActivity(report, guide);
   const plainTitle = title.map((piece) => (typeof piece === 'string' ? piece : piece.value)).join('');
   return [
     '<!doctype html>',

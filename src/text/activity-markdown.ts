@@ -3,11 +3,12 @@
 import type { ActivityReport } from '../schema/generated/types.js';
 import { describeActivity } from './activity-document.js';
 import type { Line, Table } from './document.js';
+import type { Guide } from './guide.js';
 import { escapeMarkdown, markdownCode } from './markdown.js';
 
 /** The activity report as Markdown. Outside text stands in spans of code, in which nothing is markup and no host links anything. */
-export function renderActivityMarkdown(report: ActivityReport): string {
-  const { title, verdict, headline, summary, sections, footer } = describeActivity(report);
+export function renderActivityMarkdown(report: ActivityReport, guide: Guide = {}): string {
+  const { title, verdict, headline, summary, sections, footer } = describeActivity(report, guide);
   return [
     `# ${markdownLine(title)}`,
     `**${verdict}**: ${markdownLine(headline)}.`,

@@ -4,6 +4,7 @@ import { printable } from '../bytes/printable.js';
 import type { ActivityReport } from '../schema/generated/types.js';
 import { describeActivity } from './activity-document.js';
 import type { Document, Line, Table } from './document.js';
+import type { Guide } from './guide.js';
 import { plainPaint, VERDICT_STYLES, type Paint } from './report.js';
 
 /** Where sentences break. */
@@ -13,8 +14,8 @@ const MAX_VALUE = 1_000;
 const MAX_CELL = 60;
 
 /** The activity report as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
-export function renderActivity(report: ActivityReport, paint: Paint = plainPaint): string {
-  return renderDocument(describeActivity(report), paint)
+export function renderActivity(report: ActivityReport, paint: Paint = plainPaint, guide: Guide = {}): string {
+  return renderDocument(describeActivity(report, guide), paint)
     .map((line) => `${line}\n`)
     .join('');
 }

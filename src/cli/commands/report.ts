@@ -4,6 +4,7 @@ import { Option, type Command } from 'commander';
 import {
   ACTIVITY_GROUPINGS,
   NorthrootError,
+  plainPaint,
   printable,
   renderActivity,
   renderActivityCsv,
@@ -18,6 +19,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, instant } from '../options.js';
+import { commandGuide } from '../remedies.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 const FORMATS = ['text', 'markdown', 'csv', 'json', 'html'] as const;
@@ -98,7 +100,7 @@ async function report(context: Context, ledger: string, options: ReportOptions):
   }
   const format = outputs.find(({ path }) => path === STDOUT)?.format ?? options.format;
   await terminal.write(
-    format === 'text' ? renderActivity(activity, terminal.paint) : render(format, activity),
+    format === 'text' ? renderActivity(activity, terminal.paint, commandGuide) : render(format, activity),
   );
   return activity.exit_status;
 }
@@ -106,15 +108,15 @@ async function report(context: Context, ledger: string, options: ReportOptions):
 function render(format: Format, activity: ActivityReport): string {
   switch (format) {
     case 'text':
-      return renderActivity(activity);
+      return renderActivity(activity, plainPaint, commandGuide);
     case 'markdown':
-      return renderActivityMarkdown(activity);
+      return renderActivityMarkdown(activity, commandGuide);
     case 'csv':
       return renderActivityCsv(activity);
     case 'json':
       return `${jsonText(activity, 2)}\n`;
     case 'html':
-      return renderActivityHtml(activity);
+      return renderActivityHtml(activity, commandGuide);
   }
 }
 
