@@ -14,8 +14,8 @@ p { max-width: 48rem; }
 .verdict { font-size: 1.1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; margin: .75rem 0; }
 caption { text-align: left; font-weight: 600; padding-bottom: .25rem; }
-th, td { border-bottom: 1px solid #8886; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
-th { white-space: nowrap; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { border-bottom: 1px solid #8886; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: bottom; overflow-wrap: break-word; max-width: 24rem; }
+td { vertical-align: top; } .n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
 tr.bad td:first-child::before { content: "\\26A0\\00A0"; }
 bdi { unicode-bidi: isolate; } footer { margin-top: 2rem; overflow-wrap: anywhere; }
 .note, footer { color: #595959; } .ok { color: #17692c; } .violation, .invalid, tr.bad td { color: #b3261e; } .undecided { color: #7a5a00; }
