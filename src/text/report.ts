@@ -62,6 +62,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
   const lines = [
     `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
     ...renderFirstBad(report),
+    ...renderBaseline(report),
     row('trust', TRUST_WORDS[trust.mode]),
     row('signatures', nonZero(trust.signatures) || 'none'),
     row('verdicts', nonZero(counts.by_verdict) || 'none'),
@@ -82,7 +83,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
     ...renderNotChecked(report.not_checked, paint),
     ...renderBudgets(report, paint),
   ];
-  if (report.findings_total > 0) lines.push('', ...renderFindings(report, paint));
+  if (toTell(report) > 0) lines.push('', ...renderFindings(report, paint));
   return lines.map((line) => `${line}\n`).join('');
 }
 
@@ -194,8 +195,10 @@ function renderNotChecked(list: Report['not_checked'], paint: Paint): string[] {
 
 /** Each hint stands once, after the first run of findings that it is for. */
 function renderFindings(report: Report, paint: Paint): string[] {
-  const { findings, findings_total: total } = report;
-  const lines = [paint('bold', `findings (${grouped(total)}, worst first)`)];
+  const { findings, baseline } = report;
+  const total = toTell(report);
+  const name = baseline === undefined ? 'findings' : 'new findings';
+  const lines = [paint('bold', `${name} (${grouped(total)}, worst first)`)];
   const given = new Set<string>();
   const { paths } = report.ledger;
   const path = paths.length === 1 && paths[0] !== STREAM ? paths[0] : undefined;
@@ -218,6 +221,21 @@ function renderFindings(report: Report, paint: Paint): string[] {
   const rest = total - findings.length;
   if (rest > 0) lines.push(`… and ${grouped(rest)} more: a higher --max-findings, or no filter, lists them`);
   return lines;
+}
+
+/** How many findings there are to tell of: with a baseline, those that are new. */
+function toTell({ baseline, findings_total: total }: Report): number {
+  return baseline?.new ?? total;
+}
+
+/** How the findings stand to those of an earlier report. */
+function renderBaseline({ baseline }: Report): string[] {
+  if (baseline === undefined) return [];
+  const { known, new: fresh, gone, unlisted } = baseline;
+  const words = `${grouped(known)} known and acknowledged, ${grouped(fresh)} new, ${grouped(gone)} gone`;
+  const cut =
+    unlisted === 0 ? '' : `; it counts ${grouped(unlisted)} more that it does not list, nor acknowledge`;
+  return [row('baseline', `${words}${cut}`)];
 }
 
 /** Where to begin, for whoever looks into it. */

@@ -57,6 +57,10 @@ export type SeqOrNull = number | null;
  */
 export type DigestTextOrNull = string | null;
 /**
+ * a digest as text: sha-256: and 43 characters of canonical base64url
+ */
+export type DigestText = string;
+/**
  * an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://
  */
 export type Origin = string;
@@ -68,10 +72,6 @@ export type KeyId = string;
  * a principal, a prefix of one and a final *, or *
  */
 export type PrincipalPattern = string;
-/**
- * a digest as text: sha-256: and 43 characters of canonical base64url
- */
-export type DigestText = string;
 /**
  * A correction of what counts as used under a grant: a refund, a provider's bill.
  */
@@ -350,6 +350,10 @@ export interface FindingJson {
   actual?: string;
   related?: RelatedPlace[];
   /**
+   * The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed.
+   */
+  line_digest?: string;
+  /**
    * How many findings this one caused that are not listed.
    */
   folded?: number;
@@ -524,6 +528,7 @@ export interface ReportJson {
   open_starts?: OpenStart[];
   findings?: FindingJson[];
   findings_total: SafeInteger;
+  baseline?: BaselineJson;
 }
 /**
  * The ledger that this one says it goes on from, and what that was found to be, where it was given.
@@ -633,6 +638,27 @@ export interface OpenStart {
   auth_event_id: DigestText;
   tool_name: ToolName;
   started_at: Timestamp;
+}
+/**
+ * How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.
+ */
+export interface BaselineJson {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  known: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  new: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  gone: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  unlisted: number;
 }
 /**
  * Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.
