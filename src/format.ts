@@ -24,9 +24,12 @@ export { type JsonObject, type JsonValue } from './json/value.js';
 export {
   digestFromBase64url,
   formatDigest,
+  fromDigestText,
   isDigest,
   parseDigest,
   sha256Digest,
+  shortenDigestText,
+  toDigestText,
   tryParseDigest,
   type Digest,
 } from './value/digest.js';

@@ -16,7 +16,7 @@ export { type KeyRevocation, type SavedKey as LedgerKey } from './trust/keyring.
 
 // The ledger file (SPEC §4)
 export { openLedgerSource, streamSource, type SourceOptions } from './fs/source.js';
-export { refuseOtherFiles } from './fs/other-file.js';
+export { OtherFileError, refuseOtherFiles } from './fs/other-file.js';
 export { followLedger, type FollowOptions } from './fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
@@ -28,6 +28,7 @@ export {
   type Notice,
 } from './writer/ledger.js';
 export { type CheckpointSchedule } from './writer/checkpoint.js';
+export { StrictError } from './writer/strict-error.js';
 export { isUnbegun } from './writer/unbegun.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type OtherRecord } from './writer/running-verification.js';

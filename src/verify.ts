@@ -92,6 +92,7 @@ export type { LedgerSource, Segment, SourceFault, SourceGrowth } from './fs/sour
 export { type VerifiedRecord } from './verify/verified-record.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
+export type { Guide } from './text/guide.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './text/report.js';
 export {
   verifyChunks,

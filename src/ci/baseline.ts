@@ -60,7 +60,7 @@ function readReport(bytes: Uint8Array): Report {
 function malformed(why: string, cause?: unknown): NorthrootError {
   return new NorthrootError('BASELINE_MALFORMED', `not a baseline: ${why}`, {
     cause,
-    hint: 'a baseline is what northroot verify --format json wrote',
+    hint: 'a baseline is the whole JSON report of an earlier verification',
   });
 }
 

@@ -6,6 +6,7 @@
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
 import { NorthrootError, printable, VERSION } from '../index.js';
+import { CommandError } from './command-error.js';
 import { addAdjust } from './commands/adjust.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
@@ -34,6 +35,7 @@ import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
+import { exitStatusFor } from './exit-status.js';
 import { addExamples } from './examples.js';
 import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
@@ -84,6 +86,9 @@ export async function main(args: readonly string[]): Promise<number> {
     terminal.finish();
   };
   const program = makeProgram(run);
+  program.hook('preAction', (_program, { registeredArguments: [first], args: [path] }) => {
+    if (first?.name() === 'ledger') terminal.ledger = path;
+  });
 
   try {
     await program.parseAsync(withKeyidLast(args), { from: 'user' });
@@ -186,10 +191,10 @@ function pointToHelp(command: Command, name: string): void {
 function failOn(error: unknown, terminal: Terminal): 1 | 2 {
   if (error instanceof NorthrootError) {
     terminal.fail(error);
-    return error.exitStatus;
+    return exitStatusFor(error);
   }
   terminal.fail(
-    new NorthrootError('INTERNAL_ERROR', `northroot failed: ${String(error)}`, {
+    new CommandError('INTERNAL_ERROR', `northroot failed: ${String(error)}`, {
       cause: error,
       hint: 'this is a fault of northroot and says nothing about the ledger; please report it with what follows',
     }),

@@ -10,7 +10,6 @@ import {
   isSameFile,
   kindOfPath,
   MAX_BASELINE_BYTES,
-  NorthrootError,
   parseBaseline,
   printable,
   readSmallFile,
@@ -31,10 +30,12 @@ import {
   type Report,
   type VerificationResult,
 } from '../index.js';
+import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { STDIN } from './input.js';
 import { jsonText } from './json-text.js';
 import { collect } from './options.js';
+import { commandGuide } from './remedies.js';
 import type { Terminal } from './terminal.js';
 
 const FORMATS = [
@@ -149,7 +150,7 @@ export class VerifyOutputs {
     const asked = options.output.map(toOutput);
     const toStdout = asked.filter(({ path }) => path === STDOUT);
     if (toStdout.length > 1 || (toStdout.length === 1 && isFormatGiven)) {
-      throw new NorthrootError('USAGE', 'standard output takes one report', {
+      throw new CommandError('USAGE', 'standard output takes one report', {
         hint: 'give --format, or one --output with - for its path',
       });
     }
@@ -183,7 +184,7 @@ export class VerifyOutputs {
       await assertFolderOf(path);
       const kind = await kindOfPath(path);
       if (kind !== 'file' && kind !== 'missing') {
-        throw new NorthrootError('USAGE', `cannot write ${printable(path)}: it is not a file`, {
+        throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a file`, {
           hint: 'a report replaces the file that has its name; - is standard output',
         });
       }
@@ -191,10 +192,10 @@ export class VerifyOutputs {
         const isIn = await isSameFile(dirname(path), input);
         if (!isIn && !(await isSameFile(path, input))) continue;
         const of = isIn ? `it would stand in ${printable(input)}` : 'it is read by this command';
-        throw new NorthrootError('USAGE', `cannot write ${printable(path)}: ${of}`);
+        throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
       }
       if (this.#files.slice(0, index).some((other) => other.path === path)) {
-        throw new NorthrootError('USAGE', `${printable(path)} is named by two outputs`);
+        throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
       }
     }
   }
@@ -253,7 +254,7 @@ export class VerifyOutputs {
     const { sarifAnchor: anchor, now } = this.#options;
     switch (format) {
       case 'text':
-        return sink.write(renderReport(report, isStdout ? this.#terminal.paint : undefined));
+        return sink.write(renderReport(report, isStdout ? this.#terminal.paint : undefined, commandGuide));
       case 'json':
         return sink.write(`${jsonText(report, 2)}\n`);
       case 'ndjson':
@@ -318,7 +319,7 @@ class TerminalSink implements ByteSink {
 export async function assertFolderOf(path: string): Promise<void> {
   const folder = dirname(path);
   if ((await kindOfPath(folder)) === 'folder') return;
-  throw new NorthrootError(
+  throw new CommandError(
     'FILE_NOT_FOUND',
     `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
     {

@@ -5,6 +5,7 @@ import { checkEvent, type ShapeIssue } from '../schema/check.js';
 import { describeIssue, schemaOfEventType } from '../schema/issue-words.js';
 import { toDigestText } from '../value/digest.js';
 import { identifyEvent } from './identity.js';
+import { findMisspelt } from './misspelt.js';
 
 /** One fault of an event; `pointer` (RFC 6901) is from the event's root. */
 export interface EventIssue {
@@ -25,14 +26,10 @@ export class EventError extends NorthrootError {
   /** The `event_type` that the event says, of whatever form. */
   readonly eventType: unknown;
 
-  constructor(
-    issues: readonly [EventIssue, ...EventIssue[]],
-    eventType?: unknown,
-    hint = `northroot explain ${issues[0].code}`,
-  ) {
+  constructor(issues: readonly [EventIssue, ...EventIssue[]], eventType?: unknown, hint?: string) {
     const [{ code }] = issues;
     const faults = issues.map((issue) => describeIssue(issue, eventType));
-    super(code, faults.join('; '), { exitStatus: 1, hint });
+    super(code, faults.join('; '), { hint });
     this.name = 'EventError';
     this.issues = issues;
     this.faults = faults;
@@ -80,5 +77,12 @@ export function assertShape(event: object): void {
 
 function assertNone([first, ...rest]: EventIssue[], event: object): void {
   if (first === undefined) return;
-  throw new EventError([first, ...rest], (event as { readonly event_type?: unknown }).event_type);
+  const tell = (issue: EventIssue): EventIssue => {
+    const actual = issue.actual === 'absent' ? findMisspelt(event, issue.pointer) : undefined;
+    return actual === undefined ? issue : { ...issue, actual };
+  };
+  throw new EventError(
+    [tell(first), ...rest.map(tell)],
+    (event as { readonly event_type?: unknown }).event_type,
+  );
 }

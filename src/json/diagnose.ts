@@ -76,7 +76,7 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
 /**
  * The value of a canonical JSON text. As `JSON.parse` has it: `__proto__` is an own member.
  *
- * @throws NorthrootError with the code of what {@link diagnoseCanonical} finds, exit status 1
+ * @throws NorthrootError with the code of what {@link diagnoseCanonical} finds
  * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
  */
 export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonValue {
@@ -88,7 +88,7 @@ export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length)
   if (issue === undefined) throw new Error('scanner and diagnosis disagree');
   const { code, offset, pointer, expected, actual } = issue;
   const place = pointer === '' ? `byte ${offset}` : `byte ${offset} (${excerptText(pointer)})`;
-  throw new NorthrootError(code, `expected ${expected} at ${place}, found ${actual}`, { exitStatus: 1 });
+  throw new NorthrootError(code, `expected ${expected} at ${place}, found ${actual}`);
 }
 
 const WHITE_SPACE: Readonly<Record<number, string>> = {

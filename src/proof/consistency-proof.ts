@@ -47,7 +47,7 @@ export function readConsistencyProof(bytes: Uint8Array): ConsistencyProof | Note
   return 'expected' in proof ? proof : { oldSize, hashes: proof.hashes, note: parts.note };
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED`, exit status 1 */
+/** @throws NorthrootError `PROOF_MALFORMED` */
 export function parseConsistencyProof(bytes: Uint8Array): ConsistencyProof {
   return orThrowMalformed(readConsistencyProof(bytes));
 }

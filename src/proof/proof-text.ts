@@ -65,15 +65,12 @@ export function formatProofText(
   return concatBytes([encodeUtf8(head), note]);
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED` (exit status 1) when `result` is a fault */
+/** @throws NorthrootError `PROOF_MALFORMED` when `result` is a fault */
 export function orThrowMalformed<T extends object>(result: T | NoteFault): T {
   if (!('expected' in result)) return result;
   const { expected, actual } = result;
   throw new NorthrootError(
     'PROOF_MALFORMED',
     `the proof is malformed: expected ${expected}, found ${actual}`,
-    {
-      exitStatus: 1,
-    },
   );
 }

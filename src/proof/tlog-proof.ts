@@ -60,7 +60,7 @@ export function readTlogProof(bytes: Uint8Array): TlogProof | NoteFault {
   return 'expected' in proof ? proof : { extra, index, hashes: proof.hashes, note: parts.note };
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED`, exit status 1 */
+/** @throws NorthrootError `PROOF_MALFORMED` */
 export function parseTlogProof(bytes: Uint8Array): TlogProof {
   return orThrowMalformed(readTlogProof(bytes));
 }

@@ -178,7 +178,8 @@ const ENTRY_MISSING: ProofProblem = {
 
 const NOT_A_RECORD: ProofGap = {
   code: 'NOT_A_RECORD',
-  message: 'the entry is not a northroot record: only that the log has these bytes was verified',
+  message:
+    'the entry is not a record as ledgers here have them: only that the log has these bytes was verified',
 };
 
 /** Files of lines end in a newline that is no part of the entry. Which of the two is meant, the hashes say. */

@@ -10,6 +10,7 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines } from '../ledger/read-lines.js';
 import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../note/signed-note.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 
 /** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {
@@ -56,7 +57,7 @@ export class CheckpointTracker {
     const signed = readCheckpoint(encodeUtf8(found.note));
     if ('expected' in signed) throw new TypeError('a checkpoint that was found is malformed');
     const { seq, attestations } = found;
-    this.#last = { signed, eventId: found.eventId.slice('sha-256:'.length), seq, attestations };
+    this.#last = { signed, eventId: fromDigestText(found.eventId), seq, attestations };
   }
 
   /** @returns Whether the line is the last checkpoint now, or adds to it. */
@@ -80,7 +81,7 @@ export class CheckpointTracker {
   found(): TrackedCheckpoint | undefined {
     if (this.#last === undefined) return undefined;
     const { signed, eventId, seq, attestations } = this.#last;
-    return { note: formatNote(signed), eventId: `sha-256:${eventId}`, seq, attestations };
+    return { note: formatNote(signed), eventId: toDigestText(eventId), seq, attestations };
   }
 
   /** What the note of {@link CheckpointTracker.found} says. */

@@ -39,7 +39,7 @@ export async function replayTo(
   if (seq === undefined) return state;
   const [where = ''] = source.paths;
   throw new NorthrootError('RECORD_NOT_FOUND', `no record ${seq} in ${printable(where)}`, {
-    hint: `it has ${state.records} records; northroot log lists them`,
+    hint: `it has ${state.records} records`,
   });
 }
 

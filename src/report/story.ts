@@ -8,7 +8,7 @@ import { chainIds, type Account } from '../bounds/grant.js';
 import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../error.js';
-import type { Finding } from '../finding/finding.js';
+import { withoutFolded, type Finding } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
@@ -269,13 +269,6 @@ function listSigners(signatures: readonly SignatureOutcome[]): string[] {
   return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
 }
 
-/** What else is alike is another story. */
-function withoutFolded(finding: Finding): Finding {
-  const own = { ...finding };
-  delete own.folded;
-  return own;
-}
-
 function toBalances(accounts: ReadonlyMap<string, Account>): Balance[] {
   return [...accounts].map(([unit, account]) => toBalance(unit, account));
 }
@@ -318,6 +311,7 @@ async function watch(
   const take = (list: readonly Finding[]): void => {
     for (const finding of list) {
       if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
+      // What else is alike is another story.
       findings.push(withoutFolded(finding));
     }
   };
@@ -334,13 +328,12 @@ async function watch(
       takeAdjustment(result, { file, line: number });
       return;
     }
-    // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
-    state.foldRoots.clear();
+    // Every finding on it is to be told, also those that fold under earlier ones or would wait together with them.
     const named = findNamed(peek);
     if (named !== undefined) state.links.pending.delete(fromDigestText(named));
     const ids = chainIds(findGrantAbove(state, peek));
     const before = balancesOf(state, ids);
-    const { findings: found, verdict, signatures } = verifyLine(state, line, segment);
+    const { own, verdict, signatures } = verifyLine(state, line, segment);
     const related = [named, ...ids].filter((id) => id !== undefined);
     seen = {
       file,
@@ -351,7 +344,7 @@ async function watch(
       before,
       after: balancesOf(state, ids),
     };
-    take(found);
+    take(own);
   };
   for await (const line of readLines(source, { signal })) takeLine(line);
   take(finishVerification(state).findings);
@@ -383,9 +376,7 @@ function startsUnder(state: VerifyState, eventId: string): StoryStart[] {
 }
 
 function notFound(eventId: string): NorthrootError {
-  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`, {
-    hint: 'northroot log lists the records',
-  });
+  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`);
 }
 
 function balancesOf(state: VerifyState, ids: readonly string[]): Map<string, readonly Balance[]> {

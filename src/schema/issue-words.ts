@@ -64,7 +64,8 @@ export function describeIssue({ pointer, expected, actual }: Told, eventType?: u
   const [, type] = /^present(?: \((.*)\))?$/.exec(expected) ?? [];
   if (expected.startsWith('present')) {
     const form = example === undefined ? (type === undefined ? '' : ` (${type})`) : `, such as ${example}`;
-    return `${place} is missing${form}`;
+    const instead = actual === 'absent' ? '' : `; found ${printable(actual)}, did you mean ${name}?`;
+    return `${place} is missing${form}${instead}`;
   }
   const found = `found ${printable(actual)}`;
   const number = /^-?\d[\d.eE+-]*$/.test(actual) && QUANTITY.test(pointer) ? toQuantity(actual) : undefined;

@@ -326,7 +326,7 @@ export class FileStore implements LedgerStore {
     await this.#withFile(path, async (file) => {
       if ((await file.size()) < byteOffset) {
         throw new NorthrootError('FILE_CHANGED', `${printable(path)} was cut short by someone else`, {
-          hint: 'let nothing but northroot write to a ledger; northroot verify says whether it is still whole',
+          hint: 'let nothing else write to a ledger, and verify that it is still whole',
         });
       }
       const { line } = await readLineBefore(file, byteOffset);
@@ -525,7 +525,7 @@ async function readLineBefore(
 
 function missing(path: string): NorthrootError {
   return new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-    hint: 'northroot init makes one',
+    hint: 'make it first',
   });
 }
 

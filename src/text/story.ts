@@ -12,12 +12,13 @@ import type {
   StoryKey,
   StorySignature,
 } from '../report/story.js';
+import type { Guide } from './guide.js';
 import { renderFinding, type Paint } from './report.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 
 /** The story as lines of text, each ending in `\n`. */
-export function renderStory(story: Story, paint: Paint): string {
+export function renderStory(story: Story, paint: Paint, guide: Guide = {}): string {
   const { event, executions, executions_total: total } = story;
   const lines = [
     `${paint('bold', text(event['event_type']))}  seq ${story.seq}  ${story.event_id}  ${paint('bold', paint(VERDICT_STYLES[story.verdict], story.verdict))}`,
@@ -58,7 +59,7 @@ export function renderStory(story: Story, paint: Paint): string {
     lines.push(
       '',
       paint('bold', 'findings'),
-      ...story.findings.flatMap((finding) => renderFinding(finding, paint)),
+      ...story.findings.flatMap((finding) => renderFinding(finding, paint, { guide })),
     );
   }
   return lines.map((line) => `${line}\n`).join('');

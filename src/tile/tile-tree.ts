@@ -79,7 +79,7 @@ export async function isTileTree(path: string): Promise<boolean> {
 /**
  * Opens a tile tree.
  *
- * @throws NorthrootError `NOT_A_TILE_TREE` when there is no checkpoint, `CHECKPOINT_NOTE_MALFORMED` (exit status 1) when it is
+ * @throws NorthrootError `NOT_A_TILE_TREE` when there is no checkpoint, `CHECKPOINT_NOTE_MALFORMED` when it is
  *   none, and as the file system does
  */
 export async function openTileTree(folder: string): Promise<TileTree> {
@@ -89,9 +89,6 @@ export async function openTileTree(folder: string): Promise<TileTree> {
     throw new NorthrootError(
       'NOT_A_TILE_TREE',
       `${printable(path)} is not a valid checkpoint: ${nameOf(found)}`,
-      {
-        hint: 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
-      },
     );
   }
   const checkpoint = readCheckpoint(found.bytes);
@@ -100,7 +97,7 @@ export async function openTileTree(folder: string): Promise<TileTree> {
     throw new NorthrootError(
       'CHECKPOINT_NOTE_MALFORMED',
       `${printable(path)} is malformed: expected ${expected}, found ${printable(actual)}`,
-      { exitStatus: 1, hint: 'get it again from where the tree was published' },
+      { hint: 'get it again from where the tree was published' },
     );
   }
   const reader = new TreeReader(folder, checkpoint.checkpoint.size);

@@ -170,7 +170,7 @@ export class Keyring {
 
   /** The entries as plain data, in the order in which they were added. */
   save(): SavedKey[] {
-    return [...this.#all()].map(toSaved);
+    return [...this.#listSaved()];
   }
 
   /** Adds what {@link Keyring.save} gave. */
@@ -182,8 +182,8 @@ export class Keyring {
   }
 
   /** The keys that were revoked, in the order in which they were added. */
-  revoked(): RingKey[] {
-    return [...this.#all()].filter(({ revokedBy }) => revokedBy !== undefined);
+  revoked(): SavedKey[] {
+    return [...this.#listSaved()].filter(({ revokedBy }) => revokedBy !== undefined);
   }
 
   /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
@@ -191,7 +191,7 @@ export class Keyring {
     const standing = new Set<string>();
     const stands = (keyid: string): boolean => standing.has(keyid);
     // Whoever adds a key was there before it.
-    for (const { key, addedBy, revokedBy } of this.#all()) {
+    for (const { key, addedBy, revokedBy } of this.#listSaved()) {
       if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) standing.add(key.keyid);
     }
     return standing;
@@ -247,10 +247,19 @@ export class Keyring {
     return this.#enter(saved, read.publicKey);
   }
 
-  /** In the order in which they were added. */
-  #all(): Iterable<RingKey> {
-    this.#readAll();
-    return this.#keys.values();
+  /** In the order in which they were added. Nobody asks for their points: those of a source's many keys take their time. */
+  *#listSaved(): Generator<SavedKey, void, void> {
+    const listed = new Set<string>();
+    const { size } = (this.#isWhole ? undefined : this.#source) ?? { size: 0 };
+    for (let index = 0; index < size; index += 1) {
+      const keyid = this.#source?.at(index) as string;
+      const known = this.#keys.get(keyid);
+      const saved = known === undefined ? this.#source?.get(keyid) : toSaved(known);
+      if (saved === undefined) continue;
+      listed.add(keyid);
+      yield saved;
+    }
+    for (const [keyid, known] of this.#keys) if (!listed.has(keyid)) yield toSaved(known);
   }
 
   #readAll(): void {

@@ -83,6 +83,6 @@ function refuse(pointer: string, expected: string, actual: string): NorthrootErr
   return new NorthrootError(
     'TRUST_POLICY_INVALID',
     `the trust policy is not valid at ${pointer === '' ? 'its root' : pointer}: expected ${expected}, found ${actual}`,
-    { hint: 'northroot schema trust-policy shows the form' },
+    { hint: 'the schema trust-policy shows the form' },
   );
 }

@@ -116,6 +116,6 @@ function parseAnchor(name: string, bytes: Uint8Array): SignedCheckpoint {
   throw new NorthrootError(
     'NOTE_MALFORMED',
     `${printable(name)} is not a valid checkpoint: expected ${printable(expected)}, found ${printable(actual)}`,
-    { hint: 'give the signed note of a checkpoint, as northroot checkpoint writes it' },
+    { hint: 'give the signed note of a checkpoint' },
   );
 }

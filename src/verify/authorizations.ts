@@ -110,9 +110,9 @@ export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPl
 
 /** What is known only at the end: links to events that never came, in the order of the executions. */
 export function settlePending(state: VerifyState): Finding[] {
-  return [...state.links.pending.values()].map(({ finding, others }) =>
-    others > 0 ? { ...finding, folded: others } : finding,
-  );
+  return [...state.links.pending.values()]
+    .map(({ finding, others }) => (others > 0 ? { ...finding, folded: others } : finding))
+    .sort(({ at: a }, { at: b }) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
 function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {

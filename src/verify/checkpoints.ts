@@ -100,12 +100,12 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
   const code: FindingCode = 'CHECKPOINT_ROOT_MISMATCH';
   const actualRoot = hashToBase64url(rangeRoot(state.tree));
   if (root.b64 !== actualRoot) {
-    const expected = `sha-256:${actualRoot}, the root of the ${size} records before this one`;
+    const expected = `${toDigestText(actualRoot)}, the root of the ${size} records before this one`;
     // A record that was changed has every later root changed with it.
     problems.push({ code, pointer: '/root', expected, actual: toDigestText(root.b64), cause: 'root' });
   }
   if (tip.b64 !== state.tipEventId) {
-    const expected = `sha-256:${state.tipEventId ?? ''}, the event before this one`;
+    const expected = `${toDigestText(state.tipEventId ?? '')}, the event before this one`;
     problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: toDigestText(tip.b64) });
   }
   return problems;
@@ -135,7 +135,7 @@ function findNoteProblems(
   }
   const root = hashToBase64url(checkpoint.root);
   if (root !== event.root.b64) {
-    const expected = `the event's root, sha-256:${event.root.b64}`;
+    const expected = `the event's root, ${toDigestText(event.root.b64)}`;
     problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: toDigestText(root) });
   }
   return problems;

@@ -4,7 +4,14 @@
  */
 
 import { checkOptions, type OptionTypes } from '../options.js';
-import type { Finding, FindingContext } from '../finding/finding.js';
+import {
+  RANKS,
+  rankOf,
+  withoutFolded,
+  type Finding,
+  type FindingContext,
+  type FindingRank,
+} from '../finding/finding.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
@@ -113,9 +120,6 @@ export interface VerificationResult {
    */
   readonly kept: readonly Finding[];
 }
-
-/** The order in which findings are listed. */
-const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
 
 /**
  * Verifies a whole source.
@@ -241,15 +245,50 @@ export async function runVerification(
   add(ending.findings);
   settle(ending.findings);
   return {
-    state,
-    ending,
-    hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
-    warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
+    ...sumUp(state, ending),
     growth: await source.findGrowth?.(),
     paths: source.paths,
     findings: shown.list().slice(0, maxFindings),
     total: state.findings + ending.findings.length + faults - sourceFaults.length,
     kept: kept.inOrder(),
+  };
+}
+
+/**
+ * Ends a verification whose lines were all verified before, as one of them in one pass would end.
+ *
+ * @param findings - Of each rank the first of those lines' findings: the worst of all is listed, and no other.
+ * @param now - The time of verification, a timestamp.
+ */
+export function endVerification(
+  state: VerifyState,
+  findings: readonly Finding[],
+  paths: readonly string[],
+  now: string,
+): VerificationResult {
+  const ending = finishVerification(state, { now });
+  const list = new FindingList(1);
+  list.add(findings);
+  list.add(ending.findings);
+  return {
+    ...sumUp(state, ending),
+    growth: undefined,
+    paths,
+    findings: list.list().slice(0, 1),
+    total: state.findings + ending.findings.length,
+    kept: [],
+  };
+}
+
+function sumUp(
+  state: VerifyState,
+  ending: Ending,
+): Pick<VerificationResult, 'state' | 'ending' | 'hasInvalid' | 'warnings'> {
+  return {
+    state,
+    ending,
+    hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
+    warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
   };
 }
 
@@ -268,7 +307,7 @@ export function canGoOn({ state }: SavedVerification, checkpoints: readonly Anch
 
 /** Findings by rank, of each rank at most so many: enough to list the worst, or the first. */
 class FindingList {
-  readonly #byRank = new Map<string, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #byRank = new Map<FindingRank, Finding[]>(RANKS.map((rank) => [rank, []]));
   readonly #inOrder: Finding[] = [];
   readonly #limit: number;
 
@@ -278,8 +317,7 @@ class FindingList {
 
   add(findings: readonly Finding[]): void {
     for (const finding of findings) {
-      const rank = finding.severity === 'error' ? finding.class : finding.severity;
-      const list = this.#byRank.get(rank) as Finding[];
+      const list = this.#byRank.get(rankOf(finding)) as Finding[];
       if (list.length >= this.#limit) continue;
       list.push(finding);
       this.#inOrder.push(finding);
@@ -295,12 +333,6 @@ class FindingList {
   list(): Finding[] {
     return RANKS.flatMap((rank) => this.#byRank.get(rank) as Finding[]);
   }
-}
-
-function withoutFolded(finding: Finding): Finding {
-  const copy = { ...finding };
-  delete copy.folded;
-  return copy;
 }
 
 function mismatch(): NorthrootError {

@@ -19,7 +19,7 @@ import { nodeVerifier } from '../signature/node-verifier.js';
 import type { Verifier } from '../signature/verifier.js';
 import { Keyring, type SavedKey } from '../trust/keyring.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
-import { fromDigestText } from '../value/digest.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { VERSION } from '../version.js';
 import { EventIndex, type EventIndexData } from './event-index.js';
 import type { PendingLink } from './links.js';
@@ -78,7 +78,8 @@ export interface SavedVerification {
  */
 export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
   const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
-  if (!(events instanceof EventIndex)) throw new TypeError('expected a state that is in memory');
+  if (!(events instanceof EventIndex && foldRoots instanceof Map))
+    throw new TypeError('expected a state that is in memory');
   const saved: Saved = {
     policy,
     witnessPolicy,
@@ -96,7 +97,7 @@ export function saveVerification({ state, findings }: SavedVerification): Uint8A
     kept: findings,
   };
   const body = serialize(saved);
-  const header = `northroot-state ${VERSION} sha-256:${sha256Base64url(body)}\n`;
+  const header = `northroot-state ${VERSION} ${toDigestText(sha256Base64url(body))}\n`;
   return new Uint8Array(Buffer.concat([Buffer.from(header, 'latin1'), body]));
 }
 

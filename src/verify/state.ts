@@ -49,6 +49,11 @@ export interface KnownGenesis {
   verdict: EventVerdict;
 }
 
+/** Few enough to be counted. */
+export interface FoldRoots extends Table<string, Finding> {
+  readonly size: number;
+}
+
 /** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/story.ts` changes one of its own. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
@@ -105,7 +110,7 @@ export interface VerifyState {
   hasInvalid: boolean;
   hasViolation: boolean;
   /** The findings under which later ones of the same cause fold, by cause. */
-  readonly foldRoots: Map<string, Finding>;
+  readonly foldRoots: FoldRoots;
   /** Told of every line. */
   observer?: LineObserver;
 }

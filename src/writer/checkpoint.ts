@@ -11,7 +11,7 @@ import { formatNote } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { ChainTip } from './chain-tip.js';
 
@@ -49,8 +49,7 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
       'LEDGER_TAIL_INVALID',
       `the ledger has ${tip.tree.size} lines, and its last seq is ${tip.seq - 1}`,
       {
-        hint: 'northroot verify says what is wrong; a checkpoint would not mend it',
-        exitStatus: 1,
+        hint: 'verify it: its findings say what is wrong; a checkpoint would not mend it',
       },
     );
   }
@@ -120,8 +119,7 @@ export function assertFits(
   const { tree_size: size, root, chain_tip_event_id: last } = event;
   const problem = (code: string, message: string): NorthrootError =>
     new NorthrootError(code, message, {
-      exitStatus: 1,
-      hint: 'northroot checkpoint makes the checkpoint that fits',
+      hint: 'let the ledger make the checkpoint',
     });
   if (size !== tip.seq) {
     throw problem('CHECKPOINT_SIZE_MISMATCH', `expected tree_size ${tip.seq}, found ${size}`);
@@ -164,12 +162,14 @@ export function assertAttests(
 ): void {
   const problem = (code: string, message: string): NorthrootError =>
     new NorthrootError(code, message, {
-      exitStatus: 1,
-      hint: 'northroot checkpoint LEDGER --witness URL makes attestations',
+      hint: 'ask witnesses to cosign a checkpoint of the ledger',
     });
   const expected = textHash(id);
   if (expected === undefined) {
-    throw problem('CHECKPOINT_MISSING', `sha-256:${id} is not the id of an earlier checkpoint of the ledger`);
+    throw problem(
+      'CHECKPOINT_MISSING',
+      `${toDigestText(id)} is not the id of an earlier checkpoint of the ledger`,
+    );
   }
   const note = readCheckpoint(Buffer.from(text));
   if ('expected' in note) {

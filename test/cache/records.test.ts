@@ -26,8 +26,8 @@ async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
     return await work;
   } catch (error) {
     if (!(error instanceof NorthrootError)) throw error;
-    const { code, message, hint, exitStatus } = error;
-    return { code, message, hint, exitStatus };
+    const { code, message, hint } = error;
+    return { code, message, hint };
   }
 }
 

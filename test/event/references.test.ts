@@ -136,3 +136,23 @@ it('an event that is refused is told of with all its faults', () => {
   expect(refusal?.faults[2]).toContain('{"t":"int","v":"5"}');
   expect(refusal?.faults[3]).toContain('did you mean outcome?');
 });
+
+it('a member that is missing is told of with one that was misspelt', () => {
+  const refuse = (draft: object): EventError => {
+    try {
+      buildEvent(draft, by);
+    } catch (error) {
+      return error as EventError;
+    }
+    return expect.fail('expected to be refused');
+  };
+  const misspelt = refuse({ event_tpye: 'x.note', note: 'tpye' });
+  expect(misspelt.issues.map(({ pointer }) => pointer)).toEqual(['/event_type']);
+  expect(misspelt.message).toContain('"event_tpye"');
+  expect(misspelt.message).toContain('did you mean event_type?');
+  expect(refuse({ note: 'tpye' }).message).not.toContain('did you mean');
+  // Closed types name what they do not know.
+  expect(refuse({ event_type: 'execution', outcom: 'success' }).issues.map(({ actual }) => actual)).toContain(
+    'absent',
+  );
+});

@@ -161,7 +161,7 @@ describe('a vkey of ML-DSA-44', () => {
     expect([canBeLogKey(logKey), canBeWitnessKey(logKey)]).toEqual([true, false]);
   });
 
-  test('is none with a byte changed', () => {
+  test('is refused when any byte is changed', () => {
     for (let at = 0; at < vkey.length; at += 1) {
       const byte = vkey.charCodeAt(at);
       for (const other of [byte ^ 1, byte ^ 0x20, (byte + 1) % 128]) {
@@ -174,7 +174,7 @@ describe('a vkey of ML-DSA-44', () => {
     }
   });
 
-  test('is none in part', () => {
+  test('is refused when a part is missing', () => {
     for (let at = 1; at < vkey.length; at += 1) {
       for (const part of [vkey.slice(at), vkey.slice(0, at), vkey.slice(0, at) + vkey.slice(at + 1)]) {
         expect(
@@ -197,7 +197,7 @@ describe('a vkey of ML-DSA-44', () => {
 
 const ORDER_8 = Buffer.from('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a', 'hex');
 
-test('a vkey of a point that is no key is none (SPEC §5)', () => {
+test('a vkey of a point that is not a valid key is refused (SPEC §5)', () => {
   const points = {
     'small order': Uint8Array.of(1, ...new Uint8Array(31)),
     'not canonical': Uint8Array.of(0xee, ...new Uint8Array(30).fill(0xff), 0x7f),

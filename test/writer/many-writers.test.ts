@@ -261,7 +261,7 @@ describe('an option', () => {
     ['noteSigners', { noteSigners: {} }],
     ['create', { create: null }],
     ['now', { now: '2026-01-01T00:00:00Z' }],
-  ])('%s that is none is named', async (name, options) => {
+  ])('that is unknown or of the wrong type is refused by its name: %s', async (name, options) => {
     const error = await errorOf(LedgerClass.open(newPath(), options));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain(name);

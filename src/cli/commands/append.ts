@@ -20,7 +20,9 @@ import {
   type Notice,
   type Signer,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import { exitStatusForRefusal } from '../exit-status.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
@@ -189,7 +191,7 @@ async function append(
   const { error, place } = refusal;
   if (!(error instanceof NorthrootError)) throw error;
   terminal.fail(error, place);
-  return error.exitStatus;
+  return exitStatusForRefusal(error);
 }
 
 /** A path that is wrong is told of before a ledger is made for nothing. */
@@ -199,11 +201,11 @@ async function assertReadable(inputs: readonly string[]): Promise<void> {
     const kind = await kindOfPath(input);
     if (kind === 'missing') await readFileChunks(input).next();
     if (kind === 'folder') {
-      throw new NorthrootError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
+      throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
     }
   }
   if (inputs.filter((input) => input === STDIN).length > 1) {
-    throw new NorthrootError('USAGE', 'standard input can be read once only');
+    throw new CommandError('USAGE', 'standard input can be read once only');
   }
 }
 
@@ -216,11 +218,11 @@ async function openLedger(
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery } = options;
   if (unsigned && key !== undefined) {
-    throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
+    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
   const mayCreate = options.create === true || origin !== undefined;
   if (!mayCreate && (await kindOfPath(path)) === 'missing') {
-    throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
     });
   }
@@ -246,10 +248,10 @@ async function openLedger(
   const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
   if (origin === undefined || origin === ledger.origin) return ledger;
   await ledger.close();
-  throw new NorthrootError(
+  throw new CommandError(
     'ORIGIN_MISMATCH',
     `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
-    { hint: 'check the path, or leave --origin out' },
+    { exitStatus: 2, hint: 'check the path, or leave --origin out' },
   );
 }
 

@@ -18,6 +18,7 @@ import {
   type LedgerOptions,
   type Signer,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { Context } from '../context.js';
 import type { Terminal } from '../terminal.js';
@@ -149,7 +150,7 @@ export async function openWithNewKey(
 export function asUsageError(error: unknown): unknown {
   if (!(error instanceof EventError)) return error;
   const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.issues;
-  return new NorthrootError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
+  return new CommandError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
     cause: error,
   });
 }

@@ -30,6 +30,7 @@ import {
   type VerificationResult,
   type WitnessPolicy,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import type { Terminal } from '../terminal.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
@@ -128,12 +129,12 @@ async function verify(
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
   if (onlyNew && options.state === undefined) {
-    throw new NorthrootError('USAGE', '--new needs --state: it is about what is new since that was saved');
+    throw new CommandError('USAGE', '--new needs --state: it is about what is new since that was saved');
   }
   const isFiltered = Object.keys(filter).length > 0;
   const baseline = await readBaseline(options.baseline);
   if (baseline !== undefined && (isFiltered || onlyNew)) {
-    throw new NorthrootError('USAGE', '--baseline says what is new of all findings: it goes with no filter');
+    throw new CommandError('USAGE', '--baseline says what is new of all findings: it goes with no filter');
   }
   const canSpool = options.state === undefined && !isFiltered;
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
@@ -219,7 +220,7 @@ async function openPredecessor(
   path: string | undefined,
 ): Promise<LedgerSource | undefined> {
   if (path === STDIN && ledger === STDIN)
-    throw new NorthrootError('USAGE', 'standard input cannot be both the ledger and its predecessor');
+    throw new CommandError('USAGE', 'standard input cannot be both the ledger and its predecessor');
   return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
@@ -231,12 +232,12 @@ async function toFilter(
   const { since, until, principal, grant } = options;
   assertSpan(since, until);
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
+    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
       hint: 'such as agent:a1, agent:* or *',
     });
   }
   if (grant !== undefined && path === STDIN) {
-    throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+    throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
   }
   const record =
     grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
@@ -253,7 +254,8 @@ async function toFilter(
 function assertGrant({ event, eventId }: ReadRecord, path: string): void {
   const authorization = event['authorization'];
   if (event['event_type'] === 'authorization' && isGrant(authorization)) return;
-  throw new NorthrootError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
+  throw new CommandError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
+    exitStatus: 2,
     hint: `northroot budget ${printable(path)} lists the grants`,
   });
 }

@@ -1,10 +1,12 @@
 /** `northroot why`: the whole story of one event. */
 
 import { Option, type Command } from 'commander';
-import { NorthrootError, renderStory } from '../../index.js';
+import { renderStory } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
 interface WhyOptions extends IndexChoice {
@@ -33,11 +35,13 @@ export function addWhy(
       run(async (context) => {
         const { terminal } = context;
         if (ledger === STDIN)
-          throw new NorthrootError('USAGE', 'why reads the ledger twice: name a file or folder');
+          throw new CommandError('USAGE', 'why reads the ledger twice: name a file or folder');
         const trust = await readTrustPolicy(options.trust);
         const story = await viewOf(context, ledger, event, options, trust).tellStory(event);
         const text =
-          options.format === 'json' ? `${jsonText(story, 2)}\n` : renderStory(story, terminal.paint);
+          options.format === 'json'
+            ? `${jsonText(story, 2)}\n`
+            : renderStory(story, terminal.paint, commandGuide);
         await terminal.write(text);
         return STATUS[story.verdict];
       }),
