@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../../src/report/report.js';
 import { ndjson, note } from './drafts.js';
+import { times } from '../slow.js';
 import { expectError, expectOk, parse, parseLines, Workshop, type Run } from './runner.js';
 
 const shop = new Workshop();
@@ -45,6 +46,17 @@ describe('verify --output', () => {
     expect(shop.run([...args, 'sarif=held.sarif', '--output', 'text=t'], { input: noise }).status).toBe(1);
     expect(shop.read('spooled.sarif')).toBe(shop.read('held.sarif'));
     expect(shop.read('spooled.sarif').match(/"ruleIndex"/g)).toHaveLength(1_500);
+  });
+
+  it('takes no more memory for more findings where they need not be held at once', () => {
+    const count = times(100_000, 1_000_000);
+    const args = ['verify', '-', '--format', 'brief', '--max-findings', String(count)];
+    const env = { NODE_OPTIONS: '--max-old-space-size=48' };
+    const run = shop.run([...args, '--output', 'sarif=many.sarif'], { input: 'x\n'.repeat(count), env });
+    expect([run.status, run.stderr]).toEqual([1, '']);
+    const sarif = shop.read('many.sarif');
+    expect(sarif.match(/"ruleIndex"/g)).toHaveLength(Math.min(count, 500_000));
+    expect(sarif.includes('more findings not listed')).toBe(count > 500_000);
   });
 
   it.each([
