@@ -158,13 +158,6 @@ export class VerifyOutputs {
     const formats = this.#outputs.map(({ format }) => format);
     const isMuch = options.maxFindings > MAX_IN_MEMORY;
     this.#isDirect = canSpool && isMuch && !formats.some((format) => HOLDS_ALL.includes(format));
-    if (
-      this.#files.some(({ format }) => format === 'ndjson') ||
-      (this.#isDirect && formats.includes('sarif'))
-    ) {
-      this.#spool = new Spool();
-      this.#findings = new FindingSpool(this.#spool, options.maxFindings);
-    }
   }
 
   /** How many findings have to be kept for the report. */
@@ -219,6 +212,13 @@ export class VerifyOutputs {
    * @throws What `verify` rejects with; NorthrootError when a file cannot be written.
    */
   async write(verify: () => Promise<Verified>): Promise<Verified> {
+    const isSpooled =
+      this.#files.some(({ format }) => format === 'ndjson') ||
+      (this.#isDirect && this.#outputs.some(({ format }) => format === 'sarif'));
+    if (isSpooled) {
+      this.#spool = new Spool();
+      this.#findings = new FindingSpool(this.#spool, this.#options.maxFindings);
+    }
     try {
       return await this.#fill(this.#files, [], verify);
     } finally {
