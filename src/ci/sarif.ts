@@ -48,7 +48,17 @@ export interface SarifOptions extends AnnotationOptions {
  *
  * @throws Whatever `sink` and `findings` reject with.
  */
-export async function writeSarif(sink: ByteSink, report: Report, options: SarifOptions = {}): Promise<void> {
+export function writeSarif(sink: ByteSink, report: Report, options: SarifOptions = {}): Promise<void> {
+  return writeRuns(sink, report, options, { runs: MAX_SARIF_RUNS, results: MAX_SARIF_RESULTS });
+}
+
+/** {@link writeSarif} with other limits. */
+export async function writeRuns(
+  sink: ByteSink,
+  report: Report,
+  options: SarifOptions,
+  limits: { readonly runs: number; readonly results: number },
+): Promise<void> {
   const { findings = report.findings, known = [], anchor } = options;
   const write = async (text: string): Promise<void> => {
     const room = sink.write(text);
@@ -69,8 +79,8 @@ export async function writeSarif(sink: ByteSink, report: Report, options: SarifO
     return write(`],${JSON.stringify(tail).slice(1)}`);
   };
   const add = async (finding: FindingJson, state: 'new' | 'unchanged'): Promise<void> => {
-    if (inRun === MAX_SARIF_RESULTS) {
-      if (runs === MAX_SARIF_RUNS) return;
+    if (inRun === limits.results) {
+      if (runs === limits.runs) return;
       await endRun(0);
       await beginRun();
     }

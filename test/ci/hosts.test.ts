@@ -27,10 +27,13 @@ for (const [name, script] of [
   chmodSync(shop.path(`bin/${name}`), 0o755);
 }
 
-function bash(args: readonly string[], env: Readonly<Record<string, string>> = {}): Run {
+function bash(
+  [command, ...args]: readonly [string, ...string[]],
+  env: Readonly<Record<string, string>> = {},
+): Run {
   const PATH = `${shop.path('bin')}:${process.env['PATH']}`;
   const { HOME } = process.env;
-  const { status, stdout, stderr } = spawnSync(args[0] as string, args.slice(1), {
+  const { status, stdout, stderr } = spawnSync(command, args, {
     cwd: shop.folder,
     encoding: 'utf8',
     env: { PATH, HOME, ...env },
