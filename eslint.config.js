@@ -19,7 +19,7 @@ const nodesOwn = [
     'src/key/private-key.ts',
     'src/key/pkcs8.ts',
     'src/signature/signer.ts',
-    'src/signature/node-verifier.ts',
+    'src/signature/node-backend.ts',
   ],
   'src/verify/saved-state.ts',
 ];

@@ -22,7 +22,7 @@ export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.j
 export {
   Ledger,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
   type Notice,
@@ -105,17 +105,17 @@ export {
   type ListedKey,
 } from './report/key-list.js';
 export {
-  tellStory,
-  type Story,
-  type StoryAdjustment,
-  type StoryEvent,
-  type StoryGrant,
-  type StoryKey,
-  type StorySignature,
-  type StoryStart,
-} from './report/story.js';
+  explainEvent,
+  type EventHistory,
+  type HistoryAdjustment,
+  type HistoryEvent,
+  type HistoryGrant,
+  type HistoryKey,
+  type HistorySignature,
+  type HistoryStart,
+} from './report/event-history.js';
 export { renderKeyList } from './text/key-list.js';
-export { renderStory } from './text/story.js';
+export { renderEventHistory } from './text/event-history.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './text/accounts.js';
 export { AnchorWatch } from './verify/anchors.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
@@ -154,7 +154,6 @@ export {
   isTileTree,
   openTileTree,
   type TileCheck,
-  type TileFault,
   type TileTree,
 } from './tile/tile-tree.js';
 export { openLedger } from './tile/open-ledger.js';

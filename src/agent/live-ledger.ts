@@ -29,7 +29,7 @@ import type { VerifyState } from '../verify/state.js';
 import {
   Ledger,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
 } from '../writer/ledger.js';
@@ -319,7 +319,7 @@ export class LiveLedger {
   }
 
   /** Seals all records so far. The ledger was opened with `checkpoints`. @throws as `Ledger.checkpoint` */
-  async checkpoint(options: AskOptions = {}): Promise<Checkpointed> {
+  async checkpoint(options: AskOptions = {}): Promise<CheckpointResult> {
     this.#assertOpen();
     checkOptions('checkpoint', options, ASK_TYPES);
     return this.#ledger.checkpoint(undefined, options);

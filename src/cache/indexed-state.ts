@@ -17,7 +17,7 @@ import type { FileSystem } from '../fs/file-system.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import type { Verifier } from '../signature/verifier.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import {
   Keyring,
@@ -209,7 +209,7 @@ export class IndexedState {
     entries: Entries,
     head: IndexHead | undefined,
     policy: TrustPolicy | undefined,
-    verifier: Verifier,
+    backend: SignatureBackend,
   ) {
     this.#entries = entries;
     this.#events = new IndexedEvents(entries, head?.events ?? 0);
@@ -222,7 +222,7 @@ export class IndexedState {
     this.#first = new EntryTable(entries, 'F:', decodeFinding);
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.last = head?.last;
-    const fresh = startVerification(head === undefined ? policy : undefined, verifier);
+    const fresh = startVerification(head === undefined ? policy : undefined, backend);
     const links: Links = {
       grants: this.#grants,
       actions: this.#actions,
@@ -230,13 +230,13 @@ export class IndexedState {
       pending: this.#pending,
       latest: undefined,
     };
-    const keyring = new Keyring(verifier, keySource(entries, head));
+    const keyring = new Keyring(backend, keySource(entries, head));
     if (head === undefined) for (const key of policy?.keys ?? []) keyring.add(key);
     this.state = {
       ...fresh,
       policy,
       requirements:
-        policy === undefined ? fresh.requirements : startVerification(policy, verifier).requirements,
+        policy === undefined ? fresh.requirements : startVerification(policy, backend).requirements,
       ...(head === undefined && policy !== undefined ? { mode: 'policy' } : {}),
       keyring,
       events: this.#events,
@@ -257,13 +257,13 @@ export class IndexedState {
     store: EntryStore,
     view: string,
     names: FileNames,
-    verifier: Verifier,
+    backend: SignatureBackend,
     policy?: TrustPolicy,
   ): Promise<IndexedState> {
     const entries = new Entries(store, view, names);
     const head = entries.get('h') as IndexHead | undefined;
     if (head !== undefined) assertHead(head);
-    const indexed = new IndexedState(entries, head, policy, verifier);
+    const indexed = new IndexedState(entries, head, policy, backend);
     await indexed.#read(head);
     indexed.#observe();
     return indexed;

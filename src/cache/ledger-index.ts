@@ -10,7 +10,7 @@ import { isOwnFolder } from '../fs/owner.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { positionOf } from '../verify/position.js';
 import type { VerifyState } from '../verify/state.js';
@@ -251,7 +251,7 @@ export class LedgerIndex {
 
   /** A view of the same ledger whose entries go elsewhere. */
   viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
-    return IndexedState.open(entries, '', this.#names, defaultVerifier, trust);
+    return IndexedState.open(entries, '', this.#names, defaultBackend, trust);
   }
 
   /** Keeps what a view has learnt. What it was told of must be on disk. */
@@ -273,7 +273,7 @@ export class LedgerIndex {
   }
 
   #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {
-    return IndexedState.open(this.#entries, name, this.#names, defaultVerifier, trust);
+    return IndexedState.open(this.#entries, name, this.#names, defaultBackend, trust);
   }
 }
 

@@ -128,12 +128,12 @@ export class Terminal {
 /** The message of an error; of an event with several faults, how many, and each on a line of its own. */
 function wordsOf(error: NorthrootError): [string, ...string[]] {
   if (!(error instanceof EventError)) return [error.message];
-  const { faults, schema } = error;
+  const { messages, schema } = error;
   const of = schema === undefined ? 'the event' : `not a valid event by the schema ${schema}`;
-  if (faults.length === 1)
+  if (messages.length === 1)
     return [schema === undefined ? error.message : `${error.message} (schema ${schema})`];
   return [
-    schema === undefined ? `${of} has ${faults.length} faults` : `${of}: ${faults.length} faults`,
-    ...faults,
+    schema === undefined ? `${of} has ${messages.length} faults` : `${of}: ${messages.length} faults`,
+    ...messages,
   ];
 }

@@ -3,7 +3,7 @@
 import { didYouMean } from '../bytes/did-you-mean.js';
 import { printable } from '../bytes/printable.js';
 import { SCHEMAS } from '../schema/generated/schemas.js';
-import { schemaOfEventType } from '../schema/issue-words.js';
+import { schemaOfEventType } from '../schema/fault-words.js';
 
 const MAX_NAME_LENGTH = 80;
 

@@ -179,11 +179,11 @@ interface Parent {
 }
 
 function readParent(event: AuthorizationEvent): Parent {
-  const [issue] = checkEvent(event);
-  if (issue !== undefined) {
+  const [fault] = checkEvent(event);
+  if (fault !== undefined) {
     throw refuse(
       'GRANT_NOT_A_GRANT',
-      `the parent is not valid: at ${issue.pointer} expected ${issue.expected}`,
+      `the parent is not valid: at ${fault.pointer} expected ${fault.expected}`,
     );
   }
   const { authorization, decision } = event;

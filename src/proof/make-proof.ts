@@ -87,15 +87,15 @@ export async function makeProof(
   const basis = typeof from === 'function' ? ledgerBasis(from, signal) : from;
   const stated = given === undefined ? undefined : readGiven(given);
   const record = await basis.findRecord(wanted);
-  const { layout, issues } = examineLine(record.bytes, undefined);
+  const { layout, faults } = examineLine(record.bytes, undefined);
   if (layout !== 'records') {
     throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove', {
       hint: 'append them to a ledger first',
     });
   }
-  const [issue] = issues;
-  if (issue !== undefined) {
-    const { code, pointer = '', expected = '', actual = '' } = issue;
+  const [fault] = faults;
+  if (fault !== undefined) {
+    const { code, pointer, expected, actual } = fault;
     const where = `at ${printable(record.file)}:${record.line}${printable(pointer)}`;
     throw new NorthrootError(code, `the record ${where} is broken: expected ${expected}, found ${actual}`, {
       hint: 'verify the ledger: its findings say all that is wrong',

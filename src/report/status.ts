@@ -38,7 +38,7 @@ export interface ScarceMeter {
   readonly meter: Report['grants'][number]['meters'][number];
 }
 
-/** How a ledger stands. */
+/** How a ledger stands, in its wire form: what `status --format json` prints. */
 export interface LedgerStatus extends Pick<
   Report,
   | 'ledger'

@@ -229,7 +229,7 @@ export class FileStore implements LedgerStore {
         await lockFile(lock, timeoutMs, signal, onWait);
         // The path may have been given another file between opening and locking: that one is the ledger now.
         if (await lock.isInPlace()) {
-          await this.#takeUp();
+          await this.#catchUpWithPath();
           this.#lock = lock;
           this.#known = undefined;
           this.#torn = undefined;
@@ -408,7 +408,7 @@ export class FileStore implements LedgerStore {
   }
 
   /** With the lock had: whether it is still the same ledger, and what others have added to it. */
-  async #takeUp(): Promise<void> {
+  async #catchUpWithPath(): Promise<void> {
     if (this.#isSettled) await this.#assertInPlace();
     else await this.#reopenMoved();
     if (this.isFolder) await this.#listSegments();

@@ -5,7 +5,7 @@ import { encodeUtf8 } from '../bytes/text.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { toDigestText } from '../value/digest.js';
@@ -20,7 +20,7 @@ import {
   type NoteVerdict,
 } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
-import { judgeNote } from './checkpoint-note.js';
+import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
 import type { KnownCheckpoint, RecordPlace } from './seals.js';
 import { instantOf } from './signatures.js';
@@ -112,9 +112,9 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
 }
 
 function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
-  const note = readCheckpoint(encodeUtf8(text));
-  if (!('expected' in note)) return note;
-  findings.addToEvent({ code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE, ...note });
+  const decoded = decodeCheckpoint(encodeUtf8(text));
+  if (decoded.ok) return decoded.value;
+  findings.addToEvent({ ...decoded.fault, code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE });
   return undefined;
 }
 
@@ -149,7 +149,7 @@ function judgeSignatures(
   // One of another log is refused already, whoever signed it.
   if (state.origin !== undefined && note.checkpoint.origin !== state.origin) return undefined;
   const instant = instantOf(state, line);
-  const verdict = judgeNote(
+  const verdict = judgeLedgerNote(
     state,
     note,
     (key, as) => (as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant)),

@@ -16,8 +16,8 @@ import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
-import type { Verifier } from '../signature/verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../tree/compact-range.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
@@ -46,7 +46,7 @@ export interface VerifyOptions {
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string | undefined;
   /** The signature backend; the platform's own unless given. */
-  readonly verifier?: Verifier | undefined;
+  readonly backend?: SignatureBackend | undefined;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number | undefined;
   /**
@@ -86,7 +86,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   checkpoints: 'array',
   predecessor: 'object',
   now: 'string',
-  verifier: 'object',
+  backend: 'object',
   maxFindings: 'number',
   show: 'function',
   acknowledge: 'function',
@@ -140,8 +140,8 @@ export async function runVerification(
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
-  const { verifier = defaultVerifier } = options;
-  const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
+  const { backend = defaultBackend } = options;
+  const state = from?.state ?? startVerification(options.trust, backend, options.witnessPolicy);
   const { show = () => true, acknowledge = () => false, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
   const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));

@@ -33,7 +33,7 @@ import {
   type LedgerStatus,
   type LedgerStatusOptions,
 } from '../report/status.js';
-import { tellIndexedStory, tellStory, type Story } from '../report/story.js';
+import { explainIndexedEvent, explainEvent, type EventHistory } from '../report/event-history.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import { openLedger } from '../tile/open-ledger.js';
@@ -129,18 +129,18 @@ export class LedgerView {
     );
   }
 
-  /** The story of one event, by what names its record. @throws NorthrootError as `findRecord` and `tellStory`. */
-  tellStory(wanted: string): Promise<Story> {
+  /** The history of one event, by what names its record. @throws NorthrootError as `findRecord` and `explainEvent`. */
+  explainEvent(wanted: string): Promise<EventHistory> {
     const { trust, signal } = this.#options;
     return this.#ask(
       'make',
       async ({ view, records }) => {
         const record = (await records.find(wanted)) ?? unknown();
-        return tellIndexedStory(records, view.state, record.seq);
+        return explainIndexedEvent(records, view.state, record.seq);
       },
       async () => {
         const record = await findRecord(await this.#open(), wanted, signal);
-        return tellStory(this.#open, record, trust, signal);
+        return explainEvent(this.#open, record, trust, signal);
       },
     );
   }

@@ -7,7 +7,7 @@ import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
@@ -141,9 +141,11 @@ export class AdmissionRules {
   /** @throws NorthrootError `SCHEMA` when a key event adds a key that is known, or contradicts itself. */
   assertNewKey({ action, key }: KeyEvent): void {
     if (action !== 'add') return;
-    const read = readWireKey(key);
-    if ('pointer' in read)
-      throw refuse('SCHEMA', `/key${read.pointer}: expected ${read.expected}, found ${read.actual}`);
+    const decoded = decodeWireKey(key);
+    if (!decoded.ok) {
+      const { code, pointer, expected, actual } = decoded.fault;
+      throw refuse(code, `/key${pointer}: expected ${expected}, found ${actual}`);
+    }
     if (this.#state.keyring.find(key.keyid) !== undefined) {
       throw refuse(
         'SCHEMA',

@@ -5,7 +5,7 @@ import { printable } from '../bytes/printable.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import { buildCheckpoint } from '../event/build.js';
-import { formatCheckpoint, readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { formatCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { signNote } from '../note/note-key.js';
 import { formatNote } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
@@ -128,12 +128,9 @@ export function assertFits(
   if (!isOwn || last.b64 !== tip.eventId) {
     throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
   }
-  const note = readCheckpoint(Buffer.from(event.note));
-  const isSame =
-    'checkpoint' in note &&
-    note.checkpoint.size === size &&
-    hashToBase64url(note.checkpoint.root) === root.b64;
-  if (!isSame)
+  const decoded = decodeCheckpoint(Buffer.from(event.note));
+  const note = decoded.ok ? decoded.value : undefined;
+  if (note?.checkpoint.size !== size || hashToBase64url(note.checkpoint.root) !== root.b64)
     throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note does not state the tree that the checkpoint states');
   if (note.checkpoint.origin !== origin) {
     const [expected, found] = [printable(origin), printable(note.checkpoint.origin)];
@@ -171,9 +168,9 @@ export function assertAttests(
       `${toDigestText(id)} is not the id of an earlier checkpoint of the ledger`,
     );
   }
-  const note = readCheckpoint(Buffer.from(text));
-  if ('expected' in note) {
-    const [wanted, found] = [printable(note.expected), printable(note.actual)];
+  const decoded = decodeCheckpoint(Buffer.from(text));
+  if (!decoded.ok) {
+    const [wanted, found] = [printable(decoded.fault.expected), printable(decoded.fault.actual)];
     throw problem('CHECKPOINT_NOTE_MALFORMED', `the note is malformed: expected ${wanted}, found ${found}`);
   }
   if (hashNoteOf(text) !== expected) {
@@ -183,6 +180,6 @@ export function assertAttests(
 
 /** The SHA-256 of a note's text, which may be long; `null` for a note that is malformed. */
 function hashNoteOf(note: string): string | null {
-  const read = readCheckpoint(Buffer.from(note));
-  return 'expected' in read ? null : sha256Base64url(Buffer.from(read.text));
+  const decoded = decodeCheckpoint(Buffer.from(note));
+  return decoded.ok ? sha256Base64url(Buffer.from(decoded.value.text)) : null;
 }

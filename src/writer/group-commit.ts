@@ -12,7 +12,7 @@ import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
 import type { ActJob, Job } from './jobs.js';
-import { nowOf, type Appended, type Checkpointed, type LedgerOptions } from './options.js';
+import { nowOf, type Appended, type CheckpointResult, type LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
@@ -28,7 +28,7 @@ export interface GroupParts {
   readonly turns: TurnKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
-  readonly onCheckpoint: (made: Checkpointed) => void;
+  readonly onCheckpoint: (made: CheckpointResult) => void;
 }
 
 /** One write and one sync take at most so much. */
@@ -51,7 +51,7 @@ export class GroupCommit {
   /** Set when an event was refused and none may be given after it. */
   #stopped: NorthrootError | undefined;
   /** Set when that event stood in the queue: those behind it in the queue were given after it. */
-  #cut: NorthrootError | undefined;
+  #rejectAfter: NorthrootError | undefined;
   #conflicts = 0;
 
   constructor(parts: GroupParts) {
@@ -174,9 +174,9 @@ export class GroupCommit {
         this.#queue.unshift(...jobs.splice(index));
         return;
       }
-      const cut = this.#cut;
-      if (cut !== undefined && job.kind !== 'look') {
-        group.outcomes.push(() => rejectAll([job], cut));
+      const refusal = this.#rejectAfter;
+      if (refusal !== undefined && job.kind !== 'look') {
+        group.outcomes.push(() => rejectAll([job], refusal));
         continue;
       }
       try {
@@ -189,7 +189,7 @@ export class GroupCommit {
           continue;
         }
         // A question that is not answered is no event that was refused.
-        if (job.kind === 'event' || job.kind === 'checkpoint') this.#cutAfterRefusal();
+        if (job.kind === 'event' || job.kind === 'checkpoint') this.#rejectAfterRefusal();
         group.outcomes.push(() => rejectAll([job], error));
         continue;
       }
@@ -214,7 +214,7 @@ export class GroupCommit {
       if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
       // Another came first: the group is made again, behind what that one wrote.
       this.#conflicts += 1;
-      this.#cut = undefined;
+      this.#rejectAfter = undefined;
       this.#queue.unshift(...jobs);
       await turns.giveBack();
       return;
@@ -236,7 +236,7 @@ export class GroupCommit {
     const isStream = this.#parts.options.stopsAtRefusal === true;
     // What comes after an event that was not appended is not to be either.
     const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
-    if (isStream) this.#cutAfterRefusal();
+    if (isStream) this.#rejectAfterRefusal();
     rejectAll(jobs, this.#failure ?? error);
     rejectAll(waiting, notReached());
   }
@@ -255,9 +255,9 @@ export class GroupCommit {
     );
   }
 
-  #cutAfterRefusal(): void {
+  #rejectAfterRefusal(): void {
     this.noteRefusal();
-    this.#cut = this.#stopped;
+    this.#rejectAfter = this.#stopped;
   }
 
   #stop(error: unknown): void {
@@ -271,7 +271,7 @@ export class GroupCommit {
 class Group {
   readonly lines: Uint8Array[] = [];
   readonly outcomes: (() => void)[] = [];
-  readonly made: Checkpointed[] = [];
+  readonly made: CheckpointResult[] = [];
   /** Done when the lines are on disk. */
   readonly acts: ActJob[] = [];
   bytes = 0;
@@ -325,7 +325,7 @@ class Group {
     }
   }
 
-  addCheckpoint(givenAt: string, principalId?: string): Checkpointed {
+  addCheckpoint(givenAt: string, principalId?: string): CheckpointResult {
     const { running, maker } = this.#parts;
     running.assertSound();
     const { seq } = running.tip;

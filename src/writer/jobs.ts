@@ -1,7 +1,7 @@
 /** What is asked of a ledger that is open: each waits in the queue until it is made in a group, or withdrawn. */
 
 import type { VerifyState } from '../verify/state.js';
-import type { Appended, Checkpointed, Entry } from './options.js';
+import type { Appended, CheckpointResult, Entry } from './options.js';
 import type { Prepared } from './record-maker.js';
 import type { Withdrawal } from './withdrawal.js';
 
@@ -21,7 +21,7 @@ export interface EventJob extends Promised<Appended> {
 }
 
 /** A checkpoint that is asked for, made when its place is known. */
-export interface CheckpointJob extends Promised<Checkpointed> {
+export interface CheckpointJob extends Promised<CheckpointResult> {
   readonly kind: 'checkpoint';
   readonly givenAt: string;
   readonly principalId: string | undefined;

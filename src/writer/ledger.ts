@@ -18,14 +18,14 @@ import {
   assertLedgerOptions,
   nowOf,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
 } from './options.js';
 import type { WatchOptions, WatchedRecords } from './watch.js';
 import type { AskOptions } from './withdrawal.js';
 
-export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
+export type { Appended, CheckpointResult, Entry, LedgerOptions, Notice } from './options.js';
 
 /** See the head of this file. */
 export class Ledger {
@@ -148,7 +148,7 @@ export class Ledger {
    *   `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when its key may not; as {@link Ledger.append}. TypeError when the ledger
    *   was opened without `checkpoints`.
    */
-  checkpoint(principalId?: string, options: AskOptions = {}): Promise<Checkpointed> {
+  checkpoint(principalId?: string, options: AskOptions = {}): Promise<CheckpointResult> {
     return this.#parts.requests.checkpoint(principalId, options);
   }
 

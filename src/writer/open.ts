@@ -18,7 +18,7 @@ import {
   lockTimeoutOf,
   nowOf,
   willSeal,
-  type Checkpointed,
+  type CheckpointResult,
   type LedgerOptions,
 } from './options.js';
 import { NotePublisher } from './publish-note.js';
@@ -63,7 +63,7 @@ export interface OpenParts extends ReadParts {
 export async function openParts(
   place: string | LedgerStore,
   options: LedgerOptions,
-  onCheckpoint: (made: Checkpointed) => void,
+  onCheckpoint: (made: CheckpointResult) => void,
 ): Promise<OpenParts> {
   // Made before anything is touched: a bad option leaves no empty file behind.
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
@@ -86,7 +86,7 @@ export async function openParts(
 function connect(
   parts: ReadParts,
   options: LedgerOptions,
-  onCheckpoint: (made: Checkpointed) => void,
+  onCheckpoint: (made: CheckpointResult) => void,
 ): OpenParts {
   const { store, running, cache } = parts;
   const timer = new CheckpointTimer(options, running, () => commits.addDue(nowOf(options)));

@@ -1,7 +1,7 @@
 /** The file that the note of a ledger's last checkpoint is published in. */
 
 import { readSmallFile, replaceFile, type FileSystem } from '../fs/file-system.js';
-import { readCheckpoint, type Checkpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import type { GroupCommit } from './group-commit.js';
 
@@ -50,6 +50,6 @@ function isLater(published: Uint8Array, note: Uint8Array): boolean {
 }
 
 function stateOf(note: Uint8Array): Checkpoint | undefined {
-  const read = readCheckpoint(note);
-  return 'checkpoint' in read ? read.checkpoint : undefined;
+  const decoded = decodeCheckpoint(note);
+  return decoded.ok ? decoded.value.checkpoint : undefined;
 }

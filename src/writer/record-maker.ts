@@ -148,8 +148,8 @@ export class RecordMaker {
     const { meta, signatures = [] } = entry;
     if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
     const prev = { alg: 'sha-256', b64: this.#running.tip.prev };
-    const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
-    if (issue !== undefined) throw new EventError([issue]);
+    const [fault] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
+    if (fault !== undefined) throw new EventError([fault]);
     return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
   }
 
@@ -176,9 +176,9 @@ function toLine(
     });
   }
   const examined = examineLine(bytes.subarray(0, -1), 'records');
-  const [issue] = examined.issues;
-  if (issue === undefined) return { bytes, examined };
-  const { code, pointer = '', expected = '', actual = '' } = issue;
+  const [fault] = examined.faults;
+  if (fault === undefined) return { bytes, examined };
+  const { code, pointer, expected, actual } = fault;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
   throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`);
 }

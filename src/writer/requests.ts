@@ -7,7 +7,7 @@ import {
   nowOf,
   willSeal,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
 } from './options.js';
@@ -54,9 +54,9 @@ export class Requests {
     });
   }
 
-  checkpoint(principalId: string | undefined, { signal }: AskOptions): Promise<Checkpointed> {
+  checkpoint(principalId: string | undefined, { signal }: AskOptions): Promise<CheckpointResult> {
     const { commits } = this.#parts;
-    return ask<Checkpointed>(signal, (promised) => {
+    return ask<CheckpointResult>(signal, (promised) => {
       commits.assertUsable();
       if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
       commits.add({ ...promised, kind: 'checkpoint', givenAt: nowOf(this.#options), principalId });

@@ -12,7 +12,7 @@ import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
 import { toDigestText } from '../value/digest.js';
@@ -20,7 +20,7 @@ import { positionOf } from '../verify/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
-import { assertGenesisKeys, isStartOfGenesis, notALedger, readGenesis } from './genesis-line.js';
+import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 /** What one record gave. */
@@ -304,7 +304,7 @@ export class RunningVerification {
   /** Reads what is stored beyond a view's state. */
   async #follow(view: View): Promise<void> {
     if (view.isSpoilt) {
-      view.state = startVerification(view.trust, defaultVerifier);
+      view.state = startVerification(view.trust, defaultBackend);
       view.isSpoilt = false;
       if (view.isOwn) {
         this.#reading = freshReading();
@@ -350,8 +350,8 @@ export class RunningVerification {
     const reading = this.#reading;
     reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
     reading.isTailSound =
-      examined?.seq !== undefined && eventId !== undefined && examined.issues.length === 0;
-    if (ordinal === 0) this.#genesis = readGenesis(this.#store.name, line.bytes);
+      examined?.seq !== undefined && eventId !== undefined && examined.faults.length === 0;
+    if (ordinal === 0) this.#genesis = parseGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
     const event = examined?.json();
     const seq = examined?.seq;
@@ -386,7 +386,7 @@ export class RunningVerification {
   async #readGenesis(): Promise<GenesisEvent | undefined> {
     for await (const stored of this.#store.read()) {
       if (stored.kind !== 'lines') continue;
-      for (const { bytes } of stored.lines) return readGenesis(this.#store.name, bytes);
+      for (const { bytes } of stored.lines) return parseGenesis(this.#store.name, bytes);
     }
     return undefined;
   }
@@ -445,7 +445,7 @@ export function assertDecidable(state: VerifyState, path: string): void {
 }
 
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, defaultVerifier), isSpoilt: false };
+  return { isOwn, trust, state: startVerification(trust, defaultBackend), isSpoilt: false };
 }
 
 function freshReading(): Reading {

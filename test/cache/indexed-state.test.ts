@@ -9,7 +9,7 @@ import { IndexedState } from '../../src/cache/indexed-state.js';
 import { RANKS, rankOf, type Finding } from '../../src/finding/finding.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { finishVerification } from '../../src/verify/ending.js';
 import { saveHead } from '../../src/verify/state-form.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
@@ -49,7 +49,7 @@ async function readIndexed(
   trust: TrustPolicy | undefined,
 ): Promise<{ told: unknown; results: unknown[] }> {
   const store = new MemoryEntries();
-  const open = (): Promise<IndexedState> => IndexedState.open(store, '', NAMES, nodeVerifier, trust);
+  const open = (): Promise<IndexedState> => IndexedState.open(store, '', NAMES, nodeBackend, trust);
   let indexed = await open();
   const results: unknown[] = [];
   const splitter = new LineSplitter();
@@ -76,7 +76,7 @@ function readInMemory(
   bytes: Uint8Array,
   trust: TrustPolicy | undefined,
 ): { told: unknown; results: unknown[] } {
-  const state = startVerification(trust, nodeVerifier);
+  const state = startVerification(trust, nodeBackend);
   const results: unknown[] = [];
   const all: Finding[] = [];
   for (const line of new LineSplitter().push(bytes)) {

@@ -21,7 +21,7 @@ import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { codeOf, errorOf } from '../writer/support.js';
-import { ledgerOf, rememberingVerifier } from '../verify/support.js';
+import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { p256Key, codeOf as syncCodeOf } from '../key/key-samples.js';
 import { changedBytes } from '../note/support.js';
 import {
@@ -46,9 +46,9 @@ import {
 const lines = await makeLines({ events: [3, 2, 2], attested: true });
 const open = opener(lines);
 const sealed = 7;
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
-const known: ProofTrust = { keys: [logKey], verifier };
+const known: ProofTrust = { keys: [logKey], backend };
 
 function codes({ problems }: { problems: readonly { code: string }[] }): string[] {
   return problems.map(({ code }) => code);
@@ -61,7 +61,7 @@ async function prove(wanted: string, note?: Uint8Array): Promise<Uint8Array> {
 
 function policyOf(keys: readonly Key[], more: Partial<TrustPolicy> = {}): ProofTrust {
   const policy = { trust_version: '1', keys, ...more } as unknown as TrustPolicy;
-  return { policy, verifier };
+  return { policy, backend };
 }
 
 const own = ownKeyEntry(signer.publicKey);
@@ -281,7 +281,7 @@ describe('a witness policy', () => {
 
   function witnessed(...policy: string[]): ProofTrust {
     return {
-      verifier,
+      backend,
       witnessPolicy: parseWitnessPolicy(Buffer.from(policy.map((line) => `${line}\n`).join(''))),
     };
   }

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import { bytesSource } from '../../src/fs/source.js';
-import { readCheckpoint } from '../../src/note/checkpoint.js';
+import { decodeCheckpoint } from '../../src/note/checkpoint.js';
 import { buildReport, type Report } from '../../src/report/report.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { AnchorWatch, type Anchor } from '../../src/verify/anchors.js';
@@ -15,15 +15,15 @@ import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
 import { changedBytes, substrings } from '../note/support.js';
 import { LedgerMaker, anchorOf, keyEvent, logLine } from './seal-kit.js';
 import { sample, samplePositions, times } from '../slow.js';
-import { ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 const stranger = makeSigner();
 const log = makeSigner();
 const LOG_KEY = keyOf(log, { roles: ['event', 'checkpoint', 'admin'] });
 
 const verify = (bytes: Uint8Array, options: VerifyOptions = {}): Promise<Report> =>
-  verifyLedger(bytes, { verifier, ...options });
+  verifyLedger(bytes, { backend, ...options });
 
 /** A checkpoint of all that a report is about. */
 function anchorOfReport({ ledger }: Report, size = ledger.tree_size, root = ledger.root): Anchor {
@@ -227,7 +227,7 @@ describe('anchors and keys', () => {
   test('one of the empty tree says nothing, and is extended by every ledger', async () => {
     const empty = new LedgerMaker();
     const kept = anchorOf(empty.text(), log);
-    expect(readCheckpoint(kept.note)).toMatchObject({ checkpoint: { size: 0 } });
+    expect(decodeCheckpoint(kept.note)).toMatchObject({ value: { checkpoint: { size: 0 } } });
     for (const bytes of [maker.bytes, Buffer.alloc(0)]) {
       const report = await verify(bytes, { checkpoints: [kept] });
       expect(report.checkpoints.anchors).toMatchObject([{ relation: 'extends' }]);
@@ -260,12 +260,12 @@ describe('anchors of a verification that is gone on from', () => {
           const checkpoints = chosen.map(([size, isForked]) =>
             anchorOfReport(whole, size, isForked ? `sha-256:${'A'.repeat(43)}` : roots.get(size)),
           );
-          const options = { verifier, checkpoints };
+          const options = { backend, checkpoints };
           const part = await runVerification(bytesSource(ledgerOf(lines.slice(0, saveAt)), '-'), {
-            verifier,
+            backend,
           });
           const saved = saveVerification({ state: part.state, findings: part.kept });
-          const from = restoreVerification(saved, verifier);
+          const from = restoreVerification(saved, backend);
           const result = await runVerification(bytesSource(bytes, '-'), { ...options, from });
           expect(buildReport(result)).toEqual(await verify(bytes, options));
           const { findings } = buildReport(result);

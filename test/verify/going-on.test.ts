@@ -22,9 +22,9 @@ import {
 } from '../../src/verify/saved-state.js';
 import { DIGEST, bare, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 import { emptyState, feed, grantEvent, int } from '../policy/bare-events.js';
-import { inChunks, ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { inChunks, ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
 const signer = makeSigner();
 const stranger = makeSigner('p256');
@@ -203,7 +203,7 @@ interface Verified {
 async function verify(source: LedgerSource, options: VerifyOptions = {}): Promise<Verified> {
   const stream: string[] = [];
   const result = await runVerification(source, {
-    verifier,
+    backend,
     ...options,
     onFinding: ({ code, at: place }) => stream.push(`${place.file}:${place.line} ${code}`),
   });
@@ -212,7 +212,7 @@ async function verify(source: LedgerSource, options: VerifyOptions = {}): Promis
 }
 
 function restore(saved: Uint8Array): SavedVerification {
-  return restoreVerification(saved, verifier);
+  return restoreVerification(saved, backend);
 }
 
 async function codeOf(attempt: Promise<unknown>): Promise<string> {

@@ -16,9 +16,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { FIXTURES, fixtureBytes } from '../fixtures/cases.js';
-import { ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 let folder: string;
 
 beforeAll(() => {
@@ -86,7 +86,7 @@ test('a named pipe', async () => {
   execFileSync('mkfifo', [pipe]);
   const ledger = `${FIXTURES}ledgers/pipeline-1000.jsonl`;
   const writer = spawn('sh', ['-c', 'cat "$1" > "$2"', 'sh', ledger, pipe]);
-  const report = await verifyLedger(pipe, { verifier });
+  const report = await verifyLedger(pipe, { backend });
   expect(writer.exitCode ?? 0).toBe(0);
   expect(report).toMatchObject({ verdict: 'ok', ledger: { records: 1_000, paths: [pipe] } });
 });
@@ -105,8 +105,8 @@ test('a folder of segments is one ledger, whatever else is in the folder', async
   }
   writeFileSync(join(split, 'notes.txt'), 'not a segment');
   writeFileSync(join(split, '9.jsonl'), 'not a segment either');
-  const whole = await verifyLedger(bytes, { verifier });
-  const report = await verifyLedger(split, { verifier });
+  const whole = await verifyLedger(bytes, { backend });
+  const report = await verifyLedger(split, { backend });
   expect({ ...report, ledger: { ...report.ledger, paths: ['-'] } }).toEqual(whole);
 });
 
@@ -126,7 +126,7 @@ describe('a file that changes while it is read', () => {
   const verifyWhile = (path: string, change: () => void) => {
     let isFirst = true;
     return {
-      verifier,
+      backend,
       onProgress: () => {
         if (isFirst) change();
         isFirst = false;

@@ -44,7 +44,7 @@ async function tellAll(view: LedgerView): Promise<unknown> {
   return {
     record,
     byPrefix: await view.findRecord(record.eventId.slice(0, 20)),
-    story: await view.tellStory('12'),
+    history: await view.explainEvent('12'),
     accounts: await view.inspect((state) => ({
       grants: listGrants(state),
       open: listOpenAuthorizations(state),
@@ -91,10 +91,10 @@ test('an index of another ledger is made anew, and said so', async () => {
   await maintainIndex(path);
   copyFileSync(join(FIXTURES, 'ledgers/checkpoints.jsonl'), path);
   const view = new LedgerView(path, { index: false });
-  const expected = await view.tellStory('2');
+  const expected = await view.explainEvent('2');
   const notices: string[] = [];
   const asked = new LedgerView(path, { onNotice: ({ code }) => notices.push(code) });
-  expect(await asked.tellStory('2')).toEqual(expected);
+  expect(await asked.explainEvent('2')).toEqual(expected);
   expect(notices).toEqual(['INDEX_REBUILT']);
   expect(await asked.makeProof('2')).toEqual(await view.makeProof('2'));
 });

@@ -12,7 +12,7 @@ import type { VerifyState } from '../../src/verify/state.js';
 import { startVerification } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import {
   codeOf,
   draft,
@@ -167,7 +167,7 @@ class TestCache implements StateCache {
 
 /** The state of a ledger's bytes. */
 function stateOf(path: string): VerifyState {
-  const state = startVerification(undefined, nodeVerifier);
+  const state = startVerification(undefined, nodeBackend);
   for (const line of new LineSplitter().push(readBytes(path)))
     verifyLine(state, line, { file: path, firstSeq: undefined });
   return state;

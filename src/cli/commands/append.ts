@@ -13,7 +13,7 @@ import {
   printable,
   readFileChunks,
   toFindingJson,
-  type Checkpointed,
+  type CheckpointResult,
   type CheckpointSchedule,
   type Entry,
   type Finding,
@@ -113,7 +113,7 @@ async function append(
   const { terminal } = context;
   await assertReadable(inputs);
   let published: Promise<unknown> = Promise.resolve();
-  const publish = ({ note, seq, treeSize }: Checkpointed, ledger: Ledger): void => {
+  const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
     terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
     // Told of when it is waited for.
@@ -213,7 +213,7 @@ async function openLedger(
   { terminal, signal }: Context,
   path: string,
   options: AppendOptions,
-  onCheckpoint: (checkpoint: Checkpointed, ledger: Ledger) => void,
+  onCheckpoint: (checkpoint: CheckpointResult, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery } = options;
@@ -289,13 +289,13 @@ async function withKeys(
 function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;
-  if (error.issues[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
+  if (error.faults[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
     hint = 'say who acted: in the event, or with --principal for all';
-  } else if (error.issues[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
+  } else if (error.faults[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
     hint =
       'say what kind of event it is: in the event, or with --type for all; northroot schema lists the known types';
-  } else if (error.issues.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
+  } else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
     hint = '--quantities makes quantities of JSON numbers in amounts';
   }
-  return new EventError(error.issues, error.eventType, hint);
+  return new EventError(error.faults, error.eventType, hint);
 }

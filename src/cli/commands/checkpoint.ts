@@ -13,8 +13,8 @@ import {
   printable,
   submissionUrl,
   witnessPolicyKeys,
-  type Attested,
-  type Checkpointed,
+  type AttestResult,
+  type CheckpointResult,
   type Collected,
   type NoteKey,
   type NoteSignature,
@@ -151,7 +151,7 @@ function readWitnessKey(vkey: string): NoteKey {
   });
 }
 
-function toResult(made: Checkpointed, notePath: string, attested: Attested | undefined): object {
+function toResult(made: CheckpointResult, notePath: string, attested: AttestResult | undefined): object {
   const { seq, eventId, treeSize } = made;
   return {
     seq,
@@ -190,7 +190,7 @@ function describeRefused(line: NoteSignature, unknown: readonly NoteSignature[])
 
 /** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
 function assertCosigned(
-  { cosignatures, refused }: Attested,
+  { cosignatures, refused }: AttestResult,
   policy: WitnessPolicy | undefined,
   policyKeys: readonly NoteKey[],
 ): void {

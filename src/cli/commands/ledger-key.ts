@@ -149,7 +149,7 @@ export async function openWithNewKey(
 /** Options that make no genesis are a wrong use of the command: no evidence was judged. */
 export function asUsageError(error: unknown): unknown {
   if (!(error instanceof EventError)) return error;
-  const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.issues;
+  const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.faults;
   return new CommandError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
     cause: error,
   });

@@ -8,7 +8,7 @@ import {
   printable,
   type LedgerView,
   readSmallFile,
-  readWireKey,
+  decodeWireKey,
   toDsseEnvelope,
   type PublicKey,
   type ReadRecord,
@@ -108,8 +108,8 @@ async function toEnvelope(
   const { terminal } = context;
   const known = new Map<string, PublicKey>();
   for (const entry of (await readTrustPolicy(trust))?.keys ?? []) {
-    const read = readWireKey(entry);
-    if (!('pointer' in read)) known.set(entry.keyid, read.publicKey);
+    const decoded = decodeWireKey(entry);
+    if (decoded.ok) known.set(entry.keyid, decoded.value);
   }
   for (const file of key) {
     const publicKey = parsePublicKey(await readSmallFile(file, MAX_KEY_BYTES));

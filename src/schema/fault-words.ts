@@ -6,7 +6,7 @@ import { quantityFromNumberText } from '../value/quantity.js';
 import { isKnownEventType } from './check.js';
 import { SCHEMAS } from './generated/schemas.js';
 
-/** Of an issue, what is told. */
+/** Of a fault, what is told. */
 interface Told {
   readonly pointer: string;
   readonly expected: string;
@@ -51,7 +51,7 @@ export function schemaOfEventType(type: unknown): string | undefined {
  *
  * @param eventType - The event's: an unknown member may have been meant to be one of its members.
  */
-export function describeIssue({ pointer, expected, actual }: Told, eventType?: unknown): string {
+export function describeFault({ pointer, expected, actual }: Told, eventType?: unknown): string {
   const place = pointer === '' ? 'the event' : printable(pointer.slice(1));
   const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
   if (expected === 'no such member') {
