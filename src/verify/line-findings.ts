@@ -131,7 +131,7 @@ export class LineFindings {
       },
       this.context,
     );
-    const isSound = this.#examined?.wellFormed === true && this.#examined.issues.length === 0;
+    const isSound = this.#examined?.wellFormed === true && this.#examined.faults.length === 0;
     return isSound ? finding : { ...finding, lineDigest: this.#digestLine() };
   }
 
