@@ -27,3 +27,23 @@ export { renderActivityHtml } from './text/activity-html.js';
 export { renderActivityMarkdown } from './text/activity-markdown.js';
 export { renderActivity } from './text/activity-text.js';
 export type { ActivityReport } from './schema/generated/types.js';
+// Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
+export {
+  BaselineMatch,
+  decideExitStatus,
+  MAX_BASELINE_BYTES,
+  parseBaseline,
+  type Baseline,
+  type BaselineOutcome,
+  type FailOn,
+  type NewFindings,
+} from './ci/baseline.js';
+export { MAX_BRIEF_COLUMNS, renderBrief } from './ci/brief.js';
+export { type AnnotationOptions } from './ci/ci-words.js';
+export { FindingSpool, type LineStore } from './ci/finding-spool.js';
+export { fingerprintFinding } from './ci/fingerprint.js';
+export { MAX_STEP_ANNOTATIONS, renderGithub } from './ci/github.js';
+export { renderGitlab } from './ci/gitlab.js';
+export { renderJunit, type JunitOptions } from './ci/junit.js';
+export { MAX_MARKDOWN_LENGTH, renderMarkdown } from './ci/markdown.js';
+export { MAX_SARIF_RESULTS, MAX_SARIF_RUNS, writeSarif, type SarifOptions } from './ci/sarif.js';

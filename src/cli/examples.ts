@@ -49,6 +49,8 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify ledger.jsonl --trust trust.json --checkpoint kept.checkpoint',
     "northroot verify ledger.jsonl --since 7d --principal 'agent:*' --format json",
     'northroot verify ledger.jsonl --state monitor.state --fail-on warning',
+    'northroot verify ledger.jsonl --output sarif=northroot.sarif --output junit=northroot.xml',
+    'northroot verify ledger.jsonl --baseline known.json --format brief',
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
   export: ['northroot export ledger.jsonl --dsse events.dsse.jsonl'],

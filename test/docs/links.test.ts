@@ -11,6 +11,7 @@ const DOCUMENTS = [
   'docs/codes.md',
   'docs/witness.md',
   'docs/report.md',
+  'docs/ci.md',
   'docs/ed25519-verdicts.md',
   'ARCHITECTURE.md',
   'SECURITY.md',

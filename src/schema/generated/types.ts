@@ -812,6 +812,10 @@ export interface FindingJson {
   actual?: string;
   related?: RelatedPlace[];
   /**
+   * a digest as text: sha-256: and 43 characters of canonical base64url
+   */
+  line_digest?: string;
+  /**
    * How many findings this one caused that are not listed.
    */
   folded?: number;
@@ -986,6 +990,7 @@ export interface ReportJson {
   open_starts?: OpenStart[];
   findings?: FindingJson[];
   findings_total: SafeInteger;
+  baseline?: BaselineJson;
 }
 /**
  * The ledger that this one says it goes on from, and what that was found to be, where it was given.
@@ -1088,6 +1093,27 @@ export interface OpenStart {
   auth_event_id: DigestText;
   tool_name: ToolName;
   started_at: Timestamp;
+}
+/**
+ * How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.
+ */
+export interface BaselineJson {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  known: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  new: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  gone: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  unlisted: number;
 }
 /**
  * Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.

@@ -7286,9 +7286,10 @@ return errors === 0;
 }
 
 export const validateFinding: Validator = validate77;
-const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
+const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
 const schema176 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
 const schema177 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema183 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 const pattern144 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
 const schema180 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
 
@@ -7638,27 +7639,40 @@ vErrors = addError(vErrors, instancePath+"/related", "type", schema172.propertie
 errors++;
 }
 }
+if(data.line_digest !== undefined){
+let data17 = data.line_digest;
+if(typeof data17 === "string"){
+if(!pattern144.test(data17)){
+vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema183, data17);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema183, data17);
+errors++;
+}
+}
 if(data.folded !== undefined){
-let data17 = data.folded;
-if(!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))){
-vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data17);
+let data18 = data.folded;
+if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
+vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data18);
 errors++;
 }
-if((typeof data17 == "number") && (isFinite(data17))){
-if(data17 > 9007199254740991 || isNaN(data17)){
-vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data17);
+if((typeof data18 == "number") && (isFinite(data18))){
+if(data18 > 9007199254740991 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data18);
 errors++;
 }
-if(data17 < 1 || isNaN(data17)){
-vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data17);
+if(data18 < 1 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data18);
 errors++;
 }
 }
 }
 if(data.message !== undefined){
-let data18 = data.message;
-if(typeof data18 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data18);
+let data19 = data.message;
+if(typeof data19 !== "string"){
+vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data19);
 errors++;
 }
 }
@@ -7672,16 +7686,16 @@ return errors === 0;
 }
 
 export const validateGenesis: Validator = validate80;
-const schema183 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
-const schema192 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
-const pattern157 = new RegExp("://|[\n\r\u2028\u2029]", "u");
-const pattern158 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
-const schema193 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
-const schema194 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const schema195 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
-const pattern159 = new RegExp("^ml-dsa-44:", "u");
-const pattern161 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
-const pattern162 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
+const schema184 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
+const schema193 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
+const pattern158 = new RegExp("://|[\n\r\u2028\u2029]", "u");
+const pattern159 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
+const schema194 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
+const schema195 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema196 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
+const pattern160 = new RegExp("^ml-dsa-44:", "u");
+const pattern162 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
+const pattern163 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
 
 function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key.json" */;
@@ -7708,7 +7722,7 @@ let data0 = data.public_key;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data0 === "string"){
-if(!pattern159.test(data0)){
+if(!pattern160.test(data0)){
 const err1 = {};
 if(vErrors === null){
 vErrors = [err1];
@@ -7753,17 +7767,17 @@ const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 let data2 = data1[i0];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema193.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema194.then.properties.roles.items, data2);
 errors++;
 }
 if(!((data2 === "checkpoint") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema193.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema194.then.properties.roles.items, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema193.then.properties.roles, data1);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema194.then.properties.roles, data1);
 errors++;
 }
 }
@@ -7772,29 +7786,29 @@ var _valid0 = _errs5 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema193, data);
+vErrors = addError(vErrors, instancePath, "if", schema194, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "keyid");
 errors++;
 }
 if(data.public_key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "public_key");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "public_key");
 errors++;
 }
 if(data.roles === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "roles");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "roles");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "principals");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "keyid") || (key0 === "public_key")) || (key0 === "roles")) || (key0 === "principals")) || (key0 === "name")) || (key0 === "valid_from")) || (key0 === "valid_until"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema193, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema194, data, key0);
 errors++;
 }
 }
@@ -7802,25 +7816,25 @@ if(data.keyid !== undefined){
 let data3 = data.keyid;
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data3);
 errors++;
 }
 }
 if(data.public_key !== undefined){
 let data4 = data.public_key;
 if(typeof data4 === "string"){
-if(!pattern161.test(data4)){
-vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema193.properties.public_key, data4);
+if(!pattern162.test(data4)){
+vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema194.properties.public_key, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/public_key", "type", schema193.properties.public_key, data4);
+vErrors = addError(vErrors, instancePath+"/public_key", "type", schema194.properties.public_key, data4);
 errors++;
 }
 }
@@ -7831,17 +7845,17 @@ const len1 = data5.length;
 for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema193.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema194.properties.roles.items, data6);
 errors++;
 }
 if(!(((((data6 === "event") || (data6 === "authority")) || (data6 === "checkpoint")) || (data6 === "witness")) || (data6 === "admin"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema193.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema194.properties.roles.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema193.properties.roles, data5);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema194.properties.roles, data5);
 errors++;
 }
 }
@@ -7852,26 +7866,26 @@ const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 let data8 = data7[i2];
 if(typeof data8 === "string"){
-if(!pattern162.test(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema195, data8);
+if(!pattern163.test(data8)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema196, data8);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema195, data8);
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema196, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema193.properties.principals, data7);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema194.properties.principals, data7);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data9 = data.name;
 if(typeof data9 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema193.properties.name, data9);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema194.properties.name, data9);
 errors++;
 }
 }
@@ -7903,34 +7917,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema193, data);
+vErrors = addError(vErrors, instancePath, "type", schema194, data);
 errors++;
 }
 validate81.errors = vErrors;
 return errors === 0;
 }
 
-const schema198 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+const schema199 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
 function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema198, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema198, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema198, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "note"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema198, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema199, data, key0);
 errors++;
 }
 }
@@ -8048,13 +8062,13 @@ errors++;
 if(data.note !== undefined){
 let data7 = data.note;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema198.properties.note, data7);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema199.properties.note, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema198, data);
+vErrors = addError(vErrors, instancePath, "type", schema199, data);
 errors++;
 }
 validate83.errors = vErrors;
@@ -8068,63 +8082,63 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "payload_digest");
 errors++;
 }
 if(data.origin === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "origin");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "origin");
 errors++;
 }
 if(data.ledger_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "ledger_version");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "ledger_version");
 errors++;
 }
 if(data.signing === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "signing");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "signing");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "keys");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema183.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema183, data, key0);
+if(!(func1.call(schema184.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema184, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema183.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema184.properties.event_type, data0);
 errors++;
 }
 if("genesis" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema183.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema184.properties.event_type, data0);
 errors++;
 }
 }
@@ -8458,7 +8472,7 @@ let data20 = data.origin;
 const _errs60 = errors;
 const _errs61 = errors;
 if(typeof data20 === "string"){
-if(!pattern157.test(data20)){
+if(!pattern158.test(data20)){
 const err61 = {};
 if(vErrors === null){
 vErrors = [err61];
@@ -8471,7 +8485,7 @@ errors++;
 }
 var valid18 = _errs61 === errors;
 if(valid18){
-vErrors = addError(vErrors, instancePath+"/origin", "not", schema192, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "not", schema193, data20);
 errors++;
 }
 else {
@@ -8486,24 +8500,24 @@ vErrors = null;
 }
 }
 if(typeof data20 === "string"){
-if(!pattern158.test(data20)){
-vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema192, data20);
+if(!pattern159.test(data20)){
+vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema193, data20);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origin", "type", schema192, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "type", schema193, data20);
 errors++;
 }
 }
 if(data.ledger_version !== undefined){
 let data21 = data.ledger_version;
 if(typeof data21 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema183.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema184.properties.ledger_version, data21);
 errors++;
 }
 if("1" !== data21){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema183.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema184.properties.ledger_version, data21);
 errors++;
 }
 }
@@ -8511,55 +8525,55 @@ if(data.signing !== undefined){
 let data22 = data.signing;
 if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 if(data22.events === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema183.properties.signing, data22, "events");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema184.properties.signing, data22, "events");
 errors++;
 }
 if(data22.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema183.properties.signing, data22, "checkpoints");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema184.properties.signing, data22, "checkpoints");
 errors++;
 }
 for(const key5 in data22){
 if(!(((key5 === "events") || (key5 === "checkpoints")) || (key5 === "binding"))){
-vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema183.properties.signing, data22, key5);
+vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema184.properties.signing, data22, key5);
 errors++;
 }
 }
 if(data22.events !== undefined){
 let data23 = data22.events;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema183.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema184.properties.signing.properties.events, data23);
 errors++;
 }
 if(!((data23 === "required") || (data23 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema183.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema184.properties.signing.properties.events, data23);
 errors++;
 }
 }
 if(data22.checkpoints !== undefined){
 let data24 = data22.checkpoints;
 if(typeof data24 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema183.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema184.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 if(!((data24 === "required") || (data24 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema183.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema184.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 }
 if(data22.binding !== undefined){
 let data25 = data22.binding;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema183.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema184.properties.signing.properties.binding, data25);
 errors++;
 }
 if(!((data25 === "required") || (data25 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema183.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema184.properties.signing.properties.binding, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signing", "type", schema183.properties.signing, data22);
+vErrors = addError(vErrors, instancePath+"/signing", "type", schema184.properties.signing, data22);
 errors++;
 }
 }
@@ -8575,7 +8589,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema183.properties.keys, data26);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema184.properties.keys, data26);
 errors++;
 }
 }
@@ -8587,7 +8601,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema183, data);
+vErrors = addError(vErrors, instancePath, "type", schema184, data);
 errors++;
 }
 validate80.errors = vErrors;
@@ -8597,7 +8611,7 @@ return errors === 0;
 export const validateKey: Validator = validate81;
 
 export const validateKeyEvent: Validator = validate85;
-const schema202 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
+const schema203 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
 
 function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key-event.json" */;
@@ -8605,55 +8619,55 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "payload_digest");
 errors++;
 }
 if(data.action === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "action");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "action");
 errors++;
 }
 if(data.key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "key");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "key");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema202.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema202, data, key0);
+if(!(func1.call(schema203.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema203, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema202.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema203.properties.event_type, data0);
 errors++;
 }
 if("key" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema202.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema203.properties.event_type, data0);
 errors++;
 }
 }
@@ -9032,11 +9046,11 @@ errors++;
 if(data.action !== undefined){
 let data23 = data.action;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/action", "type", schema202.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "type", schema203.properties.action, data23);
 errors++;
 }
 if(!((data23 === "add") || (data23 === "revoke"))){
-vErrors = addError(vErrors, instancePath+"/action", "enum", schema202.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "enum", schema203.properties.action, data23);
 errors++;
 }
 }
@@ -9049,13 +9063,13 @@ errors = vErrors.length;
 if(data.reason !== undefined){
 let data25 = data.reason;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/reason", "type", schema202.properties.reason, data25);
+vErrors = addError(vErrors, instancePath+"/reason", "type", schema203.properties.reason, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema202, data);
+vErrors = addError(vErrors, instancePath, "type", schema203, data);
 errors++;
 }
 validate85.errors = vErrors;
@@ -9063,25 +9077,25 @@ return errors === 0;
 }
 
 export const validateRecord: Validator = validate87;
-const schema212 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
-const schema215 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
-const pattern179 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+const schema213 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
+const schema216 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
+const pattern180 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
 
 function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema216, data, "keyid");
 errors++;
 }
 if(data.sig === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema215, data, "sig");
+vErrors = addError(vErrors, instancePath, "required", schema216, data, "sig");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "keyid") || (key0 === "sig"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema215, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema216, data, key0);
 errors++;
 }
 }
@@ -9089,31 +9103,31 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
 errors++;
 }
 }
 if(data.sig !== undefined){
 let data1 = data.sig;
 if(typeof data1 === "string"){
-if(!pattern179.test(data1)){
-vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema215.properties.sig, data1);
+if(!pattern180.test(data1)){
+vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema216.properties.sig, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sig", "type", schema215.properties.sig, data1);
+vErrors = addError(vErrors, instancePath+"/sig", "type", schema216.properties.sig, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema215, data);
+vErrors = addError(vErrors, instancePath, "type", schema216, data);
 errors++;
 }
 validate88.errors = vErrors;
@@ -9127,31 +9141,31 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212, data, "event");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "event");
 errors++;
 }
 if(data.prev === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212, data, "prev");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "prev");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "seq");
 errors++;
 }
 if(data.signatures === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212, data, "signatures");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "signatures");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event") || (key0 === "meta")) || (key0 === "prev")) || (key0 === "seq")) || (key0 === "signatures"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema212, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema213, data, key0);
 errors++;
 }
 }
 if(data.event !== undefined){
 let data0 = data.event;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-vErrors = addError(vErrors, instancePath+"/event", "type", schema212.properties.event, data0);
+vErrors = addError(vErrors, instancePath+"/event", "type", schema213.properties.event, data0);
 errors++;
 }
 }
@@ -9161,13 +9175,13 @@ if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 for(const key1 in data1){
 let data2 = data1[key1];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema212.properties.meta.additionalProperties, data2);
+vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema213.properties.meta.additionalProperties, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meta", "type", schema212.properties.meta, data1);
+vErrors = addError(vErrors, instancePath+"/meta", "type", schema213.properties.meta, data1);
 errors++;
 }
 }
@@ -9239,7 +9253,7 @@ if(data.signatures !== undefined){
 let data7 = data.signatures;
 if(Array.isArray(data7)){
 if(data7.length > 16){
-vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema212.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema213.properties.signatures, data7);
 errors++;
 }
 const len0 = data7.length;
@@ -9251,13 +9265,13 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signatures", "type", schema212.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "type", schema213.properties.signatures, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema212, data);
+vErrors = addError(vErrors, instancePath, "type", schema213, data);
 errors++;
 }
 validate87.errors = vErrors;
@@ -9265,29 +9279,28 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate90;
-const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
-const schema223 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
-const schema224 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema218 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema224 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
 function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema223, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema223, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema223, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema223, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema224, data, key0);
 errors++;
 }
 }
@@ -9295,12 +9308,12 @@ if(data.ledger_id !== undefined){
 let data0 = data.ledger_id;
 if(typeof data0 === "string"){
 if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema183, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema183, data0);
 errors++;
 }
 }
@@ -9325,56 +9338,56 @@ if(data.root !== undefined){
 let data2 = data.root;
 if(typeof data2 === "string"){
 if(!pattern144.test(data2)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema224, data2);
+vErrors = addError(vErrors, instancePath+"/root", "pattern", schema183, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/root", "type", schema224, data2);
+vErrors = addError(vErrors, instancePath+"/root", "type", schema183, data2);
 errors++;
 }
 }
 if(data.relation !== undefined){
 let data3 = data.relation;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema223.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema224.properties.relation, data3);
 errors++;
 }
 if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema223.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema224.properties.relation, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema223, data);
+vErrors = addError(vErrors, instancePath, "type", schema224, data);
 errors++;
 }
 validate91.errors = vErrors;
 return errors === 0;
 }
 
-const schema231 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema232 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema231, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "keyid");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema231, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "principals");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema231, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema231, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema232, data, key0);
 errors++;
 }
 }
@@ -9382,19 +9395,19 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema231.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema232.properties.name, data1);
 errors++;
 }
 }
@@ -9405,19 +9418,19 @@ const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 let data3 = data2[i0];
 if(typeof data3 === "string"){
-if(!pattern162.test(data3)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema195, data3);
+if(!pattern163.test(data3)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema196, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema195, data3);
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema196, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema231.properties.principals, data2);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema232.properties.principals, data2);
 errors++;
 }
 }
@@ -9440,34 +9453,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema231, data);
+vErrors = addError(vErrors, instancePath, "type", schema232, data);
 errors++;
 }
 validate93.errors = vErrors;
 return errors === 0;
 }
 
-const schema235 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+const schema236 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
 
 function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema235, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "keyid");
 errors++;
 }
 if(data.revoked_at_seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema235, data, "revoked_at_seq");
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "revoked_at_seq");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema235, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema235, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
 errors++;
 }
 }
@@ -9475,12 +9488,12 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
 errors++;
 }
 }
@@ -9521,48 +9534,48 @@ errors++;
 if(data.rests_on !== undefined){
 let data3 = data.rests_on;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema235.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema236.properties.rests_on, data3);
 errors++;
 }
 if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
-vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema235.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema236.properties.rests_on, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema235, data);
+vErrors = addError(vErrors, instancePath, "type", schema236, data);
 errors++;
 }
 validate95.errors = vErrors;
 return errors === 0;
 }
 
-const schema242 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema243 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "keyid");
 errors++;
 }
 if(data.name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "name");
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "name");
 errors++;
 }
 if(data.role === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "role");
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "role");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "tree_size");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema242, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema243, data, key0);
 errors++;
 }
 }
@@ -9570,37 +9583,37 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema194, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema242.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema243.properties.name, data1);
 errors++;
 }
 }
 if(data.role !== undefined){
 let data2 = data.role;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/role", "type", schema242.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "type", schema243.properties.role, data2);
 errors++;
 }
 if(!((data2 === "log") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/role", "enum", schema242.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema243.properties.role, data2);
 errors++;
 }
 }
 if(data.declared !== undefined){
 let data3 = data.declared;
 if(typeof data3 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/declared", "type", schema242.properties.declared, data3);
+vErrors = addError(vErrors, instancePath+"/declared", "type", schema243.properties.declared, data3);
 errors++;
 }
 }
@@ -9623,45 +9636,45 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema242, data);
+vErrors = addError(vErrors, instancePath, "type", schema243, data);
 errors++;
 }
 validate97.errors = vErrors;
 return errors === 0;
 }
 
-const schema245 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+const schema246 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
 
 function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.path === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema245, data, "path");
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "path");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema245, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "tree_size");
 errors++;
 }
 if(data.relation === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema245, data, "relation");
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "relation");
 errors++;
 }
 if(data.signed_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema245, data, "signed_by");
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "signed_by");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema245, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema246, data, key0);
 errors++;
 }
 }
 if(data.path !== undefined){
 let data0 = data.path;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/path", "type", schema245.properties.path, data0);
+vErrors = addError(vErrors, instancePath+"/path", "type", schema246.properties.path, data0);
 errors++;
 }
 }
@@ -9685,11 +9698,11 @@ errors++;
 if(data.relation !== undefined){
 let data2 = data.relation;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema245.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema246.properties.relation, data2);
 errors++;
 }
 if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema245.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema246.properties.relation, data2);
 errors++;
 }
 }
@@ -9701,47 +9714,47 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 if(typeof data4 === "string"){
 if(!pattern4.test(data4)){
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema194, data4);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema195, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema194, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema245.properties.signed_by, data3);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema195, data4);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema245, data);
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema246.properties.signed_by, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema246, data);
 errors++;
 }
 validate99.errors = vErrors;
 return errors === 0;
 }
 
-const schema248 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
+const schema249 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
 
 function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema248, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema249, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema248, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema249, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema248, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema249, data, key0);
 errors++;
 }
 }
@@ -9761,25 +9774,25 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema248.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema249.properties.message, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema248, data);
+vErrors = addError(vErrors, instancePath, "type", schema249, data);
 errors++;
 }
 validate101.errors = vErrors;
 return errors === 0;
 }
 
-const schema255 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
-const schema262 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema264 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema265 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern195 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern198 = new RegExp("^[1-9][0-9]*$", "u");
+const schema256 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
+const schema263 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema265 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema266 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern196 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern199 = new RegExp("^[1-9][0-9]*$", "u");
 
 function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -9790,36 +9803,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema264.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema264.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema265.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern195.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema265, data1);
+if(!pattern196.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema266, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema265, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema266, data1);
 errors++;
 }
 }
@@ -9828,40 +9841,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema264.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema264.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema265.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern195.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema265, data3);
+if(!pattern196.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema266, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema265, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema266, data3);
 errors++;
 }
 }
@@ -9887,70 +9900,70 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema264.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema264.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema265.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern195.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema265, data6);
+if(!pattern196.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema266, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema265, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema266, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern198.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema264.oneOf[2].properties.d, data7);
+if(!pattern199.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema265.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema264.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema265.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema264, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema265, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema264, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema265, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema264, data);
+vErrors = addError(vErrors, instancePath, "type", schema265, data);
 errors++;
 }
 validate105.errors = vErrors;
@@ -9963,28 +9976,28 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema262, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema262, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema262, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema262, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema262, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema262, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema263, data, key0);
 errors++;
 }
 }
@@ -10033,7 +10046,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema262, data);
+vErrors = addError(vErrors, instancePath, "type", schema263, data);
 errors++;
 }
 validate104.errors = vErrors;
@@ -10046,32 +10059,32 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "principal_id");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "signers");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "meters");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "signers")) || (key0 === "executions")) || (key0 === "meters"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema255, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema256, data, key0);
 errors++;
 }
 }
@@ -10079,12 +10092,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
 errors++;
 }
 }
@@ -10139,18 +10152,18 @@ for(let i0=0; i0<len0; i0++){
 let data5 = data4[i0];
 if(typeof data5 === "string"){
 if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema194, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema195, data5);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema194, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema195, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema255.properties.signers, data4);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema256.properties.signers, data4);
 errors++;
 }
 }
@@ -10183,40 +10196,40 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema255.properties.meters, data7);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema256.properties.meters, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema255, data);
+vErrors = addError(vErrors, instancePath, "type", schema256, data);
 errors++;
 }
 validate103.errors = vErrors;
 return errors === 0;
 }
 
-const schema269 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema270 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
 function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema270, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema270, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema270, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema269, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270, data, key0);
 errors++;
 }
 }
@@ -10224,12 +10237,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
 errors++;
 }
 }
@@ -10265,42 +10278,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema269, data);
+vErrors = addError(vErrors, instancePath, "type", schema270, data);
 errors++;
 }
 validate113.errors = vErrors;
 return errors === 0;
 }
 
-const schema273 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+const schema274 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
 
 function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "seq");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "tool_name");
 errors++;
 }
 if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "started_at");
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "started_at");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema273, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema274, data, key0);
 errors++;
 }
 }
@@ -10308,12 +10321,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema224, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
 errors++;
 }
 }
@@ -10338,12 +10351,12 @@ if(data.auth_event_id !== undefined){
 let data2 = data.auth_event_id;
 if(typeof data2 === "string"){
 if(!pattern144.test(data2)){
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema224, data2);
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema183, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema224, data2);
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema183, data2);
 errors++;
 }
 }
@@ -10375,10 +10388,115 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema273, data);
+vErrors = addError(vErrors, instancePath, "type", schema274, data);
 errors++;
 }
 validate115.errors = vErrors;
+return errors === 0;
+}
+
+const schema281 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+
+function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.known === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "known");
+errors++;
+}
+if(data.new === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "new");
+errors++;
+}
+if(data.gone === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "gone");
+errors++;
+}
+if(data.unlisted === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "unlisted");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
+errors++;
+}
+}
+if(data.known !== undefined){
+let data0 = data.known;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+vErrors = addError(vErrors, instancePath+"/known", "type", schema57, data0);
+errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 9007199254740991 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/known", "maximum", schema57, data0);
+errors++;
+}
+if(data0 < 0 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/known", "minimum", schema57, data0);
+errors++;
+}
+}
+}
+if(data.new !== undefined){
+let data1 = data.new;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/new", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/new", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/new", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.gone !== undefined){
+let data2 = data.gone;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+vErrors = addError(vErrors, instancePath+"/gone", "type", schema57, data2);
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/gone", "maximum", schema57, data2);
+errors++;
+}
+if(data2 < 0 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/gone", "minimum", schema57, data2);
+errors++;
+}
+}
+}
+if(data.unlisted !== undefined){
+let data3 = data.unlisted;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+vErrors = addError(vErrors, instancePath+"/unlisted", "type", schema57, data3);
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/unlisted", "maximum", schema57, data3);
+errors++;
+}
+if(data3 < 0 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/unlisted", "minimum", schema57, data3);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema281, data);
+errors++;
+}
+validate118.errors = vErrors;
 return errors === 0;
 }
 
@@ -10389,67 +10507,67 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.report_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "report_version");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "report_version");
 errors++;
 }
 if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "tool");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "tool");
 errors++;
 }
 if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "ledger");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "ledger");
 errors++;
 }
 if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "verdict");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "verdict");
 errors++;
 }
 if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "exit_status");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "exit_status");
 errors++;
 }
 if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "trust");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "trust");
 errors++;
 }
 if(data.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "checkpoints");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "checkpoints");
 errors++;
 }
 if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "not_checked");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "not_checked");
 errors++;
 }
 if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "counts");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "counts");
 errors++;
 }
 if(data.grants === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "grants");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "grants");
 errors++;
 }
 if(data.open_authorizations === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "open_authorizations");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "open_authorizations");
 errors++;
 }
 if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "findings_total");
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "findings_total");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema217.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
+if(!(func1.call(schema218.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema218, data, key0);
 errors++;
 }
 }
 if(data.report_version !== undefined){
 let data0 = data.report_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/report_version", "type", schema217.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "type", schema218.properties.report_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/report_version", "const", schema217.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "const", schema218.properties.report_version, data0);
 errors++;
 }
 }
@@ -10457,36 +10575,36 @@ if(data.tool !== undefined){
 let data1 = data.tool;
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema217.properties.tool, data1, "name");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema218.properties.tool, data1, "name");
 errors++;
 }
 if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema217.properties.tool, data1, "version");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema218.properties.tool, data1, "version");
 errors++;
 }
 for(const key1 in data1){
 if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema217.properties.tool, data1, key1);
+vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema218.properties.tool, data1, key1);
 errors++;
 }
 }
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema217.properties.tool.properties.name, data2);
+vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema218.properties.tool.properties.name, data2);
 errors++;
 }
 }
 if(data1.version !== undefined){
 let data3 = data1.version;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema217.properties.tool.properties.version, data3);
+vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema218.properties.tool.properties.version, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema217.properties.tool, data1);
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema218.properties.tool, data1);
 errors++;
 }
 }
@@ -10494,36 +10612,36 @@ if(data.ledger !== undefined){
 let data4 = data.ledger;
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.paths === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "paths");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "paths");
 errors++;
 }
 if(data4.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "origin");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "origin");
 errors++;
 }
 if(data4.records === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "records");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "records");
 errors++;
 }
 if(data4.bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "bytes");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "bytes");
 errors++;
 }
 if(data4.tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "tree_size");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "tree_size");
 errors++;
 }
 if(data4.root === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "root");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "root");
 errors++;
 }
 if(data4.tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema217.properties.ledger, data4, "tip_event_id");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "tip_event_id");
 errors++;
 }
 for(const key2 in data4){
 if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema217.properties.ledger, data4, key2);
+vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema218.properties.ledger, data4, key2);
 errors++;
 }
 }
@@ -10534,20 +10652,20 @@ const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema217.properties.ledger.properties.paths.items, data6);
+vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema218.properties.ledger.properties.paths.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema217.properties.ledger.properties.paths, data5);
+vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema218.properties.ledger.properties.paths, data5);
 errors++;
 }
 }
 if(data4.origin !== undefined){
 let data7 = data4.origin;
 if((typeof data7 !== "string") && (data7 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema217.properties.ledger.properties.origin, data7);
+vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema218.properties.ledger.properties.origin, data7);
 errors++;
 }
 }
@@ -10636,29 +10754,29 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema217.properties.ledger, data4);
+vErrors = addError(vErrors, instancePath+"/ledger", "type", schema218.properties.ledger, data4);
 errors++;
 }
 }
 if(data.verdict !== undefined){
 let data14 = data.verdict;
 if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema217.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema218.properties.verdict, data14);
 errors++;
 }
 if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema217.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema218.properties.verdict, data14);
 errors++;
 }
 }
 if(data.exit_status !== undefined){
 let data15 = data.exit_status;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema217.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema218.properties.exit_status, data15);
 errors++;
 }
 if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema217.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema218.properties.exit_status, data15);
 errors++;
 }
 }
@@ -10666,31 +10784,31 @@ if(data.trust !== undefined){
 let data16 = data.trust;
 if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
 if(data16.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema217.properties.trust, data16, "mode");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "mode");
 errors++;
 }
 if(data16.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema217.properties.trust, data16, "signatures");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "signatures");
 errors++;
 }
 if(data16.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema217.properties.trust, data16, "signers");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "signers");
 errors++;
 }
 for(const key3 in data16){
 if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema217.properties.trust, data16, key3);
+vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema218.properties.trust, data16, key3);
 errors++;
 }
 }
 if(data16.mode !== undefined){
 let data17 = data16.mode;
 if(typeof data17 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema217.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema218.properties.trust.properties.mode, data17);
 errors++;
 }
 if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema217.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema218.properties.trust.properties.mode, data17);
 errors++;
 }
 }
@@ -10698,24 +10816,24 @@ if(data16.signatures !== undefined){
 let data18 = data16.signatures;
 if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
 if(data18.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "valid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "valid");
 errors++;
 }
 if(data18.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "invalid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "invalid");
 errors++;
 }
 if(data18.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "unverified");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "unverified");
 errors++;
 }
 if(data18.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema217.properties.trust.properties.signatures, data18, "missing");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "missing");
 errors++;
 }
 for(const key4 in data18){
 if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema217.properties.trust.properties.signatures, data18, key4);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema218.properties.trust.properties.signatures, data18, key4);
 errors++;
 }
 }
@@ -10789,7 +10907,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema217.properties.trust.properties.signatures, data18);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema218.properties.trust.properties.signatures, data18);
 errors++;
 }
 }
@@ -10805,7 +10923,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema217.properties.trust.properties.signers, data23);
+vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema218.properties.trust.properties.signers, data23);
 errors++;
 }
 }
@@ -10821,13 +10939,13 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema217.properties.trust.properties.revoked, data25);
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema218.properties.trust.properties.revoked, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema217.properties.trust, data16);
+vErrors = addError(vErrors, instancePath+"/trust", "type", schema218.properties.trust, data16);
 errors++;
 }
 }
@@ -10835,20 +10953,20 @@ if(data.checkpoints !== undefined){
 let data27 = data.checkpoints;
 if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
 if(data27.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema217.properties.checkpoints, data27, "count");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "count");
 errors++;
 }
 if(data27.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema217.properties.checkpoints, data27, "last_tree_size");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "last_tree_size");
 errors++;
 }
 if(data27.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema217.properties.checkpoints, data27, "unsealed");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "unsealed");
 errors++;
 }
 for(const key5 in data27){
 if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema217.properties.checkpoints, data27, key5);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema218.properties.checkpoints, data27, key5);
 errors++;
 }
 }
@@ -10915,7 +11033,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema217.properties.checkpoints.properties.signers, data31);
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema218.properties.checkpoints.properties.signers, data31);
 errors++;
 }
 }
@@ -10931,13 +11049,13 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema217.properties.checkpoints.properties.anchors, data33);
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema218.properties.checkpoints.properties.anchors, data33);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema217.properties.checkpoints, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema218.properties.checkpoints, data27);
 errors++;
 }
 }
@@ -10953,7 +11071,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema217.properties.not_checked, data35);
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema218.properties.not_checked, data35);
 errors++;
 }
 }
@@ -10961,16 +11079,16 @@ if(data.counts !== undefined){
 let data37 = data.counts;
 if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
 if(data37.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema217.properties.counts, data37, "by_type");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema218.properties.counts, data37, "by_type");
 errors++;
 }
 if(data37.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema217.properties.counts, data37, "by_verdict");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema218.properties.counts, data37, "by_verdict");
 errors++;
 }
 for(const key6 in data37){
 if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema217.properties.counts, data37, key6);
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema218.properties.counts, data37, key6);
 errors++;
 }
 }
@@ -10996,7 +11114,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema217.properties.counts.properties.by_type, data38);
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema218.properties.counts.properties.by_type, data38);
 errors++;
 }
 }
@@ -11004,24 +11122,24 @@ if(data37.by_verdict !== undefined){
 let data40 = data37.by_verdict;
 if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
 if(data40.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "ok");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "ok");
 errors++;
 }
 if(data40.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "denied");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "denied");
 errors++;
 }
 if(data40.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "violation");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "violation");
 errors++;
 }
 if(data40.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema217.properties.counts.properties.by_verdict, data40, "invalid");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "invalid");
 errors++;
 }
 for(const key8 in data40){
 if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema217.properties.counts.properties.by_verdict, data40, key8);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema218.properties.counts.properties.by_verdict, data40, key8);
 errors++;
 }
 }
@@ -11095,13 +11213,13 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema217.properties.counts.properties.by_verdict, data40);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema218.properties.counts.properties.by_verdict, data40);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema217.properties.counts, data37);
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema218.properties.counts, data37);
 errors++;
 }
 }
@@ -11117,7 +11235,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema217.properties.grants, data45);
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema218.properties.grants, data45);
 errors++;
 }
 }
@@ -11133,7 +11251,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema217.properties.open_authorizations, data47);
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema218.properties.open_authorizations, data47);
 errors++;
 }
 }
@@ -11149,7 +11267,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema217.properties.open_starts, data49);
+vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema218.properties.open_starts, data49);
 errors++;
 }
 }
@@ -11165,7 +11283,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema217.properties.findings, data51);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema218.properties.findings, data51);
 errors++;
 }
 }
@@ -11186,45 +11304,51 @@ errors++;
 }
 }
 }
+if(data.baseline !== undefined){
+if(!(validate118(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
+vErrors = joinErrors(vErrors, validate118.errors);
+errors = vErrors.length;
+}
+}
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema217, data);
+vErrors = addError(vErrors, instancePath, "type", schema218, data);
 errors++;
 }
 validate90.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate118;
-const schema280 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate120;
+const schema286 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema280, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema280, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema280, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema286, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema280.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema286.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema280.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema286.properties.trust_version, data0);
 errors++;
 }
 }
@@ -11232,7 +11356,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema280.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema286.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -11241,7 +11365,7 @@ let data2 = data1[i0];
 const _errs9 = errors;
 const _errs10 = errors;
 if(typeof data2 === "string"){
-if(!pattern157.test(data2)){
+if(!pattern158.test(data2)){
 const err6 = {};
 if(vErrors === null){
 vErrors = [err6];
@@ -11254,7 +11378,7 @@ errors++;
 }
 var valid4 = _errs10 === errors;
 if(valid4){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema192, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema193, data2);
 errors++;
 }
 else {
@@ -11269,19 +11393,19 @@ vErrors = null;
 }
 }
 if(typeof data2 === "string"){
-if(!pattern158.test(data2)){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema192, data2);
+if(!pattern159.test(data2)){
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema193, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema192, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema193, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema280.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema286.properties.origins, data1);
 errors++;
 }
 }
@@ -11297,7 +11421,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema280.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema286.properties.keys, data3);
 errors++;
 }
 }
@@ -11306,45 +11430,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema280.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema286.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema280.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema286.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema280.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema286.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema280.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema286.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema280.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema286.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema280.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema286.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema280.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema286.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema280.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema286.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -11352,16 +11476,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema280.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema286.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema280.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema286.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema280.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema286.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -11369,16 +11493,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema280.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema286.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema280.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema286.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema280.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema286.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -11386,16 +11510,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema280.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema286.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema280.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema286.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema280.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema286.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -11419,22 +11543,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema280.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema286.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema280, data);
+vErrors = addError(vErrors, instancePath, "type", schema286, data);
 errors++;
 }
-validate118.errors = vErrors;
+validate120.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate120;
+export const validateQuantity: Validator = validate122;
 
-function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -11644,6 +11768,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate120.errors = vErrors;
+validate122.errors = vErrors;
 return errors === 0;
 }
