@@ -26,7 +26,7 @@ export function renderGithub(report: Report, { anchor }: AnnotationOptions = {})
   ].join('; ');
   const lines = [
     ...annotated.map((finding) => annotate(finding, anchor)),
-    `::${report.verdict === 'undecided' ? 'error' : 'notice'} title=northroot verify::${escapeCommandMessage(notice)}`,
+    `::${report.verdict === 'undecided' ? 'error' : 'notice'} title=northroot::${escapeCommandMessage(notice)}`,
   ];
   return lines.map((line) => `${line}\n`).join('');
 }

@@ -94,7 +94,7 @@ describe('the action', () => {
   it('passes a ledger that is well, and says what was not checked', () => {
     const { status, stdout, outputs, summary } = run({ ledger: 'good.jsonl' });
     expect([status, outputs]).toEqual([0, 'verdict=ok\nexit-status=0\nsarif=\n']);
-    expect(stdout).toMatch(/^::notice title=northroot verify::ok: .*not checked: TRUST/m);
+    expect(stdout).toMatch(/^::notice title=northroot::ok: .*not checked: TRUST/m);
     expect(summary).toContain('### ✅ northroot: ok');
   });
 
