@@ -12,6 +12,7 @@ const noNodeFs = {
 const core = [
   ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
   ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text'],
+  ...['cbor', 'cose'],
 ].map((folder) => `src/${folder}/**/*.ts`);
 const nodesOwn = [
   // Private keys, and the two that name Node's crypto by its name.
