@@ -154,7 +154,7 @@ export function verifyCoseSign1(
     throw new RangeError('expected the payload in the COSE message or beside it');
   }
   if (message.alg !== algorithmOf(key.publicKey.alg)) return false;
-  const signed = payload ?? (message.payload as Uint8Array);
+  const signed = payload ?? message.payload;
   return key.verify(toBeSigned(message.protectedBytes, signed, externalAad), message.signature);
 }
 

@@ -49,7 +49,7 @@ const integers = fc.oneof(
 );
 const texts = fc
   .oneof(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'binary', maxLength: 300 }))
-  .filter((text) => text.isWellFormed());
+  .filter((text) => !/\p{Cs}/u.test(text));
 const { value: values } = fc.letrec<{ value: CborValue }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
