@@ -150,11 +150,11 @@ export function verifyCoseSign1(
   key: VerificationKey,
   { payload, externalAad }: CoseVerifyOptions = {},
 ): boolean {
-  if ((payload === undefined) === (message.payload === undefined)) {
+  const signed = payload ?? message.payload;
+  if (signed === undefined || (payload !== undefined && message.payload !== undefined)) {
     throw new RangeError('expected the payload in the COSE message or beside it');
   }
   if (message.alg !== algorithmOf(key.publicKey.alg)) return false;
-  const signed = payload ?? message.payload;
   return key.verify(toBeSigned(message.protectedBytes, signed, externalAad), message.signature);
 }
 

@@ -21,7 +21,7 @@ function proofOf(indices: readonly number[], size: number): string[] {
 }
 
 const leavesOf = (indices: readonly number[]) =>
-  indices.map((index) => ({ index, leafHash: hashes[index] as string }));
+  indices.map((index) => ({ index, leafHash: hashes[index] }));
 
 const selections = fc
   .nat({ max: hashes.length })
