@@ -6,7 +6,13 @@
 export { NorthrootError, type NorthrootErrorOptions } from './error.js';
 
 // Which records are meant
-export { isSelected, isWhole, type RecordSelection } from './export/selection.js';
+export {
+  isSelected,
+  isWhole,
+  matchesSelection,
+  type RecordSelection,
+  type SelectableEvent,
+} from './export/selection.js';
 export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
@@ -36,3 +42,13 @@ export { attachContents, findContent, type ContentPlace, type FoundContent } fro
 export { exportBundle, type BundleExport, type BundleOptions } from './bundle/export-bundle.js';
 export { verifyBundle, type VerifyBundleOptions } from './bundle/verify-bundle.js';
 export { renderBundleResult } from './text/bundle-result.js';
+
+// What was spent, allowed and refused
+export { ActivityCollector, type ActivityScope } from './activity/collect.js';
+export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
+export { reportActivity, type ActivityOptions } from './activity/report-activity.js';
+export { renderActivityCsv } from './activity/csv.js';
+export { renderActivityHtml } from './text/activity-html.js';
+export { renderActivityMarkdown } from './text/activity-markdown.js';
+export { renderActivity } from './text/activity-text.js';
+export type { ActivityReport } from './schema/generated/types.js';

@@ -21,7 +21,7 @@ import { canonicalText } from '../json/canonicalize.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { IdIndex } from '../ledger/id-index.js';
 import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
-import { parseCheckpoint, readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { parseCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../note/signed-note.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import type { Signer } from '../signature/signer.js';
@@ -212,17 +212,17 @@ class Survey {
   /** Checkpoints that state this tree, with what attestations add. */
   #takeNote({ seals }: VerifyState, line: ExaminedLine): void {
     if (line.type === 'checkpoint' && seals.known.get(line.eventId)?.matchesTree === true) {
-      const note = readCheckpoint(encodeUtf8(line.event().note));
-      if ('expected' in note) return;
+      const note = decodeCheckpoint(encodeUtf8(line.event().note));
+      if (!note.ok) return;
       this.#lastNote = toDigestText(line.eventId);
-      this.#notes.set(this.#lastNote, note);
+      this.#notes.set(this.#lastNote, note.value);
     }
     if (line.type !== 'attestation') return;
     const id = toDigestText(line.event().checkpoint_event_id.b64);
     const known = this.#notes.get(id);
-    const note = readCheckpoint(encodeUtf8(line.event().note));
-    if (known !== undefined && !('expected' in note) && note.text === known.text) {
-      this.#notes.set(id, mergeSignatures(known, note));
+    const note = decodeCheckpoint(encodeUtf8(line.event().note));
+    if (known !== undefined && note.ok && note.value.text === known.text) {
+      this.#notes.set(id, mergeSignatures(known, note.value));
     }
   }
 

@@ -10,13 +10,13 @@ import type { Finding } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findRevocationProblem, findRoleProblem } from '../trust/keyring.js';
 import type { Anchor } from '../verify/anchors.js';
 import { settlePending } from '../verify/authorizations.js';
-import { judgeNote } from '../verify/checkpoint-note.js';
+import { judgeLedgerNote } from '../verify/checkpoint-note.js';
 import {
   DEFAULT_MAX_FINDINGS,
   runVerification,
@@ -31,7 +31,7 @@ import type { Bundle, BundledRecord } from './bundle-file.js';
 /** How records are verified. */
 export type RunOptions = Pick<
   VerifyOptions,
-  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'verifier' | 'signal'
+  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'backend' | 'signal'
 >;
 
 /** What became of a bundle's records. */
@@ -130,10 +130,10 @@ function runSelection(
   { records, leaves, tree }: Bundle,
   name: string,
   note: SignedCheckpoint | undefined,
-  { trust, witnessPolicy, verifier = defaultVerifier, signal }: RunOptions,
+  { trust, witnessPolicy, backend = defaultBackend, signal }: RunOptions,
   take: (record: VerifiedRecord, bundled: BundledRecord) => void,
 ): RecordsRun {
-  const state = startVerification(trust, verifier, witnessPolicy);
+  const state = startVerification(trust, backend, witnessPolicy);
   const hashes = new Map(leaves.map(({ index, leafHash: hash }) => [index, hash]));
   const findings = new WorstFindings();
   const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
@@ -191,7 +191,7 @@ function runSelection(
   findings.add(settlePending(state));
   const noteVerdict =
     note &&
-    judgeNote(
+    judgeLedgerNote(
       state,
       note,
       (key, as) =>

@@ -16,13 +16,13 @@ import { isSelected, isWhole } from '../export/selection.js';
 import type { Finding } from '../finding/finding.js';
 import { ingestJson } from '../json/ingest.js';
 import { canonicalText } from '../json/canonicalize.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import { buildReport, toFindingJson } from '../report/report.js';
 import { listNotChecked } from '../report/not-checked.js';
 import { checkReport, checkTrustPolicy } from '../schema/check.js';
 import type { BundleResult, ReportJson } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { multiProofRoot, type PlacedLeaf } from '../tree/multi-proof.js';
 import { isSignedByLog, listSigners } from '../trust/checkpoint-judge.js';
@@ -38,7 +38,7 @@ import { holdsAll, runRecords, type RecordsRun } from './run-records.js';
 /** What a bundle is verified with. */
 export interface VerifyBundleOptions extends Pick<
   VerifyOptions,
-  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'verifier' | 'signal'
+  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'backend' | 'signal'
 > {
   /** What findings call the bundle; `-` unless given. */
   readonly name?: string | undefined;
@@ -51,7 +51,7 @@ const OPTIONS: OptionTypes<VerifyBundleOptions> = {
   witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
   checkpoints: VERIFY_OPTIONS.checkpoints,
   now: VERIFY_OPTIONS.now,
-  verifier: VERIFY_OPTIONS.verifier,
+  backend: VERIFY_OPTIONS.backend,
   signal: VERIFY_OPTIONS.signal,
   name: 'string',
   onRecord: 'function',
@@ -149,7 +149,7 @@ class Judge {
     const { signature, content, bundle } = this.#file;
     const { exporter } = bundle;
     if (signature === undefined || exporter === undefined) return undefined;
-    const key = (this.#options.verifier ?? defaultVerifier).importKey(exporter);
+    const key = (this.#options.backend ?? defaultBackend).importKey(exporter);
     const isValid = namesKey(signature, exporter) && verifyCoseSign1(signature, key, { payload: content });
     if (!isValid) this.#add('BUNDLE_SIGNATURE_INVALID', `a signature by ${exporter.keyid}`, 'another one');
     return isValid;
@@ -169,11 +169,12 @@ class Judge {
   #readNote(): SignedCheckpoint | undefined {
     const { note: bytes, tree } = this.#bundle;
     if (bytes === undefined) return undefined;
-    const note = readCheckpoint(bytes);
-    if ('expected' in note) {
-      this.#add('NOTE_MALFORMED', note.expected, note.actual);
+    const decoded = decodeCheckpoint(bytes);
+    if (!decoded.ok) {
+      this.#add('NOTE_MALFORMED', decoded.fault.expected, decoded.fault.actual);
       return undefined;
     }
+    const note = decoded.value;
     const { size, root } = note.checkpoint;
     if (size !== tree.size) this.#add('CHECKPOINT_SIZE_MISMATCH', `${tree.size}`, `${size}`);
     if (root !== tree.root) {
@@ -265,10 +266,13 @@ class Judge {
 
   /** Of a selection only a checkpoint of the same tree can be held against it. */
   #holdAgainst({ name, note }: Anchor, tree: Bundle['tree']): void {
-    const held = readCheckpoint(note);
-    if ('expected' in held) {
-      this.#add('NOTE_MALFORMED', `${held.expected} in ${name}`, held.actual);
-    } else if (held.checkpoint.size === tree.size && held.checkpoint.root !== tree.root) {
+    const decoded = decodeCheckpoint(note);
+    if (!decoded.ok) {
+      this.#add('NOTE_MALFORMED', `${decoded.fault.expected} in ${name}`, decoded.fault.actual);
+      return;
+    }
+    const held = decoded.value;
+    if (held.checkpoint.size === tree.size && held.checkpoint.root !== tree.root) {
       const of = (hash: string): string => toDigestText(hashToBase64url(hash));
       const expected = `root ${of(held.checkpoint.root)} of ${tree.size} records, as ${name} says`;
       this.#add('FORKED', expected, of(tree.root));
@@ -468,8 +472,8 @@ class Judge {
         'how old the checkpoint is, which your trust policy bounds: its record comes after the tree',
       );
       const others = (this.#options.checkpoints ?? []).filter(({ note }) => {
-        const held = readCheckpoint(note);
-        return !('expected' in held) && held.checkpoint.size !== tree.size;
+        const held = decodeCheckpoint(note);
+        return held.ok && held.value.checkpoint.size !== tree.size;
       });
       add(
         others.length > 0,

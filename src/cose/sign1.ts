@@ -8,7 +8,7 @@ import { encodeCbor, readCbor } from '../cbor/codec.js';
 import { TaggedCbor, type CborKey, type CborMap, type CborValue } from '../cbor/value.js';
 import type { KeyAlgorithm } from '../key/key-form.js';
 import type { Signer } from '../signature/signer.js';
-import type { VerificationKey } from '../signature/verifier.js';
+import type { VerificationKey } from '../signature/backend.js';
 
 /** The tag of a COSE_Sign1. */
 export const COSE_SIGN1_TAG = 18;

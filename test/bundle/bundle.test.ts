@@ -22,10 +22,10 @@ import { plainPaint } from '../../src/text/report.js';
 import { renderBundleResult } from '../../src/text/bundle-result.js';
 import { leafHash } from '../../src/tree/compact-range.js';
 import { samplePositions } from '../slow.js';
-import { ledgerOf, rememberingVerifier } from '../verify/support.js';
+import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { bundleOf, eventOf, exporter, log, seal, sealFixture, type Sealed } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 const run = sealFixture('ledgers/agent-run.jsonl');
 const { trust, note } = run;
 
@@ -34,7 +34,7 @@ async function make(options: BundleOptions = {}, of: Sealed = run): Promise<Buff
 }
 
 async function judge(file: Uint8Array, options: VerifyBundleOptions = { trust }): Promise<BundleResult> {
-  const result = await verifyBundle(file, { verifier, ...options });
+  const result = await verifyBundle(file, { backend, ...options });
   expect(validateBundleResult(result), JSON.stringify(validateBundleResult.errors)).toBe(true);
   return result;
 }
@@ -390,7 +390,7 @@ describe('one changed byte', () => {
     for (const at of samplePositions(whole.length, 150)) {
       const changed = Uint8Array.from(at < file.length - 1 ? file : whole);
       changed[at] = changed[at] ^ (1 << (at % 8));
-      const { verdict } = await verifyBundle(changed, { verifier, trust: small.trust });
+      const { verdict } = await verifyBundle(changed, { backend, trust: small.trust });
       expect(verdict, `byte ${at}`).toBe('invalid');
     }
   });

@@ -6,10 +6,10 @@ import { runVerification } from '../../src/verify/run-verification.js';
 import { bytesSource } from '../../src/fs/source.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
-import { rememberingVerifier } from '../verify/support.js';
+import { rememberingBackend } from '../verify/support.js';
 import { bundleOf } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
 /** What a bundle itself can be wrong in; none of it is ever found of one that northroot made. */
 const OWN = /^(?:BUNDLE_|SELECTION_MISMATCH|PROOF_INVALID|CONTENT_)/;
@@ -25,7 +25,7 @@ describe.each(cases.map((each) => [each.ledger, each] as const))('%s', (_, fixtu
     const principals = new Set<string>();
     const whole = await runVerification(bytesSource(ledger, 'ledger.jsonl'), {
       ...options,
-      verifier,
+      backend,
       onRecord: ({ ordinal, findings, examined }) => {
         for (const { code } of findings) known.add(`${ordinal} ${code}`);
         if (examined?.wellFormed === true) principals.add(examined.principalId);
@@ -37,7 +37,7 @@ describe.each(cases.map((each) => [each.ledger, each] as const))('%s', (_, fixtu
     const selections = [{}, ...[...principals].map((principal) => ({ principal }))];
     for (const selection of selections) {
       const { file } = await bundleOf(ledger, { ...options, selection });
-      const result = await verifyBundle(file, { ...options, verifier, name: 'ledger.jsonl' });
+      const result = await verifyBundle(file, { ...options, backend, name: 'ledger.jsonl' });
       expect(result.problems.filter(({ code }) => OWN.test(code))).toEqual([]);
       if (result.scope === 'whole') continue;
       // After a gap a ledger's numbers go on from there; in a bundle each is held against its place.

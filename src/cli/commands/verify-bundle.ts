@@ -1,13 +1,13 @@
 /** What `northroot verify` does with a bundle. */
 
 import {
-  NorthrootError,
   renderBundleResult,
   verifyBundle,
   type Anchor,
   type TrustPolicy,
   type WitnessPolicy,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 
@@ -37,11 +37,10 @@ export async function verifyBundleFile(
   options: BundleVerifyOptions,
 ): Promise<ExitStatus> {
   const wrong = OF_LEDGERS.find((name) => options[name] !== undefined);
-  if (wrong !== undefined)
-    throw new NorthrootError('USAGE', `--${wrong} is for ledgers, and this is a bundle`);
+  if (wrong !== undefined) throw new CommandError('USAGE', `--${wrong} is for ledgers, and this is a bundle`);
   const { trust, witnessPolicy, checkpoints, now, format, failOn } = options;
   if (format !== 'text' && format !== 'json') {
-    throw new NorthrootError('USAGE', 'the result on a bundle is written as text or json');
+    throw new CommandError('USAGE', 'the result on a bundle is written as text or json');
   }
   const result = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
   const text =
