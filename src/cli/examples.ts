@@ -53,7 +53,11 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify ledger.jsonl --baseline known.json --format brief',
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
-  export: ['northroot export ledger.jsonl --dsse events.dsse.jsonl'],
+  export: [
+    'northroot export ledger.jsonl --dsse events.dsse.jsonl',
+    'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
+    'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
+  ],
   report: [
     'northroot report ledger.jsonl --principal agent:a1 --last 7d',
     'northroot report ledger.jsonl --by grant --trust trust.json --checkpoint kept.checkpoint',
@@ -75,6 +79,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   'verify-proof': [
     'northroot verify-proof event.tlog-proof --key log.pub',
     'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
+  ],
+  disclose: [
+    'northroot disclose audit.nrb --content params.json --out audit-with-params.nrb',
+    'northroot disclose ledger.jsonl --check report.pdf',
   ],
   keygen: ['northroot keygen --out agent.pem', 'northroot keygen --out log.pem --type ml-dsa-44'],
   'key show': [

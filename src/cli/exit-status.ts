@@ -21,7 +21,8 @@ const REFUSED: ReadonlySet<string> = new Set([
   'NOT_REACHED',
   'SEGMENT_MISPLACED',
   'SEGMENT_MISSING',
-  // proofs and envelopes
+  // proofs, envelopes and bundles
+  'BUNDLE_MALFORMED',
   'ENVELOPE_MALFORMED',
   'ENVELOPE_UNSUPPORTED',
   'PROOF_MALFORMED',

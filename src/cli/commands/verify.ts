@@ -33,7 +33,14 @@ import {
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import type { Terminal } from '../terminal.js';
-import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
+import {
+  openLedgerInput,
+  readAnchors,
+  readBundleInput,
+  readTrustPolicy,
+  readWitnessPolicy,
+  STDIN,
+} from '../input.js';
 import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
 import {
   addOutputs,
@@ -42,6 +49,7 @@ import {
   VerifyOutputs,
   type OutputOptions,
 } from '../verify-output.js';
+import { verifyBundleFile } from './verify-bundle.js';
 
 interface VerifyCommandOptions extends OutputOptions {
   readonly trust?: string;
@@ -65,7 +73,7 @@ export function addVerify(
     .command('verify')
     .summary('check a ledger offline')
     .description(
-      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('<path>', 'the ledger')
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
@@ -125,6 +133,10 @@ async function verify(
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
+  const bundle = await readBundleInput(path, context);
+  if (bundle !== undefined) {
+    return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
+  }
   const filter = await toFilter(context, path, options);
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
