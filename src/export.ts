@@ -11,3 +11,6 @@ export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
 export { exportDsse, type DsseExport } from './export/dsse.js';
+
+// The page
+export { exportPage, type PageExport, type PageOptions } from './page/export-page.js';

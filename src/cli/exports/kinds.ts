@@ -1,6 +1,7 @@
 /** Every kind of export, in the order in which help lists them. */
 
 import { DSSE } from './dsse.js';
+import { HTML } from './html.js';
 import type { ExportKind } from './export-kind.js';
 
-export const EXPORT_KINDS: readonly ExportKind[] = [DSSE];
+export const EXPORT_KINDS: readonly ExportKind[] = [HTML, DSSE];

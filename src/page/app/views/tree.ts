@@ -1,0 +1,94 @@
+/** Who let whom act: granter, grant, delegated grant, authorization, execution; each opened when it is asked for. */
+
+import type { Client } from '../client.js';
+import type { Overview, Row } from '../../model/protocol.js';
+import { h } from '../dom.js';
+import { badge, recordLink } from '../icons.js';
+import { count, listOf } from '../words.js';
+
+export function treeView({ granters }: Overview, client: Client): HTMLElement {
+  return h(
+    'section',
+    { 'aria-labelledby': 'tree' },
+    h('h2', { id: 'tree' }, 'Who let whom act'),
+    granters.length > 0 &&
+      h(
+        'p',
+        {},
+        granters
+          .slice(0, 6)
+          .map(({ signers, grants, actions, principals }, index) => [
+            index > 0 && ' ',
+            h('strong', {}, signers.length === 0 ? 'Nobody' : listOf(signers, 3)),
+            ` signed ${[grants > 0 ? count(grants, 'grant') : '', actions > 0 ? count(actions, 'action') : ''].filter(Boolean).join(' and ')} for ${listOf(principals, 4)}.`,
+          ]),
+      ),
+    h('div', { class: 'tree' }, branchView(undefined, client)),
+  );
+}
+
+/** What hangs below a record; loaded now, further rows when they are asked for. */
+export function branchView(of: number | undefined, client: Client): HTMLElement {
+  const list = h('ul', {});
+  const more = h('p', {});
+  const load = async (offset: number): Promise<void> => {
+    const { total, rows } = await client.call('branch', { of, offset });
+    list.append(...rows.map((row) => h('li', {}, nodeView(row, client))));
+    more.replaceChildren();
+    const rest = total - offset - rows.length;
+    if (offset === 0 && total === 0) more.append('None.');
+    if (rest > 0)
+      more.append(
+        h(
+          'button',
+          { type: 'button', click: () => void load(offset + rows.length) },
+          `Show more: ${count(rest, 'record')} left`,
+        ),
+      );
+  };
+  void load(0);
+  return h('div', { class: 'branch' }, list, more);
+}
+
+function nodeView(row: Row, client: Client): HTMLElement {
+  const words = [
+    h('b', {}, label(row)),
+    ' ',
+    recordLink(row.ordinal),
+    ' ',
+    row.what,
+    row.signers.length > 0
+      ? h('span', { class: 'muted' }, ` signed by ${listOf(row.signers, 3)}`)
+      : h('span', { class: 'muted' }, ' not signed by a known key'),
+    row.verdict !== 'ok' && [' ', badge(row.verdict)],
+  ];
+  if (row.children === 0) return h('div', { class: 'leaf' }, words);
+  let isLoaded = false;
+  const details = h(
+    'details',
+    {},
+    h('summary', {}, words, h('span', { class: 'muted' }, ` (${row.children})`)),
+  );
+  details.addEventListener('toggle', () => {
+    if (isLoaded || !details.open) return;
+    isLoaded = true;
+    details.append(branchView(row.ordinal, client));
+  });
+  return details;
+}
+
+function label({ kind, type, principal, tool, what }: Row): string {
+  const refused = what.startsWith('refused') || what.startsWith('grant refused');
+  switch (kind) {
+    case 'grant':
+      return refused ? `No grant to ${principal}` : `Grant to ${principal}`;
+    case 'action':
+      return `${principal} ${refused ? 'asked for' : 'may call'} ${tool}`;
+    case 'execution':
+      return `${principal} ran ${tool}`;
+    case 'adjustment':
+      return `${principal} adjusted`;
+    default:
+      return kind === 'other' ? type : kind;
+  }
+}
