@@ -68,7 +68,7 @@ function toInputs(
   const [first] = sorted;
   return {
     ...given,
-    paths: [areSegments && files.length > 1 ? 'segments' : (first?.name ?? '')],
+    paths: [areSegments ? 'segments' : (first?.name ?? '')],
     bytes: new Blob(sorted) as unknown as Bytes,
     isCompressed: false,
     segments: sorted.map(({ name, size }) => {

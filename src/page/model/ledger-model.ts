@@ -114,7 +114,14 @@ export class LedgerModel {
   #blocked = 0;
   readonly #granters = new Map<
     string,
-    { signers: string[]; grants: number; actions: number; principals: Set<string>; ordinal: number }
+    {
+      signers: string[];
+      grants: number;
+      delegated: number;
+      actions: number;
+      principals: Set<string>;
+      ordinal: number;
+    }
   >();
   #first: string | undefined;
   #last: string | undefined;
@@ -347,11 +354,8 @@ export class LedgerModel {
     this.#findings.set(ordinal, list);
   }
 
-  #count(
-    { examined, verdict, ordinal, signatures, state }: VerifiedRecord,
-    kind: Kind,
-    event: JsonObject,
-  ): void {
+  #count(record: VerifiedRecord, kind: Kind, event: JsonObject): void {
+    const { examined, verdict, signatures, state } = record;
     if (examined?.wellFormed !== true || verdict === 'invalid') return;
     const { principalId } = examined;
     if (examined.type === 'execution') {
@@ -373,8 +377,11 @@ export class LedgerModel {
         else this.#refusedActions += 1;
         this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
         this.#spending.addRefusal(principalId, false);
-      } else if (readEventId(objectOf(event['authorization'])['grant_event_id']) === undefined) {
-        this.#noteGranter(state, signatures, kind, principalId, ordinal);
+      } else {
+        const isUnder = readEventId(objectOf(event['authorization'])['grant_event_id']) !== undefined;
+        // What is allowed under a grant was let by whoever signed that.
+        if (kind === 'grant') this.#noteGranter(state, signatures, isUnder ? 'delegated' : 'grants', record);
+        else if (!isUnder) this.#noteGranter(state, signatures, 'actions', record);
       }
     }
   }
@@ -382,9 +389,8 @@ export class LedgerModel {
   #noteGranter(
     state: VerifyState,
     signatures: readonly SignatureOutcome[],
-    kind: Kind,
-    principalId: string,
-    ordinal: number,
+    what: 'grants' | 'delegated' | 'actions',
+    { ordinal, examined }: VerifiedRecord,
   ): void {
     const keyids = validSigners(signatures);
     const key = keyids.join();
@@ -392,12 +398,12 @@ export class LedgerModel {
     if (granter === undefined) {
       if (this.#granters.size > MAX_GRANTERS) return;
       const signers = keyids.map((keyid) => nameKey(state, keyid));
-      granter = { signers, grants: 0, actions: 0, principals: new Set(), ordinal };
+      granter = { signers, grants: 0, delegated: 0, actions: 0, principals: new Set(), ordinal };
       this.#granters.set(key, granter);
     }
-    if (kind === 'grant') granter.grants += 1;
-    else granter.actions += 1;
-    if (granter.principals.size < MAX_GRANTERS) granter.principals.add(printable(principalId));
+    granter[what] += 1;
+    if (granter.principals.size < MAX_GRANTERS)
+      granter.principals.add(printable(examined?.principalId ?? ''));
   }
 
   #listGranters(): Granter[] {
@@ -601,6 +607,12 @@ export class LedgerModel {
     return [this.#clock.at(first), this.#clock.at(this.length - 1)];
   }
 
+  /** The record of the checkpoint itself, where it stands there: nothing is between it and what it covers. */
+  #sealEnd(sealed: number): number {
+    if (sealed < this.length && this.#kindAt(sealed) === 'checkpoint') return sealed;
+    return Math.min(sealed, this.length) - 1;
+  }
+
   #drawTimeline(report: Report): Timeline {
     const [from, to] = this.#span();
     const bins = Array.from({ length: BINS }, () => ({ ok: 0, denied: 0, violation: 0, invalid: 0 }));
@@ -631,8 +643,9 @@ export class LedgerModel {
       isByTime: to > from,
       bins,
       ...marks,
-      sealedX: isSealed ? this.#positionOf(Math.min(sealed, this.length) - 1) : undefined,
+      sealedX: isSealed ? this.#positionOf(this.#sealEnd(sealed)) : undefined,
       sealedRecords: sealed ?? 0,
+      unsealedRecords: report.checkpoints.unsealed,
     };
   }
 }
@@ -643,7 +656,9 @@ function toolsOf({ tools }: Grant): string[] {
 
 function remediesFor(findings: readonly FindingJson[]): Remedies {
   const codes = new Set(findings.map(({ code }) => code).filter(isFindingCode));
-  return Object.fromEntries([...codes].map((code) => [code, CODE_PAGES[code].remedy]));
+  return Object.fromEntries(
+    [...codes].map((code) => [code, { title: CODE_PAGES[code].title, remedy: CODE_PAGES[code].remedy }]),
+  );
 }
 
 function validSigners(signatures: readonly SignatureOutcome[]): string[] {

@@ -176,6 +176,7 @@ export interface Timeline {
   /** Up to where a checkpoint by a known key covers the records; undefined: nowhere. */
   readonly sealedX: number | undefined;
   readonly sealedRecords: number;
+  readonly unsealedRecords: number;
 }
 
 /** Why something was refused, and how often. */
@@ -189,19 +190,20 @@ export interface Granter {
   /** The names of the keys that signed; empty: nobody. */
   readonly signers: readonly string[];
   readonly grants: number;
+  readonly delegated: number;
   readonly actions: number;
   readonly principals: readonly string[];
   /** Of the first of its records. */
   readonly ordinal: number;
 }
 
-/** What to do, by code. */
-export type Remedies = Readonly<Record<string, string>>;
+/** What codes mean and what to do, by code. */
+export type Remedies = Readonly<Record<string, { readonly title: string; readonly remedy: string }>>;
 
 /** What verification gave, in whole. */
 export interface Overview {
   readonly report: Report;
-  /** What to do about each code that the report lists. */
+  /** Of each code that the report lists. */
   readonly remedies: Remedies;
   readonly seconds: number;
   readonly bytes: number;

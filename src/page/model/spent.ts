@@ -109,13 +109,19 @@ function add(sum: Sum, value: Rational): Sum {
 }
 
 function toUnits(units: ReadonlyMap<string, UnitSums>): SpentUnit[] {
-  return [...units].map(([unit, { used, estimated, adjusted, hasAdjustments }]) => ({
+  return [...units].sort(byUnit).map(([unit, { used, estimated, adjusted, hasAdjustments }]) => ({
     unit,
     used: sumText(used),
     estimated: estimated !== 'too long' && estimated.n === 0n ? undefined : sumText(estimated),
     adjusted: hasAdjustments ? sumText(adjusted) : undefined,
     total: sumText(adjusted === 'too long' ? adjusted : add(used, adjusted)),
   }));
+}
+
+/** Money first, then what was called, then the rest by name. */
+function byUnit([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  const rank = (unit: string): number => (/^[a-z]{3}$/.test(unit) ? 0 : unit === 'calls' ? 1 : 2);
+  return rank(a) - rank(b) || (a < b ? -1 : 1);
 }
 
 function sumText(sum: Sum): string {

@@ -137,7 +137,7 @@ export function amounts(vector: JsonValue | undefined): string {
 /** An exact number's text with thousands separators in its whole part. */
 export function groupDigits(number: string): string {
   const [whole = '', ...rest] = number.split('.');
-  if (!/^-?\d{5,}$/.test(whole)) return number;
+  if (!/^-?\d{4,}$/.test(whole)) return number;
   return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
 }
 

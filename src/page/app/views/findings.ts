@@ -65,7 +65,7 @@ export function findingView(
         ? 'violation'
         : 'undecided';
   const kind = severity === 'error' ? (of === 'violation' ? 'violation' : 'invalid') : severity;
-  const hint = remedies[code];
+  const hint = remedies[code]?.remedy;
   return h(
     'div',
     { class: `finding ${kind}` },

@@ -101,7 +101,11 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
             'tr',
             {},
             ['Unit', 'Account', 'Used', 'Reserved', 'Left', 'Cap', 'Left over time'].map((name, index) =>
-              h('th', { scope: 'col', class: index > 1 && index < 6 ? 'number' : undefined }, name),
+              h(
+                'th',
+                { scope: 'col', class: index === 6 ? 'curve' : index > 1 ? 'number' : undefined },
+                name,
+              ),
             ),
           ),
         ),

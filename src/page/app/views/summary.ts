@@ -1,6 +1,6 @@
 /** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
 
-import type { Overview } from '../../model/protocol.js';
+import type { Granter, Overview } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { h, type Child } from '../dom.js';
 import { badge, icon, recordLink } from '../icons.js';
@@ -142,45 +142,67 @@ function spentAnswer({ spent, spenders, spendersTotal, kinds }: Overview): Child
     h(
       'p',
       {},
-      `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ' and others' : ''}.`,
+      `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
     ),
     guessed.length > 0 &&
       h(
         'p',
         { class: 'muted' },
-        `Of it only estimated: ${listOf(guessed.map(({ estimated, unit }) => `${estimated} ${unit}`))}.`,
+        `Of this only estimated: ${listOf(guessed.map(({ estimated, unit }) => `${estimated} ${unit}`))}.`,
       ),
   ];
 }
 
-function allowedAnswer({ report, kinds }: Overview): Child[] {
+function allowedAnswer({ report, kinds, remedies }: Overview): Child[] {
   const { violation, invalid } = report.counts.by_verdict;
-  const first = report.findings.find(({ severity }) => severity === 'error');
-  const codes = [
-    ...new Set(report.findings.filter(({ class: of }) => of === 'violation').map(({ code }) => code)),
-  ];
-  const at = first?.seq ?? null;
   if (report.verdict === 'undecided') return [h('p', {}, 'Nothing is recorded.')];
   if (report.verdict === 'ok') {
+    const all = count(kinds.execution, 'execution');
     return [
       h(
         'p',
         {},
         h('strong', {}, 'Yes.'),
-        ` Each of ${count(kinds.execution, 'execution')} stands under an authorization, and within its bounds.`,
+        kinds.execution === 0
+          ? ' Nothing was executed.'
+          : ` ${kinds.execution === 1 ? 'The one execution stands' : `Each of ${all} stands`} under an authorization and within its bounds, or was blocked.`,
       ),
     ];
   }
+  const isBroken = report.verdict === 'invalid';
+  const worst = report.findings.filter(
+    ({ severity, class: of }) => severity === 'error' && (!isBroken || of === 'invalid'),
+  );
+  const codes = [...new Set(worst.map(({ code }) => code))];
   return [
     h(
       'p',
       {},
-      h('strong', {}, invalid > 0 || report.verdict === 'invalid' ? 'That cannot be said. ' : 'No. '),
-      violation > 0 &&
-        `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound: ${listOf(codes)}. `,
-      invalid > 0 && `Of ${count(invalid, 'record')} the evidence is broken. `,
+      h('strong', {}, isBroken ? 'That cannot be said. ' : 'No. '),
+      isBroken
+        ? invalid > 0
+          ? `Of ${count(invalid, 'record')} the evidence is broken or missing:`
+          : 'Evidence is broken or missing:'
+        : `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound:`,
     ),
-    at !== null && h('p', {}, 'The first: ', recordLink(at), ` ${first?.code ?? ''}`),
+    h(
+      'ul',
+      {},
+      codes.slice(0, 3).map((code) => {
+        const places = worst.filter((finding) => finding.code === code && finding.seq !== null);
+        return h(
+          'li',
+          {},
+          remedies[code]?.title ?? code,
+          places.slice(0, 3).map(({ seq }) => [' ', recordLink(seq ?? 0)]),
+          places.length > 3 && ' and more',
+        );
+      }),
+      codes.length > 3 && h('li', { class: 'muted' }, `and ${codes.length - 3} more kinds`),
+    ),
+    isBroken &&
+      violation > 0 &&
+      h('p', {}, `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound besides.`),
   ];
 }
 
@@ -191,26 +213,25 @@ function byWhomAnswer({ granters, report }: Overview): Child[] {
     h(
       'ul',
       {},
-      granters.slice(0, 3).map(({ signers, grants, actions, principals }) => {
-        const what = [grants > 0 ? count(grants, 'grant') : '', actions > 0 ? count(actions, 'action') : '']
-          .filter((part) => part !== '')
-          .join(' and ');
-        return h(
-          'li',
-          {},
-          h('strong', {}, signers.length === 0 ? 'Nobody signed' : listOf(signers, 2)),
-          signers.length === 0
-            ? ` ${what} for ${listOf(principals, 3)}`
-            : ` signed ${what} for ${listOf(principals, 3)}`,
-        );
-      }),
+      granters.slice(0, 3).map((granter) => h('li', {}, granterWords(granter))),
       granters.length > 3 && h('li', { class: 'muted' }, `and ${granters.length - 3} more`),
     ),
-    declared && h('p', { class: 'muted' }, 'Names are the ledger’s own word.'),
+    declared && h('p', { class: 'muted' }, 'Names and keys are the ledger’s own word.'),
   ];
 }
 
-function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals }: Overview): Child[] {
+/** Who signed what for whom. */
+export function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
+  const what = [
+    grants > 0 ? count(grants, 'grant') : '',
+    delegated > 0 ? count(delegated, 'delegated grant') : '',
+    actions > 0 ? count(actions, 'action') : '',
+  ].filter((part) => part !== '');
+  const who = signers.length === 0 ? 'Nobody' : listOf(signers, 2);
+  return [h('strong', {}, who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
+}
+
+function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, timeline }: Overview): Child[] {
   const total = refusedActions + refusedGrants;
   if (total + blocked === 0) return [h('p', {}, 'Nothing.')];
   const what = [
@@ -234,6 +255,12 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals }: Ove
         {},
         `${count(blocked, 'attempt')} went ahead all the same, and ${blocked === 1 ? 'was' : 'were'} blocked.`,
       ),
+    h(
+      'p',
+      {},
+      timeline.refused.slice(0, 8).map(({ ordinal }) => [recordLink(ordinal), ' ']),
+      timeline.refused.length > 8 && 'and more',
+    ),
   ];
 }
 
@@ -284,6 +311,12 @@ export function notCheckedView({ report }: Overview): HTMLElement {
             h('div', {}, h('dt', {}, code), h('dd', {}, message)),
           ),
         ),
+    report.not_checked.length > 0 &&
+      h(
+        'p',
+        {},
+        'To check more, drop a trust policy with the keys that you know, or a checkpoint that you kept, on this page.',
+      ),
     h(
       'p',
       { class: 'muted' },

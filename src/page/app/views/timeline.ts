@@ -27,7 +27,7 @@ export function timelineView({ timeline, report }: Overview): HTMLElement {
     'section',
     { 'aria-labelledby': 'timeline' },
     h('h2', { id: 'timeline' }, 'Timeline'),
-    h('p', { class: 'muted' }, sealText(timeline, report.ledger.records)),
+    h('p', { class: 'muted' }, sealText(timeline)),
     h(
       'div',
       { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Timeline as a picture' },
@@ -41,10 +41,9 @@ export function timelineView({ timeline, report }: Overview): HTMLElement {
   );
 }
 
-function sealText({ sealedX, sealedRecords, isByTime }: Timeline, records: number): string {
+function sealText({ sealedX, sealedRecords, unsealedRecords: rest, isByTime }: Timeline): string {
   const order = isByTime ? '' : ' Places are by order: all events have the same time.';
   if (sealedX === undefined) return `No checkpoint by a known key seals these records.${order}`;
-  const rest = records - Math.min(sealedRecords, records);
   return `A checkpoint seals ${count(sealedRecords, 'record')}${rest > 0 ? `; ${count(rest, 'record')} after it ${rest === 1 ? 'is' : 'are'} not covered, and could have been dropped or moved.` : ', up to the last.'}${order}`;
 }
 

@@ -5,6 +5,7 @@ import type { Overview, Row } from '../../model/protocol.js';
 import { h } from '../dom.js';
 import { badge, recordLink } from '../icons.js';
 import { count, listOf } from '../words.js';
+import { granterWords } from './summary.js';
 
 export function treeView({ granters }: Overview, client: Client): HTMLElement {
   return h(
@@ -15,13 +16,7 @@ export function treeView({ granters }: Overview, client: Client): HTMLElement {
       h(
         'p',
         {},
-        granters
-          .slice(0, 6)
-          .map(({ signers, grants, actions, principals }, index) => [
-            index > 0 && ' ',
-            h('strong', {}, signers.length === 0 ? 'Nobody' : listOf(signers, 3)),
-            ` signed ${[grants > 0 ? count(grants, 'grant') : '', actions > 0 ? count(actions, 'action') : ''].filter(Boolean).join(' and ')} for ${listOf(principals, 4)}.`,
-          ]),
+        granters.slice(0, 6).map((granter, index) => [index > 0 && ' ', granterWords(granter), '.']),
       ),
     h('div', { class: 'tree' }, branchView(undefined, client)),
   );
