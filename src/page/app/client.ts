@@ -25,6 +25,7 @@ interface TrustedTypes {
 }
 
 interface Waiting {
+  readonly method: keyof Methods;
   resolve(result: unknown): void;
   reject(error: ClientError): void;
 }
@@ -47,7 +48,7 @@ function verifierUrl(): Promise<string> {
   return verifier;
 }
 
-/** A verifier with what it was given; used for one verification and what is asked about it. */
+/** A verifier with what it was given last. */
 export class Client {
   readonly #waiting = new Map<number, Waiting>();
   #port: Port | undefined;
@@ -72,14 +73,20 @@ export class Client {
   ): Promise<Awaited<ReturnType<Methods[M]>>> {
     const id = (this.#last += 1);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject });
+      this.#waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
       this.#port?.postMessage({ id, method, argument } satisfies Question);
     });
   }
 
-  /** Ends it, whatever it does. */
+  /** Whether nothing is asked that is not answered. */
+  get isIdle(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  /** Ends it, whatever it does. What was asked about a ledger that is not shown any more gets no answer. */
   stop(): void {
     this.#worker?.terminate();
+    for (const [id, { method }] of this.#waiting) if (method !== 'verify') this.#waiting.delete(id);
     this.#fail('it was stopped');
   }
 

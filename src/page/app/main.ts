@@ -149,7 +149,8 @@ async function verifyGiven({ ledger, predecessor, now }: Given): Promise<Outcome
 
 async function verify(inputs: Inputs): Promise<Outcome> {
   const own = (turn += 1);
-  client?.stop();
+  const idle = client?.isIdle === true ? client : undefined;
+  if (idle === undefined) client?.stop();
   current = inputs;
   back.hidden = inputs === held?.inputs || held === undefined;
   subject.textContent = inputs.paths.join(', ');
@@ -169,7 +170,7 @@ async function verify(inputs: Inputs): Promise<Outcome> {
   );
   live.textContent = 'Verifying the ledger in this browser.';
   try {
-    const started = await Client.start();
+    const started = idle ?? (await Client.start());
     if (own !== turn) {
       started.stop();
       return { verdict: 'undecided', exit_status: 2, error: 'stopped' };

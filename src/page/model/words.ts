@@ -141,12 +141,24 @@ export function groupDigits(number: string): string {
   return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.');
 }
 
+/** Of an event that is not well-formed anything may stand where an amount should: what has not its shape is not looked at. */
 function quantityText(value: JsonValue | undefined): string {
+  const { t, v, m, s, n, d, bits } = object(value);
+  const isShaped =
+    (t === 'int' && isInteger(v)) ||
+    (t === 'dec' && isInteger(m) && typeof s === 'number' && s >= 0 && s <= 38) ||
+    (t === 'rat' && isInteger(n) && isInteger(d) && d !== '0') ||
+    (t === 'f64' && typeof bits === 'string' && /^[0-9a-f]{16}$/.test(bits));
+  if (!isShaped) return '?';
   try {
     return formatQuantity(value as unknown as Quantity);
   } catch {
     return '?';
   }
+}
+
+function isInteger(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && /^(?:0|-?[1-9][0-9]{0,38})$/.test(value);
 }
 
 function digest(value: JsonValue | undefined): string {

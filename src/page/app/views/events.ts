@@ -103,7 +103,7 @@ export function eventsView({ kinds, principals }: Overview, client: Client): Eve
     ),
     h(
       'div',
-      { class: 'scroll', role: 'region', tabindex: '0', 'aria-labelledby': 'events' },
+      { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'Table of events' },
       h(
         'table',
         { class: 'events', 'aria-describedby': 'events-status' },

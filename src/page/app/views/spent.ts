@@ -21,7 +21,7 @@ export function spentView({ spent, spenders, spendersTotal, report }: Overview):
       ? h('p', {}, 'Nobody spent anything.')
       : h(
           'div',
-          { class: 'scroll', tabindex: '0', role: 'region', 'aria-labelledby': 'spent' },
+          { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table: who spent what' },
           h(
             'table',
             {},

@@ -46,30 +46,36 @@ export function branchView(of: number | undefined, client: Client): HTMLElement 
 }
 
 function nodeView(row: Row, client: Client): HTMLElement {
+  const { ordinal, what, signers, verdict, children } = row;
   const words = [
     h('b', {}, label(row)),
     ' ',
-    recordLink(row.ordinal),
+    recordLink(ordinal),
     ' ',
-    row.what,
-    row.signers.length > 0
-      ? h('span', { class: 'muted' }, ` signed by ${listOf(row.signers, 3)}`)
-      : h('span', { class: 'muted' }, ' not signed by a known key'),
-    row.verdict !== 'ok' && [' ', badge(row.verdict)],
+    what,
+    h(
+      'span',
+      { class: 'muted' },
+      signers.length > 0 ? ` signed by ${listOf(signers, 3)}` : ' not signed by a known key',
+    ),
+    verdict !== 'ok' && [' ', badge(verdict)],
   ];
-  if (row.children === 0) return h('div', { class: 'leaf' }, words);
-  let isLoaded = false;
-  const details = h(
-    'details',
-    {},
-    h('summary', {}, words, h('span', { class: 'muted' }, ` (${row.children})`)),
-  );
-  details.addEventListener('toggle', () => {
-    if (isLoaded || !details.open) return;
-    isLoaded = true;
-    details.append(branchView(row.ordinal, client));
+  if (children === 0) return h('div', { class: 'node leaf' }, words);
+  let below: HTMLElement | undefined;
+  const button = h('button', {
+    type: 'button',
+    class: 'toggle',
+    'aria-expanded': 'false',
+    'aria-label': `${count(children, 'record')} under #${ordinal}`,
+    click: () => {
+      const isOpen = button.getAttribute('aria-expanded') === 'true';
+      button.setAttribute('aria-expanded', String(!isOpen));
+      if (below === undefined) node.append((below = branchView(ordinal, client)));
+      below.hidden = isOpen;
+    },
   });
-  return details;
+  const node = h('div', { class: 'node' }, button, words, h('span', { class: 'muted' }, ` (${children})`));
+  return node;
 }
 
 function label({ kind, type, principal, tool, what }: Row): string {
