@@ -51,7 +51,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify ledger.jsonl --state monitor.state --fail-on warning',
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
-  export: ['northroot export ledger.jsonl --dsse events.dsse.jsonl'],
+  export: [
+    'northroot export ledger.jsonl --html report.html --trust trust.json --checkpoint kept.checkpoint',
+    'northroot export ledger.jsonl --dsse events.dsse.jsonl',
+  ],
   status: ['northroot status ledger.jsonl', 'northroot status ledger.jsonl --trust trust.json --format json'],
   show: ['northroot show ledger.jsonl 17', 'northroot show ledger.jsonl sha-256:6QJw61M4h8 --format dsse'],
   log: [

@@ -21,7 +21,6 @@ import { FixtureLedger, keyEntry, treeRoot } from '../../fixtures/make/ledger.js
 import { checkpointText, logLine, noteOf } from '../../fixtures/make/notes.js';
 
 const ORIGIN = 'example.com/agents/newsletter';
-const LEAD = 'human:mira';
 const RESEARCH = 'agent:research';
 const SUMMARY = 'agent:summary';
 const PUBLISHER = 'agent:publisher';

@@ -1,7 +1,7 @@
 /** The data blocks of the page: base64, raw deflate. */
 
 import { EMBEDDED_ID, LEDGER_TYPE, CORE_ID, type Embedded } from '../embedded.js';
-import type { Bytes, Inputs } from '../model/protocol.js';
+import type { Inputs } from '../model/protocol.js';
 
 /** @throws Error for what is no base64 */
 export function decodeBlock(text: string): Uint8Array<ArrayBuffer> {
@@ -32,7 +32,7 @@ export function readEmbedded(): { readonly embedded: Embedded; readonly inputs: 
     embedded,
     inputs: {
       paths: embedded.paths,
-      bytes: new Blob(parts) as unknown as Bytes,
+      bytes: new Blob(parts),
       isCompressed: true,
       segments: embedded.segments.map(({ file, first_seq: first, bytes }) => ({
         file,

@@ -26,8 +26,8 @@ interface TrustedTypes {
 
 interface Waiting {
   readonly method: keyof Methods;
-  resolve(result: unknown): void;
-  reject(error: ClientError): void;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: ClientError) => void;
 }
 
 /** The one place where a text becomes a script: the verifier that the page itself holds. */
@@ -73,7 +73,7 @@ export class Client {
   ): Promise<Awaited<ReturnType<Methods[M]>>> {
     const id = (this.#last += 1);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
+      this.#waiting.set(id, { method, resolve: resolve, reject });
       this.#port?.postMessage({ id, method, argument } satisfies Question);
     });
   }

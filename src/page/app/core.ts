@@ -3,7 +3,6 @@
 import { NorthrootError } from '../../error.js';
 import { Engine } from '../model/engine.js';
 import type { HostCrypto } from '../model/native-signatures.js';
-import type { Bytes } from '../model/protocol.js';
 import type { Answer, Question, Serve } from './messages.js';
 
 /** Progress is told no more often, in milliseconds. */
@@ -16,7 +15,7 @@ const serve: Serve = (port, isAlone) => {
     inflate: async (bytes) => {
       const packed = bytes as unknown as Blob;
       const stream = packed.stream().pipeThrough(new DecompressionStream('deflate-raw'));
-      return (await new Response(stream).blob()) as unknown as Bytes;
+      return await new Response(stream).blob();
     },
     now: () => performance.now(),
     pause: isAlone ? undefined : () => new Promise((resolve) => setTimeout(resolve)),

@@ -1,6 +1,6 @@
 /** What somebody drops on the page or chooses: which of it is a ledger, a policy, a checkpoint. */
 
-import type { Bytes, Inputs } from '../model/protocol.js';
+import type { Inputs } from '../model/protocol.js';
 
 /** So much of a file is looked at; notes, policies and their likes are no larger than the second. */
 const HEAD_BYTES = 4_096;
@@ -69,7 +69,7 @@ function toInputs(
   return {
     ...given,
     paths: [areSegments ? 'segments' : (first?.name ?? '')],
-    bytes: new Blob(sorted) as unknown as Bytes,
+    bytes: new Blob(sorted),
     isCompressed: false,
     segments: sorted.map(({ name, size }) => {
       const digits = SEGMENT_NAME.exec(name)?.[1];

@@ -143,7 +143,7 @@ async function verifyGiven({ ledger, predecessor, now }: Given): Promise<Outcome
   return verify({
     ...inputs,
     now: now ?? inputs.now,
-    predecessor: (predecessor as unknown as Inputs['predecessor']) ?? inputs.predecessor,
+    predecessor: predecessor ?? inputs.predecessor,
   });
 }
 

@@ -24,7 +24,8 @@ export interface Host {
   readonly crypto: HostCrypto | undefined;
   /** Unpacks raw deflate. */
   inflate(bytes: Bytes): Promise<Bytes>;
-  now(): number;
+  /** Milliseconds. */
+  readonly now: () => number;
   /** Lets others have their turn; undefined where nobody else has one. */
   readonly pause: (() => Promise<void>) | undefined;
   onProgress(progress: Progress): void;

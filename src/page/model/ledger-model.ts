@@ -126,7 +126,6 @@ export class LedgerModel {
   #first: string | undefined;
   #last: string | undefined;
   #state: VerifyState | undefined;
-  #report: Report | undefined;
   #children: Children | undefined;
   #matching: { readonly key: string; readonly ordinals: Int32Array } | undefined;
 
@@ -195,7 +194,6 @@ export class LedgerModel {
     }
     this.#markUncovered(result);
     const report = buildReport(result);
-    this.#report = report;
     const kinds = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
     for (let i = 0; i < this.length; i++) kinds[this.#kindAt(i)] += 1;
     return {

@@ -4,7 +4,7 @@ import { action, genesis, grant, int, meters } from '../../fixtures/make/events.
 import { ed25519Key } from '../../fixtures/make/keys.js';
 import { FixtureLedger, keyEntry } from '../../fixtures/make/ledger.js';
 
-export const HOSTILE: readonly string[] = [
+export const HOSTILE = [
   '<img src=x onerror=northroot.pwned=1>',
   '</script><script>globalThis.pwned=1</script>',
   '<svg onload=globalThis.pwned=1><style>*{display:none}</style>',
@@ -16,10 +16,10 @@ export const HOSTILE: readonly string[] = [
   '<!--<script>',
 ];
 
-export function hostileLedger(): Buffer {
+export function hostileLedger() {
   const key = ed25519Key('page hostile');
   const ledger = new FixtureLedger([key]);
-  const at = (n: number): string => `2026-03-02T09:00:${String(n).padStart(2, '0')}Z`;
+  const at = (n) => `2026-03-02T09:00:${String(n).padStart(2, '0')}Z`;
   ledger.append(genesis('example.com/<svg/onload=pwned=1>', at(0), [keyEntry(key, { name: HOSTILE[0] })]));
   HOSTILE.forEach((text, index) => {
     const id = ledger.append({
