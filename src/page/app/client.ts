@@ -73,7 +73,7 @@ export class Client {
   ): Promise<Awaited<ReturnType<Methods[M]>>> {
     const id = (this.#last += 1);
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { method, resolve: resolve, reject });
+      this.#waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
       this.#port?.postMessage({ id, method, argument } satisfies Question);
     });
   }
