@@ -11,7 +11,7 @@ const noNodeFs = {
 /** What `northroot/verify` may load runs without Node: what differs between hosts is `#platform`. */
 const core = [
   ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
-  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text', 'page/model', 'page/app'],
+  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text', 'activity', 'table', 'page/model', 'page/app'],
 ].map((folder) => `src/${folder}/**/*.ts`);
 const nodesOwn = [
   // Private keys, and the two that name Node's crypto by its name.
@@ -19,7 +19,7 @@ const nodesOwn = [
     'src/key/private-key.ts',
     'src/key/pkcs8.ts',
     'src/signature/signer.ts',
-    'src/signature/node-verifier.ts',
+    'src/signature/node-backend.ts',
   ],
   'src/verify/saved-state.ts',
 ];

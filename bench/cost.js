@@ -155,6 +155,7 @@ function commandsOf({ path, grantId, limitedId, seq }, folder, round) {
       'record',
       () => measure(folder, ['record', path, '--auth', idIn(last.stdout), '--', 'true', `a${round}`]),
     ],
+    ['status', () => measure(folder, ['status', path])],
     ['budget --grant', () => measure(folder, ['budget', path, '--grant', grantId])],
     ['show SEQ', () => measure(folder, ['show', path, String(seq)])],
     ['why SEQ', () => measure(folder, ['why', path, String(seq)])],

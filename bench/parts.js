@@ -1,7 +1,7 @@
 /** What verifying a signed ledger spends its time on: each part alone, over the same lines, with the verifier's own code. */
 
 import { readFileSync } from 'node:fs';
-import { LineSplitter, nodeVerifier, PAYLOAD_TYPE, parsePublicKey, preAuthEncoding } from '../dist/index.js';
+import { LineSplitter, nodeBackend, PAYLOAD_TYPE, parsePublicKey, preAuthEncoding } from '../dist/index.js';
 import { MemberMarks, scanCanonical } from '../dist/json/scan.js';
 import { findMember, hashEvent } from '../dist/ledger/event-bytes.js';
 import { IdIndex } from '../dist/ledger/id-index.js';
@@ -28,7 +28,7 @@ export function measureParts(path) {
   const tree = emptyRange();
   const ids = new IdIndex();
   const [key] = JSON.parse(Buffer.from(lines[0]).toString()).event.keys;
-  const verificationKey = nodeVerifier.importKey(parsePublicKey(key.public_key));
+  const verificationKey = nodeBackend.importKey(parsePublicKey(key.public_key));
   for (let from = 0; from < lines.length; from += BATCH) {
     const batch = lines.slice(from, from + BATCH);
     timed('scanning for canonical form', () => {

@@ -4,10 +4,11 @@
  */
 
 export { NorthrootError, type NorthrootErrorOptions } from './error.js';
+export type { Fault, FileFault, Result, ValueFault } from './fault.js';
 
 // Canonical JSON (SPEC §1)
 export { canonicalBytes, canonicalText } from './json/canonicalize.js';
-export { diagnoseCanonical, parseCanonical, type JsonIssue, type JsonIssueCode } from './json/diagnose.js';
+export { diagnoseCanonical, parseCanonical, type JsonFault, type JsonFaultCode } from './json/diagnose.js';
 export { type HygieneReport, type HygieneStatus } from './json/hygiene.js';
 export {
   ingestJson,
@@ -24,9 +25,12 @@ export { type JsonObject, type JsonValue } from './json/value.js';
 export {
   digestFromBase64url,
   formatDigest,
+  fromDigestText,
   isDigest,
   parseDigest,
   sha256Digest,
+  shortenDigestText,
+  toDigestText,
   tryParseDigest,
   type Digest,
 } from './value/digest.js';
@@ -88,9 +92,9 @@ export {
 } from './event/build.js';
 export { EVENT_ID_PREFIX, eventId, payloadDigest } from './event/identity.js';
 export { resolveReferences } from './event/references.js';
-export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
+export { EventError, assertEvent, validateEvent, type EventFaultCode } from './event/validate.js';
 export { schemaDocument, schemaNames } from './schema/documents.js';
-export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssue } from './schema/check.js';
+export { checkKey, checkReport, checkTrustPolicy, type ShapeCode } from './schema/check.js';
 export type * from './schema/generated/types.js';
 
 // Keys and signatures (SPEC §5, §7)
@@ -113,7 +117,7 @@ export {
   type PublicKeyForm,
 } from './key/public-key.js';
 export { isKeyName } from './key/vkey.js';
-export { readWireKey, type WireKeyIssue } from './key/wire-key.js';
+export { decodeWireKey } from './key/wire-key.js';
 export {
   PAYLOAD_TYPE,
   fromDsseEnvelope,
@@ -124,10 +128,10 @@ export {
   type FindAlgorithm,
   type SignedEvent,
 } from './signature/dsse.js';
-export { nobleVerifier } from './signature/noble-verifier.js';
-export { nodeVerifier } from './signature/node-verifier.js';
+export { nobleBackend } from './signature/noble-backend.js';
+export { nodeBackend } from './signature/node-backend.js';
 export { createSigner, signEvent, type Signer } from './signature/signer.js';
-export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { type VerificationKey, type SignatureBackend } from './signature/backend.js';
 export {
   findEntitledKeys,
   makeKeyEntry,
@@ -143,7 +147,6 @@ export {
   type ExaminedLine,
   type Layout,
   type LineFacts,
-  type LineIssue,
   type SignatureEntry,
   type WellFormedLine,
 } from './ledger/examine-line.js';
@@ -158,7 +161,7 @@ export {
   type Checkpoint,
   type SignedCheckpoint,
 } from './note/checkpoint.js';
-export { judgeNote, type NoteJudgement, type NoteSigner } from './note/judge-note.js';
+export { verifyNoteSignatures, type NoteVerification, type NoteSigner } from './note/verify-note.js';
 export {
   canBeLogKey,
   canBeWitnessKey,

@@ -16,18 +16,19 @@ export { type KeyRevocation, type SavedKey as LedgerKey } from './trust/keyring.
 
 // The ledger file (SPEC §4)
 export { openLedgerSource, streamSource, type SourceOptions } from './fs/source.js';
-export { refuseOtherFiles } from './fs/other-file.js';
+export { OtherFileError, refuseOtherFiles } from './fs/other-file.js';
 export { followLedger, type FollowOptions } from './fs/follow.js';
 export { makeOrigin, ownKeyEntry, type GenesisOptions } from './writer/genesis.js';
 export {
   Ledger,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
   type Notice,
 } from './writer/ledger.js';
 export { type CheckpointSchedule } from './writer/checkpoint.js';
+export { StrictError } from './writer/strict-error.js';
 export { isUnbegun } from './writer/unbegun.js';
 export { repairLedger, type Repair } from './writer/repair.js';
 export { type OtherRecord } from './writer/running-verification.js';
@@ -104,17 +105,17 @@ export {
   type ListedKey,
 } from './report/key-list.js';
 export {
-  tellStory,
-  type Story,
-  type StoryAdjustment,
-  type StoryEvent,
-  type StoryGrant,
-  type StoryKey,
-  type StorySignature,
-  type StoryStart,
-} from './report/story.js';
+  explainEvent,
+  type EventHistory,
+  type HistoryAdjustment,
+  type HistoryEvent,
+  type HistoryGrant,
+  type HistoryKey,
+  type HistorySignature,
+  type HistoryStart,
+} from './report/event-history.js';
 export { renderKeyList } from './text/key-list.js';
-export { renderStory } from './text/story.js';
+export { renderEventHistory } from './text/event-history.js';
 export { renderAccounts, type AccountRow, type NameOfKey } from './text/accounts.js';
 export { AnchorWatch } from './verify/anchors.js';
 export { readDeclaredKeys } from './reader/declared-keys.js';
@@ -153,7 +154,6 @@ export {
   isTileTree,
   openTileTree,
   type TileCheck,
-  type TileFault,
   type TileTree,
 } from './tile/tile-tree.js';
 export { openLedger } from './tile/open-ledger.js';

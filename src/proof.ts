@@ -9,7 +9,7 @@ export { NorthrootError, type NorthrootErrorOptions } from './error.js';
 export {
   formatConsistencyProof,
   parseConsistencyProof,
-  readConsistencyProof,
+  decodeConsistencyProof,
   type ConsistencyProof,
 } from './proof/consistency-proof.js';
 export {
@@ -37,7 +37,7 @@ export {
 } from './proof/proof-keys.js';
 export { renderConsistencyResult, renderProofResult } from './text/proof-result.js';
 export { MAX_PROOF_BYTES } from './proof/proof-text.js';
-export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
+export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
 export {
   MAX_ENTRY_BYTES,

@@ -5,11 +5,12 @@
  */
 
 export { NorthrootError, type NorthrootErrorOptions } from './error.js';
+export type { Fault, FileFault, Result, ValueFault } from './fault.js';
 export { VERSION } from './version.js';
 
 // Canonical JSON (SPEC §1)
 export { canonicalBytes, canonicalText } from './json/canonicalize.js';
-export { diagnoseCanonical, parseCanonical, type JsonIssue, type JsonIssueCode } from './json/diagnose.js';
+export { diagnoseCanonical, parseCanonical, type JsonFault, type JsonFaultCode } from './json/diagnose.js';
 export { type JsonObject, type JsonValue } from './json/value.js';
 
 // Values (SPEC §2)
@@ -27,8 +28,8 @@ export { compareTimestamps, isTimestamp, parseTimestamp } from './value/timestam
 
 // Events (SPEC §3)
 export { eventId, payloadDigest } from './event/identity.js';
-export { EventError, assertEvent, validateEvent, type EventIssue } from './event/validate.js';
-export { checkKey, checkReport, checkTrustPolicy, type ShapeCode, type ShapeIssue } from './schema/check.js';
+export { EventError, assertEvent, validateEvent, type EventFaultCode } from './event/validate.js';
+export { checkKey, checkReport, checkTrustPolicy, type ShapeCode } from './schema/check.js';
 export type * from './schema/generated/types.js';
 
 // Keys and signatures (SPEC §5, §7)
@@ -53,7 +54,7 @@ export {
   type FindAlgorithm,
   type SignedEvent,
 } from './signature/dsse.js';
-export { type VerificationKey, type Verifier } from './signature/verifier.js';
+export { type VerificationKey, type SignatureBackend } from './signature/backend.js';
 export { MAX_TRUST_POLICY_BYTES, parseTrustPolicy } from './trust/trust-policy.js';
 
 // The ledger file (SPEC §4)
@@ -61,7 +62,6 @@ export {
   type ExaminedLine,
   type Layout,
   type LineFacts,
-  type LineIssue,
   type SignatureEntry,
   type WellFormedLine,
 } from './ledger/examine-line.js';
@@ -88,10 +88,11 @@ export {
 } from './verify/run-verification.js';
 export { type FoldedFinding, type SignatureOutcome } from './verify/line-findings.js';
 export { startVerification, type EventVerdict, type TrustMode, type VerifyState } from './verify/state.js';
-export type { LedgerSource, Segment, SourceFault, SourceGrowth } from './fs/source.js';
+export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from './fs/source.js';
 export { type VerifiedRecord } from './verify/verified-record.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
 export { buildReport, toFindingJson, type Report } from './report/report.js';
+export type { Guide } from './text/guide.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './text/report.js';
 export {
   verifyChunks,
@@ -105,7 +106,7 @@ export {
 export {
   formatConsistencyProof,
   parseConsistencyProof,
-  readConsistencyProof,
+  decodeConsistencyProof,
   type ConsistencyProof,
 } from './proof/consistency-proof.js';
 export {
@@ -117,7 +118,7 @@ export {
 } from './proof/proof-keys.js';
 export { renderConsistencyResult, renderProofResult } from './text/proof-result.js';
 export { MAX_PROOF_BYTES } from './proof/proof-text.js';
-export { formatTlogProof, parseTlogProof, readTlogProof, type TlogProof } from './proof/tlog-proof.js';
+export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
 export {
   MAX_ENTRY_BYTES,
@@ -139,7 +140,7 @@ export {
   type Checkpoint,
   type SignedCheckpoint,
 } from './note/checkpoint.js';
-export { judgeNote, type NoteJudgement, type NoteSigner } from './note/judge-note.js';
+export { verifyNoteSignatures, type NoteVerification, type NoteSigner } from './note/verify-note.js';
 export {
   canBeLogKey,
   canBeWitnessKey,

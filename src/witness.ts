@@ -31,7 +31,12 @@ export {
   type WitnessRequest,
   type WitnessResponse,
 } from './witness/witness-service.js';
-export { attestCheckpoint, type Attested, type AttestOptions, type WithLedger } from './witness/attest.js';
+export {
+  attestCheckpoint,
+  type AttestResult,
+  type AttestOptions,
+  type WithLedger,
+} from './witness/attest.js';
 export { serveWitness, type ServeOptions, type WitnessServer } from './witness/serve-witness.js';
 export {
   collectCosignatures,
@@ -40,5 +45,5 @@ export {
   type Collected,
   type CollectOptions,
   type JudgedCosignatures,
-  type RightCosignature,
+  type ValidCosignature,
 } from './witness/witness-client.js';

@@ -34,10 +34,10 @@ export function listBudgets(state: VerifyState): Budget[] {
 export function findBudget(state: VerifyState, grantId: string): Budget {
   const account = findGrant(state, grantId);
   if (account === undefined) {
-    throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`, { exitStatus: 1 });
+    throw new NorthrootError('GRANT_NOT_FOUND', `no grant ${printable(grantId)}`);
   }
   if (state.links.grants.get(fromDigestText(grantId))?.decision !== 'allow') {
-    throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`, { exitStatus: 1 });
+    throw new NorthrootError('GRANT_DENIED', `${grantId} was denied: it has no accounts`);
   }
   return toBudget(state, account);
 }

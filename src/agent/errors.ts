@@ -17,8 +17,7 @@ export class DeniedError extends NorthrootError {
     const left = bound && describeLeft(bound);
     const rest = left === undefined ? '' : `; ${left}`;
     super(decisionCode, `${printable(toolName)} was denied: ${printable(reason, 400)}${rest}`, {
-      exitStatus: 1,
-      hint: `northroot why LEDGER ${recorded.seq} says why`,
+      hint: `the record of seq ${recorded.seq} says why`,
     });
     this.name = 'DeniedError';
     this.decision = decision;

@@ -14,6 +14,7 @@ import {
 } from '../policy/authorize.js';
 import {
   ABANDONED,
+  decideUnder,
   draftExecution,
   draftSettlement,
   findPermission,
@@ -28,7 +29,7 @@ import type { VerifyState } from '../verify/state.js';
 import {
   Ledger,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
 } from '../writer/ledger.js';
@@ -125,6 +126,8 @@ export class LiveLedger {
   readonly #ledger: Ledger;
   readonly #options: LiveLedgerOptions;
   readonly #guards = new Set<Guard<unknown>>();
+  /** What was asked for in more than one step. */
+  readonly #asked = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
   private constructor(ledger: Ledger, options: LiveLedgerOptions) {
@@ -167,7 +170,7 @@ export class LiveLedger {
    * for each other: those that wait together share a write, and each rests on those before it.
    *
    * @throws TypeError, RangeError when the request is not of its form.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link LiveLedger.append}.
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link LiveLedger.append}.
    */
   async authorize(request: LiveRequest, options: AskOptions = {}): Promise<RecordedDecision> {
     this.#assertOpen();
@@ -179,21 +182,21 @@ export class LiveLedger {
   /**
    * Claims an authorization before anything is done under it: appends a start, which every decision counts until it is recorded.
    *
-   * @param authorizationId - `sha-256:…`, of an action or a grant.
+   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @throws NorthrootError as `startExecution`: what may not be executed now is not started.
    */
   async start(authorizationId: string, request: StartRequest): Promise<StartedExecution> {
     this.#assertOpen();
     checkString('start', 'authorizationId', authorizationId);
     checkOptions('start', request, START_TYPES);
-    return startExecution(this.#ledger, authorizationId, { now: () => this.#now(), ...request });
+    return this.#keep(startExecution(this.#ledger, authorizationId, { now: () => this.#now(), ...request }));
   }
 
   /**
    * Records what was done under an authorization, and settles its start where it has one. What was used is recorded as it was, also
    * where it is more than was allowed.
    *
-   * @param authorizationId - `sha-256:…`, of an action or a grant.
+   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @param done - An action that was not executed is given back by the outcome `failure` with the code `ABANDONED` and no use.
    * @returns Where it stands, and what verification says of it: `METER_CAP_EXCEEDED`, for one.
    * @throws NorthrootError as `findPermission`; TypeError, RangeError when it is not of its form. Nothing is recorded then.
@@ -209,8 +212,8 @@ export class LiveLedger {
       checkString('record', name, value);
     }
     if (!Array.isArray(meterUsed)) throw new TypeError('record: expected meterUsed to be an array');
-    const makes = (state: VerifyState): Entry => {
-      const permission = findPermission(state, authorizationId, {
+    const makes = (state: VerifyState, id: string): Entry => {
+      const permission = findPermission(state, id, {
         now: startedAt,
         meterUsed,
         done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
@@ -219,14 +222,14 @@ export class LiveLedger {
       });
       return { event: draftExecution(permission, outcome) };
     };
-    return this.#ledger.decide(makes, options);
+    return this.#keep(decideUnder(this.#ledger, authorizationId, makes, options));
   }
 
   /**
    * Settles what a killed program has started and not recorded ({@link LiveLedger.budget} lists it): an action is given back, unless
    * it is said what it used; else it is recorded that how it ended is unknown.
    *
-   * @param authorizationId - `sha-256:…`, of an action or a grant.
+   * @param authorizationId - Of an action or a grant: its id (`sha-256:…`), its seq, or an unambiguous prefix of the id.
    * @throws NorthrootError as `findPermission`: `START_NOT_FOUND`, `START_AMBIGUOUS`, for two.
    */
   async abandon(authorizationId: string, options: AbandonOptions = {}): Promise<Appended> {
@@ -234,13 +237,13 @@ export class LiveLedger {
     checkString('abandon', 'authorizationId', authorizationId);
     checkOptions('abandon', options, { start: 'string', meterUsed: 'array', signal: 'signal' });
     const { start = true, meterUsed = [], signal } = options;
-    const makes = (state: VerifyState): Entry => {
+    const makes = (state: VerifyState, id: string): Entry => {
       const now = this.#now();
       const done = { endedAt: now, isRelease: true };
-      const permission = findPermission(state, authorizationId, { now, start, done });
+      const permission = findPermission(state, id, { now, start, done });
       return { event: draftSettlement(permission, now, meterUsed) };
     };
-    return this.#ledger.decide(makes, { signal });
+    return this.#keep(decideUnder(this.#ledger, authorizationId, makes, { signal }));
   }
 
   /**
@@ -316,7 +319,7 @@ export class LiveLedger {
   }
 
   /** Seals all records so far. The ledger was opened with `checkpoints`. @throws as `Ledger.checkpoint` */
-  async checkpoint(options: AskOptions = {}): Promise<Checkpointed> {
+  async checkpoint(options: AskOptions = {}): Promise<CheckpointResult> {
     this.#assertOpen();
     checkOptions('checkpoint', options, ASK_TYPES);
     return this.#ledger.checkpoint(undefined, options);
@@ -365,7 +368,18 @@ export class LiveLedger {
 
   async #giveUp(): Promise<void> {
     await Promise.all([...this.#guards].map((guard) => guard.ended));
+    await Promise.allSettled(this.#asked);
     await this.#ledger.close();
+  }
+
+  /** Closing waits for it. */
+  async #keep<T>(asked: Promise<T>): Promise<T> {
+    this.#asked.add(asked);
+    try {
+      return await asked;
+    } finally {
+      this.#asked.delete(asked);
+    }
   }
 
   #authorize(request: LiveRequest, signal: AbortSignal | undefined): Promise<RecordedDecision> {

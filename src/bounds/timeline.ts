@@ -161,6 +161,74 @@ export function restoreTimeline({ root, saved }: SavedTimeline, load: NodeLoader
   return { root: root === 0 ? undefined : loadNode(root, load), saved };
 }
 
+/** From an instant on, to the next one: how much overlaps, and the common denominator of the weights of what begins there. */
+export interface TimelineStep {
+  readonly at: bigint;
+  readonly overlap: Rational;
+  readonly denominator: bigint;
+}
+
+interface Visit {
+  readonly node: SavedNode;
+  /** What those above it still have to add. */
+  readonly above: Rational;
+  /** What is below it has keys before this one. */
+  readonly before: bigint | undefined;
+}
+
+/**
+ * What a saved timeline says, in the order of time: the same for the same intervals, whatever shape chance has given its tree.
+ *
+ * @throws RangeError when its nodes contradict each other
+ */
+export function* readTimeline(
+  { root, saved }: SavedTimeline,
+  load: NodeLoader,
+): Generator<TimelineStep, void> {
+  const stack: Visit[] = [];
+  let count = 0;
+  const descend = (
+    id: number,
+    above: Rational,
+    after: bigint | undefined,
+    before: bigint | undefined,
+  ): void => {
+    // Keys that lie ever closer together keep this from going round in a circle.
+    for (let next = id, end = before; next !== 0;) {
+      const node = load(next);
+      const { key } = node;
+      const isInPlace = (after === undefined || after < key) && (end === undefined || key < end);
+      if (!isInPlace || !isSound(node, load))
+        throw new RangeError('the nodes of a timeline contradict each other');
+      stack.push({ node, above, before: end });
+      above = plus(above, node.pending);
+      end = key;
+      next = node.left;
+    }
+  };
+  descend(root, ZERO, undefined, undefined);
+  for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
+    const { node, above, before } = visit;
+    count += 1;
+    yield { at: node.key, overlap: plus(node.value, above), denominator: node.denominator };
+    descend(node.right, plus(above, node.pending), node.key, before);
+  }
+  if (count !== saved) throw new RangeError('a timeline has other nodes than it says');
+}
+
+/** Whether a node says of those below it what they say. */
+function isSound(node: SavedNode, load: NodeLoader): boolean {
+  let { value: max, denominator: common } = node;
+  for (const id of [node.left, node.right]) {
+    if (id === 0) continue;
+    const child = load(id);
+    max = greater(max, plus(child.max, node.pending));
+    common = commonOf(common, child.common);
+    if (child.priority > node.priority) return false;
+  }
+  return compareRationals(max, node.max) === 0 && common === node.common;
+}
+
 /** A timeline without intervals. */
 export function emptyTimeline(): Timeline {
   return { root: undefined, saved: 0 };

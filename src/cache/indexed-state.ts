@@ -4,17 +4,20 @@
  *
  * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their timelines ·
  * `a:ID` actions that are open, `d:ID` those that were denied · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
- * `u:N` unsealed groups · `n:KEYID` signers · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is
+ * `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold, and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is
  * kept of each record beside the state is `record-entries.ts`'.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Action } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
+import { sha256Base64url } from '../bytes/sha256.js';
+import { RANKS, rankOf, withoutFolded, type Finding } from '../finding/finding.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import type { Verifier } from '../signature/verifier.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import {
   Keyring,
@@ -35,7 +38,7 @@ import {
   type ActionForm,
   type HeadForm,
 } from '../verify/state-form.js';
-import { startVerification, type SignerTally, type VerifyState } from '../verify/state.js';
+import { startVerification, type FoldRoots, type SignerTally, type VerifyState } from '../verify/state.js';
 import type { Table } from '../verify/table.js';
 import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
 import type { FileNames } from './codec.js';
@@ -53,7 +56,7 @@ import {
   keyNumber,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 1';
+const FORMAT = 'northroot-index 2';
 
 /** The place of the last line that an index knows: what it is held against the ledger by. */
 export interface LastLine {
@@ -75,6 +78,61 @@ interface IndexHead {
   readonly grants: number;
   readonly keys: number;
   readonly groups: number;
+  readonly folds: number;
+}
+
+/** The findings under which later ones fold. Their causes may be any text, and are named by its hash. */
+class IndexedFolds implements FoldRoots {
+  readonly #table: EntryTable<Finding>;
+  #size: number;
+
+  constructor(entries: Entries, size: number) {
+    this.#table = new EntryTable(entries, 'f:', decodeFinding);
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(cause: string): Finding | undefined {
+    return this.#table.get(keyOf(cause));
+  }
+
+  has(cause: string): boolean {
+    return this.get(cause) !== undefined;
+  }
+
+  set(cause: string, finding: Finding): void {
+    if (!this.has(cause)) this.#size += 1;
+    this.#table.set(keyOf(cause), finding);
+  }
+
+  delete(cause: string): boolean {
+    const was = this.#table.delete(keyOf(cause));
+    if (was) this.#size -= 1;
+    return was;
+  }
+
+  /** Once they are loaded; in no order. */
+  values(): Iterable<Finding> {
+    return this.#table.values();
+  }
+
+  takeChanges(): EntryChange[] {
+    return this.#table.takeChanges();
+  }
+}
+
+function keyOf(cause: string): string {
+  return sha256Base64url(Buffer.from(cause));
+}
+
+function decodeFinding(form: unknown): Finding {
+  const { code, at, context } = form as Partial<Finding>;
+  if (typeof code !== 'string' || typeof at !== 'object' || typeof context !== 'object')
+    throw new IndexFault('the entry of a finding is malformed');
+  return form as Finding;
 }
 
 /** Actions that are open and those that were denied, apart: few are the first. */
@@ -142,13 +200,16 @@ export class IndexedState {
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
   readonly #signers: EntryTable<SignerTally>;
+  readonly #folds: IndexedFolds;
+  /** The first finding of each rank. */
+  readonly #first: EntryTable<Finding>;
   #records: RecordEntries | undefined;
 
   private constructor(
     entries: Entries,
     head: IndexHead | undefined,
     policy: TrustPolicy | undefined,
-    verifier: Verifier,
+    backend: SignatureBackend,
   ) {
     this.#entries = entries;
     this.#events = new IndexedEvents(entries, head?.events ?? 0);
@@ -157,9 +218,11 @@ export class IndexedState {
     this.#pending = new EntryTable(entries, 'w:', (form) => form as PendingLink);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
+    this.#folds = new IndexedFolds(entries, head?.folds ?? 0);
+    this.#first = new EntryTable(entries, 'F:', decodeFinding);
     this.#unsealed = new NumberedMap(head?.groups ?? 0);
     this.last = head?.last;
-    const fresh = startVerification(head === undefined ? policy : undefined, verifier);
+    const fresh = startVerification(head === undefined ? policy : undefined, backend);
     const links: Links = {
       grants: this.#grants,
       actions: this.#actions,
@@ -167,18 +230,19 @@ export class IndexedState {
       pending: this.#pending,
       latest: undefined,
     };
-    const keyring = new Keyring(verifier, keySource(entries, head));
+    const keyring = new Keyring(backend, keySource(entries, head));
     if (head === undefined) for (const key of policy?.keys ?? []) keyring.add(key);
     this.state = {
       ...fresh,
       policy,
       requirements:
-        policy === undefined ? fresh.requirements : startVerification(policy, verifier).requirements,
+        policy === undefined ? fresh.requirements : startVerification(policy, backend).requirements,
       ...(head === undefined && policy !== undefined ? { mode: 'policy' } : {}),
       keyring,
       events: this.#events,
       links,
       signers: this.#signers,
+      foldRoots: this.#folds,
       seals: { ...fresh.seals, known: this.#checkpoints, unsealed: this.#unsealed },
     };
   }
@@ -193,13 +257,13 @@ export class IndexedState {
     store: EntryStore,
     view: string,
     names: FileNames,
-    verifier: Verifier,
+    backend: SignatureBackend,
     policy?: TrustPolicy,
   ): Promise<IndexedState> {
     const entries = new Entries(store, view, names);
     const head = entries.get('h') as IndexHead | undefined;
     if (head !== undefined) assertHead(head);
-    const indexed = new IndexedState(entries, head, policy, verifier);
+    const indexed = new IndexedState(entries, head, policy, backend);
     await indexed.#read(head);
     indexed.#observe();
     return indexed;
@@ -232,6 +296,7 @@ export class IndexedState {
       beforeLine: (examined) => records.beforeLine(examined),
       afterLine: (line, segment, result) => {
         records.afterLine(line, segment, result);
+        this.#noteFindings(result);
         if (line.length > 0 && line.terminated)
           this.last = { file: segment.file, offset: line.offset, length: line.length };
       },
@@ -243,15 +308,21 @@ export class IndexedState {
     return verifyLine(this.state, line, segment, given);
   }
 
+  /** Of each rank the first finding, but for what only the end of the ledger shows. */
+  firstFindings(): Finding[] {
+    return RANKS.map((rank) => this.#first.get(rank)).filter((finding) => finding !== undefined);
+  }
+
   /** The records, as far as they were written to the index. To be closed. */
   records(fileSystem: FileSystem): RecordReader {
     return new RecordReader(this.#entries, this.state, fileSystem);
   }
 
-  /** Reads the tables that are listed as a whole: open actions and links that wait. */
+  /** Reads the tables that are listed as a whole: open actions, links that wait, and signers. */
   async loadAll(): Promise<void> {
     await this.#actions.load();
     await this.#pending.load();
+    await this.#signers.load();
   }
 
   /** What was changed since the state was opened, or since this was asked before: to be written in one step. */
@@ -264,6 +335,8 @@ export class IndexedState {
       ...this.#pending.takeChanges(),
       ...this.#checkpoints.takeChanges(),
       ...this.#signers.takeChanges(),
+      ...this.#folds.takeChanges(),
+      ...this.#first.takeChanges(),
       ...this.#starts.takeChanged().map((id) => {
         const open = this.#starts.get(id);
         return this.#entries.change(`s:${id}`, open?.size === 0 ? undefined : open);
@@ -284,6 +357,18 @@ export class IndexedState {
     this.#records?.trim();
   }
 
+  #noteFindings({ findings, folded }: LineResult): void {
+    for (const finding of findings) {
+      const rank = rankOf(finding);
+      if (!this.#first.has(rank)) this.#first.set(rank, finding);
+    }
+    for (const { root, waits = false } of folded) {
+      const first = waits ? undefined : this.#first.get(rankOf(root));
+      if (first === undefined || !isDeepStrictEqual(withoutFolded(first), withoutFolded(root))) continue;
+      this.#first.set(rankOf(root), root);
+    }
+  }
+
   #head(): IndexHead {
     const { state } = this;
     return {
@@ -297,6 +382,7 @@ export class IndexedState {
       grants: this.#grants.size,
       keys: state.keyring.size,
       groups: this.#unsealed.count,
+      folds: this.#folds.size,
     };
   }
 
@@ -342,11 +428,12 @@ function keySource(entries: Entries, head: IndexHead | undefined): KeySource {
   };
 }
 
-function assertHead({ format, version, state, events, grants, keys, groups }: Partial<IndexHead>): void {
+function assertHead(head: Partial<IndexHead>): void {
+  const { format, version, state, events, grants, keys, groups, folds } = head;
   if (format !== FORMAT || version !== VERSION) throw new IndexFault('it was made by another version');
   const { records, bytes, end, chain, tree, seals } = (state ?? {}) as Partial<HeadForm>;
   const isWhole =
-    [events, grants, keys, groups, records, bytes].every(isCount) &&
+    [events, grants, keys, groups, folds, records, bytes].every(isCount) &&
     typeof end?.file === 'string' &&
     isCount(end.byteOffset) &&
     typeof chain?.prev === 'string' &&

@@ -10,13 +10,15 @@ import { isOwnFolder } from '../fs/owner.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
-import type { LedgerStore, StorePosition } from '../store/ledger-store.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { LedgerStore } from '../store/ledger-store.js';
+import { positionOf } from '../verify/position.js';
 import type { VerifyState } from '../verify/state.js';
 import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
 import { IndexedState } from './indexed-state.js';
 import { destroyLevelEntries, openLevelEntries } from './level-entries.js';
+import { Entries } from './tables.js';
 
 /** A ledger of fewer bytes has no index: reading it costs less. */
 export const MIN_INDEXED_BYTES = 256 * 1024;
@@ -46,6 +48,21 @@ export interface IndexOptions {
   readonly onNotice?: ((notice: IndexNotice) => void) | undefined;
 }
 
+/** How far, and who is told. */
+export interface CatchUpOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called after each write, with the bytes that were verified. */
+  readonly onProgress?: ((bytes: number) => void) | undefined;
+  /** How many lines of the ledger the state has when it is enough. Default: all. */
+  readonly lines?: number | undefined;
+}
+
+/** What was met on the way. */
+export interface CaughtUp {
+  /** Whether something follows the last whole line of a file. */
+  readonly isTorn: boolean;
+}
+
 /**
  * Whether a ledger has an index, or is so large that it is to have one.
  *
@@ -57,17 +74,17 @@ export async function isIndexed(
   bytes?: number,
 ): Promise<boolean> {
   if ((await fileSystem.kindOf(indexPath(path))) !== 'missing') return true;
-  return (bytes ?? (await sizeOf(path, fileSystem))) >= MIN_INDEXED_BYTES;
+  return (bytes ?? (await sizeOf(path, fileSystem, MIN_INDEXED_BYTES))) >= MIN_INDEXED_BYTES;
 }
 
-/** The size of a file, or of the files in a folder, as far as it matters. */
-async function sizeOf(path: string, fileSystem: FileSystem): Promise<number> {
+/** The size of a file, or of the files in a folder; 0 for anything else. @param enough - Nothing is added to what is no less. */
+export async function sizeOf(path: string, fileSystem: FileSystem, enough = Infinity): Promise<number> {
   const kind = await fileSystem.kindOf(path);
   if (kind !== 'file' && kind !== 'folder') return 0;
   const names = kind === 'file' ? [path] : (await fileSystem.list(path)).map((name) => `${path}/${name}`);
   let size = 0;
   for (const name of names) {
-    if (size >= MIN_INDEXED_BYTES) break;
+    if (size >= enough) break;
     const file = await fileSystem.open(name, 'read');
     try {
       size += await file.size();
@@ -212,42 +229,29 @@ export class LedgerIndex {
   /**
    * Verifies what stands in the ledger after a view, up to its last whole line, and keeps it.
    *
-   * @param signal - Aborting ends it with its reason; what was written by then is kept.
-   * @param onProgress - Called after each write, with the bytes that were verified.
+   * @throws as the store does; with the reason of the signal when that aborts: what was written by then is kept.
    */
-  async catchUp(
+  catchUp(
     view: IndexedState,
     store: Pick<LedgerStore, 'read'>,
-    signal?: AbortSignal,
-    onProgress?: (bytes: number) => void,
-  ): Promise<void> {
-    let count = 0;
-    for await (const stored of store.read(positionOf(view.state))) {
-      signal?.throwIfAborted();
-      if (stored.kind !== 'lines') continue;
-      const { file, firstSeq } = stored;
-      for (const line of stored.lines) {
-        view.step(line, { file, firstSeq });
-        count += 1;
-      }
-      if (count < BATCH_LINES) continue;
-      count = 0;
-      await this.save(view);
-      onProgress?.(view.state.bytes);
-    }
-    if (count > 0) await this.save(view);
+    options: CatchUpOptions = {},
+  ): Promise<CaughtUp> {
+    return catchUpWith(view, store, () => this.save(view), options);
   }
 
-  /** The entries of a view, in the order of the keys, which are without its name. */
-  async *entriesOf(trust?: TrustPolicy): AsyncGenerator<readonly [key: string, text: string]> {
-    const name = viewName(trust);
-    for await (const [key, text] of this.#entries.list({ prefix: name }))
-      yield [key.slice(name.length), text];
+  /** The entries of a view. */
+  entriesOf(trust?: TrustPolicy): Entries {
+    return new Entries(this.#entries, viewName(trust), this.#names);
+  }
+
+  /** Those of the only view that is kept elsewhere. */
+  entriesIn(store: EntryStore): Entries {
+    return new Entries(store, '', this.#names);
   }
 
   /** A view of the same ledger whose entries go elsewhere. */
   viewInto(entries: EntryStore, trust?: TrustPolicy): Promise<IndexedState> {
-    return IndexedState.open(entries, '', this.#names, nodeVerifier, trust);
+    return IndexedState.open(entries, '', this.#names, defaultBackend, trust);
   }
 
   /** Keeps what a view has learnt. What it was told of must be on disk. */
@@ -269,14 +273,43 @@ export class LedgerIndex {
   }
 
   #open(name: string, trust: TrustPolicy | undefined): Promise<IndexedState> {
-    return IndexedState.open(this.#entries, name, this.#names, nodeVerifier, trust);
+    return IndexedState.open(this.#entries, name, this.#names, defaultBackend, trust);
   }
 }
 
-/** Where a state stands in the store that its lines came from. */
-export function positionOf({ lines, chain, end }: VerifyState): StorePosition | undefined {
-  if (lines === 0) return undefined;
-  return { size: lines, tip: chain.prev, file: end.file, line: end.line, byteOffset: end.byteOffset };
+/**
+ * Verifies what stands in a ledger after a view's state.
+ *
+ * @param save - Called after every so many lines, and at the end where there were any, to keep what the view has learnt.
+ */
+export async function catchUpWith(
+  view: IndexedState,
+  store: Pick<LedgerStore, 'read'>,
+  save: () => Promise<void>,
+  { signal, onProgress, lines = Infinity }: CatchUpOptions = {},
+): Promise<CaughtUp> {
+  const { state } = view;
+  let saved = state.lines;
+  let isTorn = false;
+  const keep = async (): Promise<void> => {
+    saved = state.lines;
+    await save();
+    onProgress?.(state.bytes);
+  };
+  for await (const stored of store.read(positionOf(state))) {
+    signal?.throwIfAborted();
+    if (stored.kind === 'torn') isTorn = true;
+    if (stored.kind !== 'lines') continue;
+    const { file, firstSeq } = stored;
+    for (const line of stored.lines) {
+      if (state.lines >= lines) break;
+      view.step(line, { file, firstSeq });
+    }
+    if (state.lines - saved >= BATCH_LINES) await keep();
+    if (state.lines >= lines) break;
+  }
+  if (state.lines > saved) await keep();
+  return { isTorn };
 }
 
 /** @throws NorthrootError `LEDGER_CONFLICT` when the ledger does not go on from the state */
@@ -316,6 +349,6 @@ async function remake(folder: string, waitMs: number): Promise<EntryStore | unde
 
 function unusable(folder: string): NorthrootError {
   return new NorthrootError('INDEX_UNUSABLE', `the index ${folder} cannot be rebuilt`, {
-    hint: 'remove it, or go on without it: --no-index',
+    hint: 'remove it',
   });
 }

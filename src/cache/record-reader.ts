@@ -16,6 +16,7 @@ import { ambiguous } from '../reader/find-record.js';
 import type { ReadRecord } from '../reader/read-records.js';
 import { hashToBase64url, leafHash, nodeHash } from '../tree/compact-range.js';
 import type { LeafRange } from '../tree/proof.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
 import { matchRecord, parseRecordName } from '../value/record-name.js';
 import { resolveWaiting } from '../verify/authorizations.js';
@@ -127,7 +128,7 @@ export class RecordReader {
 
   /** The first of the events of an id, `sha-256:…`; undefined for none. @throws IndexFault */
   async readEvent(eventId: string): Promise<ReadRecord | undefined> {
-    const event = this.#state.events.find(eventId.slice('sha-256:'.length));
+    const event = this.#state.events.find(fromDigestText(eventId));
     if (event === undefined) return undefined;
     const record = await this.read(event.seq);
     if (record?.eventId !== eventId) throw new IndexFault('an event is not where its entry says');
@@ -161,7 +162,7 @@ export class RecordReader {
   /** Executions that name an authorization, `sha-256:…`. @throws IndexFault */
   executionsOf(eventId: string): NamingRecords {
     const naming = this.#naming('x', eventId);
-    const { kind } = this.#state.events.find(eventId.slice('sha-256:'.length)) ?? {};
+    const { kind } = this.#state.events.find(fromDigestText(eventId)) ?? {};
     if (kind === 'spent' && naming.total === 0) throw new IndexFault('the entry of an execution is missing');
     return naming;
   }
@@ -224,7 +225,7 @@ export class RecordReader {
     if (!this.isRegular) return undefined;
     if ('seq' in parsed) return parsed.seq < this.size ? [parsed.seq] : undefined;
     if ('eventId' in parsed) {
-      const event = this.#state.events.find(parsed.eventId.slice('sha-256:'.length));
+      const event = this.#state.events.find(fromDigestText(parsed.eventId));
       return event && [event.seq];
     }
     const matches = await this.#state.events.match(parsed, MAX_MATCHES);
@@ -253,7 +254,7 @@ export class RecordReader {
     const { eventId, seq = ordinal, signatures = [] } = examined;
     const event = examined.json();
     if (event === undefined || eventId === undefined) return undefined;
-    const place = { file, line, seq, eventId: `sha-256:${eventId}` };
+    const place = { file, line, seq, eventId: toDigestText(eventId) };
     return { record: { ...place, event, signatures, bytes, verdict: undefined }, form, examined };
   }
 
@@ -287,7 +288,7 @@ export class RecordReader {
     const named = this.#state.events.find(b64);
     if (named === undefined) return finding;
     const { file, line, seq, kind } = named;
-    return resolveWaiting(finding, kind, { file, line, seq, eventId: `sha-256:${b64}` });
+    return resolveWaiting(finding, kind, { file, line, seq, eventId: toDigestText(b64) });
   }
 
   #accountsOf([index, ...held]: AccountsForm): AccountsAround {
@@ -304,7 +305,7 @@ export class RecordReader {
   }
 
   #naming(prefix: string, eventId: string): NamingRecords {
-    const id = eventId.slice('sha-256:'.length);
+    const id = fromDigestText(eventId);
     const form = this.#entries.get(`${prefix}:${id}`) as Partial<NamingForm> | undefined;
     if (form === undefined) return { total: 0, ordinals: [] };
     const { n: total, first } = form;

@@ -3,6 +3,7 @@
 import type { Grant } from '../bounds/grant.js';
 import type { SavedNode } from '../bounds/timeline.js';
 import { sha256Base64url } from '../bytes/sha256.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
 import type {
   EventKind,
@@ -14,7 +15,7 @@ import type {
 import type { GrantTable } from '../verify/grant-table.js';
 import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';
 import type { Table } from '../verify/table.js';
-import { decodeValue, encodeValue, type FileNames } from './codec.js';
+import { decodeValue, encodeValue, isRational, type FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
 
 /** The entries of one view of a ledger. */
@@ -47,6 +48,12 @@ export class Entries {
     };
     for await (const [key, text] of this.#store.list(range))
       yield [key.slice(this.#view.length), decodeValue(text, this.names)];
+  }
+
+  /** All entries as they are kept, in the order of the keys. */
+  async *listTexts(): AsyncGenerator<readonly [key: string, text: string]> {
+    for await (const [key, text] of this.#store.list({ prefix: this.#view }))
+      yield [key.slice(this.#view.length), text];
   }
 
   change(key: string, value: unknown): EntryChange {
@@ -291,21 +298,22 @@ export class IndexedEvents implements EventTable {
   }
 
   /** What was not written yet is among them. */
-  async match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+  matchNow(name: RecordName): readonly EventMatch[] | undefined {
     if ('eventId' in name) {
-      const event = this.find(name.eventId.slice('sha-256:'.length));
+      const event = this.find(fromDigestText(name.eventId));
       return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
     }
-    const found = new Map<string, EventMatch>();
-    const take = (id: string): void => {
-      const event = this.find(id);
-      const eventId = `sha-256:${id}`;
-      if (event === undefined || !isNamed({ seq: event.seq, eventId }, name)) return;
-      found.set(id, { seq: event.seq, eventId, kind: event.kind });
-    };
-    if (!(await this.#takeNamed(name, limit, take))) return undefined;
-    for (const id of this.#table.changed()) take(id);
-    return [...found.values()].sort((a, b) => a.seq - b.seq);
+    const { isRegular } = (this.#entries.get('R') ?? {}) as { readonly isRegular?: unknown };
+    if (!('seq' in name) || isRegular !== true) return undefined;
+    const { i: id } = (this.#entries.get(`r:${keyNumber(name.seq)}`) ?? {}) as { readonly i?: unknown };
+    return this.#choose(name, [...(typeof id === 'string' ? [id] : []), ...this.#table.changed()]);
+  }
+
+  async match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
+    const matches = this.matchNow(name);
+    if (matches !== undefined) return matches;
+    const ids = await this.#listNamed(name, limit);
+    return ids && this.#choose(name, [...ids, ...this.#table.changed()]);
   }
 
   takeChanges(): EntryChange[] {
@@ -316,23 +324,27 @@ export class IndexedEvents implements EventTable {
     this.#table.trim();
   }
 
-  /** Of those that were written: gives at least all that may be meant. False where they are `limit` or more. */
-  async #takeNamed(name: RecordName, limit: number, take: (id: string) => void): Promise<boolean> {
-    const { isRegular } = (this.#entries.get('R') ?? {}) as { readonly isRegular?: unknown };
-    if ('seq' in name && isRegular === true) {
-      const { i: id } = (this.#entries.get(`r:${keyNumber(name.seq)}`) ?? {}) as { readonly i?: unknown };
-      if (typeof id === 'string') take(id);
-      return true;
+  /** Those of the ids that are meant, in the order of the ledger. */
+  #choose(name: RecordName, ids: Iterable<string>): EventMatch[] {
+    const found: EventMatch[] = [];
+    for (const id of new Set(ids)) {
+      const event = this.find(id);
+      const eventId = toDigestText(id);
+      if (event === undefined || !isNamed({ seq: event.seq, eventId }, name)) continue;
+      found.push({ seq: event.seq, eventId, kind: event.kind });
     }
-    let looked = 0;
+    return found.sort((a, b) => a.seq - b.seq);
+  }
+
+  /** Of those that were written at least all that may be meant; undefined where they are `limit` or more. */
+  async #listNamed(name: RecordName, limit: number): Promise<string[] | undefined> {
+    const ids: string[] = [];
     for (const prefix of 'prefix' in name ? [name.prefix, ...hexPrefixes(name.hex)] : ['']) {
-      for await (const [key] of this.#entries.list(`e:${prefix}`, undefined, limit)) {
-        take(key.slice('e:'.length));
-        looked += 1;
-      }
-      if (looked >= limit) return false;
+      for await (const [key] of this.#entries.list(`e:${prefix}`, undefined, limit))
+        ids.push(key.slice('e:'.length));
+      if (ids.length >= limit) return undefined;
     }
-    return true;
+    return ids;
   }
 }
 
@@ -368,12 +380,7 @@ export class IndexedGrants implements GrantTable {
     const grant = restoreGrant(
       form,
       (number) => this.at(number),
-      (limit, id) => {
-        const node = this.#entries.get(nodeKey(index, limit, id)) as SavedNode | undefined;
-        if (node?.id !== id || typeof node.key !== 'bigint')
-          throw new IndexFault('the entry of a timeline is missing or malformed');
-        return node;
-      },
+      (limit, id) => readNode(this.#entries, index, limit, id),
     );
     this.#known.set(index, grant);
     return grant;
@@ -447,6 +454,21 @@ function ofPrincipal(principalId: string, n?: number): string {
 
 function nodeKey(grant: number, limit: number, id: number): string {
   return `t:${keyNumber(grant)}:${limit}:${keyNumber(id)}`;
+}
+
+/** A node of a grant's timeline. @throws IndexFault */
+export function readNode(entries: Entries, grant: number, limit: number, id: number): SavedNode {
+  const node = entries.get(nodeKey(grant, limit, id)) as Partial<SavedNode> | undefined;
+  const { key, priority, value, max, pending, denominator, common, left, right } = node ?? {};
+  const isWhole =
+    node?.id === id &&
+    [key, denominator, common].every((each) => typeof each === 'bigint') &&
+    [value, max, pending].every(isRational) &&
+    typeof priority === 'number' &&
+    isCount(left) &&
+    isCount(right);
+  if (!isWhole) throw new IndexFault('the entry of a timeline is missing or malformed');
+  return node as SavedNode;
 }
 
 export function isCount(value: unknown): value is number {

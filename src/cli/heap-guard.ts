@@ -5,7 +5,8 @@
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { NorthrootError } from '../index.js';
+import type { NorthrootError } from '../index.js';
+import { CommandError } from './command-error.js';
 
 const INTERVAL_MS = 50;
 /**
@@ -33,7 +34,7 @@ export function watchHeap(onFull: (error: NorthrootError) => void): () => void {
     clearInterval(timer);
     const limit = Math.round(getHeapStatistics().heap_size_limit / 2 ** 20);
     onFull(
-      new NorthrootError('OUT_OF_MEMORY', `${limit} MiB of memory are not enough for this ledger`, {
+      new CommandError('OUT_OF_MEMORY', `${limit} MiB of memory are not enough for this ledger`, {
         hint: 'NODE_OPTIONS=--max-old-space-size=8192 gives 8 GiB',
       }),
     );

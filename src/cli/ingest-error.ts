@@ -1,6 +1,7 @@
 /** What is wrong with JSON from outside, in words. */
 
-import { NorthrootError, type IngestCode, type Ingested, type IngestIssue } from '../index.js';
+import { type IngestCode, type Ingested, type IngestIssue } from '../index.js';
+import { CommandError } from './command-error.js';
 
 const WORDS: Readonly<Record<IngestCode, string>> = {
   INVALID_UTF8: 'the text is not valid UTF-8',
@@ -39,11 +40,10 @@ export function ingestError(
   ingested: Ingested,
   hint: string | ((offset: number) => string),
   where = `byte ${firstIssue(ingested).offset}`,
-): NorthrootError {
+): CommandError {
   const { code, offset, pointer } = firstIssue(ingested);
   const at = pointer === '' ? '' : ` at ${pointer}`;
-  return new NorthrootError(code, `${WORDS[code]}${at} (${where})`, {
-    exitStatus: 1,
+  return new CommandError(code, `${WORDS[code]}${at} (${where})`, {
     hint: HINTS[code] ?? (typeof hint === 'string' ? hint : hint(offset)),
   });
 }

@@ -26,6 +26,7 @@ import {
   type TrustPolicy,
   type WitnessPolicy,
 } from '../index.js';
+import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import type { Terminal } from './terminal.js';
 
@@ -57,7 +58,7 @@ export async function readInput(path: string, context: Context): Promise<Uint8Ar
   for await (const chunk of openInput(path, context)) {
     size += chunk.length;
     if (size > MAX_INPUT_BYTES) {
-      throw new NorthrootError('INPUT_TOO_LARGE', `the input has more than ${MAX_INPUT_BYTES} bytes`);
+      throw new CommandError('INPUT_TOO_LARGE', `the input has more than ${MAX_INPUT_BYTES} bytes`);
     }
     chunks.push(Uint8Array.from(chunk));
   }
@@ -84,7 +85,7 @@ export async function openLedgerOf(
   } catch (error) {
     const isSwapped = record !== undefined && (await kindOfPath(record)) !== 'missing';
     if (!(error instanceof NorthrootError && error.code === 'FILE_NOT_FOUND' && isSwapped)) throw error;
-    throw new NorthrootError(error.code, error.message, {
+    throw new CommandError(error.code, error.message, {
       cause: error,
       hint: `the ledger comes first: ${printable(record)} ${printable(path)}`,
     });
@@ -93,7 +94,7 @@ export async function openLedgerOf(
 
 function assertNoUrl(path: string): void {
   if (!/^[a-z][a-z0-9+.-]{1,20}:\/\//i.test(path)) return;
-  throw new NorthrootError('USAGE', `northroot reads files only, not ${printable(path)}`, {
+  throw new CommandError('USAGE', `northroot reads files only, not ${printable(path)}`, {
     hint: 'download it first, or pipe it in: curl … | northroot verify -',
   });
 }

@@ -6,6 +6,7 @@
 import { constants } from 'node:os';
 import { Command, CommanderError, Help, Option } from 'commander';
 import { NorthrootError, printable, VERSION } from '../index.js';
+import { CommandError } from './command-error.js';
 import { addAdjust } from './commands/adjust.js';
 import { addAppend } from './commands/append.js';
 import { addAuthorize } from './commands/authorize.js';
@@ -25,6 +26,7 @@ import { addProve } from './commands/prove.js';
 import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
+import { addReport } from './commands/report.js';
 import { addShow } from './commands/show.js';
 import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
@@ -34,6 +36,7 @@ import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
 import type { Context, ExitStatus } from './context.js';
+import { exitStatusFor } from './exit-status.js';
 import { addExamples } from './examples.js';
 import { watchHeap } from './heap-guard.js';
 import { Terminal } from './terminal.js';
@@ -47,7 +50,16 @@ const REFERENCE = 'Values and reference:';
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
-  'Verifying and reading:': [addVerify, addStatus, addShow, addLog, addDiff, addProve, addVerifyProof],
+  'Verifying and reading:': [
+    addVerify,
+    addReport,
+    addStatus,
+    addShow,
+    addLog,
+    addDiff,
+    addProve,
+    addVerifyProof,
+  ],
   'Keys and trust:': [addKeygen, addKey, addTrust],
   'Exporting and publishing:': [addExport, addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],
@@ -84,6 +96,9 @@ export async function main(args: readonly string[]): Promise<number> {
     terminal.finish();
   };
   const program = makeProgram(run);
+  program.hook('preAction', (_program, { registeredArguments: [first], args: [path] }) => {
+    if (first?.name() === 'ledger') terminal.ledger = path;
+  });
 
   try {
     await program.parseAsync(withKeyidLast(args), { from: 'user' });
@@ -186,10 +201,10 @@ function pointToHelp(command: Command, name: string): void {
 function failOn(error: unknown, terminal: Terminal): 1 | 2 {
   if (error instanceof NorthrootError) {
     terminal.fail(error);
-    return error.exitStatus;
+    return exitStatusFor(error);
   }
   terminal.fail(
-    new NorthrootError('INTERNAL_ERROR', `northroot failed: ${String(error)}`, {
+    new CommandError('INTERNAL_ERROR', `northroot failed: ${String(error)}`, {
       cause: error,
       hint: 'this is a fault of northroot and says nothing about the ledger; please report it with what follows',
     }),

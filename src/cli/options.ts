@@ -6,7 +6,6 @@ import {
   isPrincipalId,
   isToolName,
   MAX_METERS,
-  NorthrootError,
   printable,
   readAmounts,
   resolvePastTime,
@@ -15,6 +14,7 @@ import {
   type Meter,
   type ResourceRef,
 } from '../index.js';
+import { CommandError } from './command-error.js';
 
 /** A whole number of at least `least`. */
 export function wholeNumber(least: number): (text: string) => number {
@@ -76,7 +76,7 @@ export function pastInstant(text: string): string {
 /** @throws NorthrootError `USAGE` for a span of time that ends before it begins. */
 export function assertSpan(since: string | undefined, until: string | undefined): void {
   if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
-  throw new NorthrootError('USAGE', `--since is after --until: ${since} and ${until}`);
+  throw new CommandError('USAGE', `--since is after --until: ${since} and ${until}`);
 }
 
 /** A principal. */

@@ -1,14 +1,8 @@
 /** The options that say which records are meant, for every command that takes a part of a ledger. */
 
 import type { Command } from 'commander';
-import {
-  findRecord,
-  isPrincipalPattern,
-  isToolPattern,
-  NorthrootError,
-  printable,
-  type RecordSelection,
-} from '../index.js';
+import { findRecord, isPrincipalPattern, isToolPattern, printable, type RecordSelection } from '../index.js';
+import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
 import { assertSpan, pastInstant } from './options.js';
@@ -49,22 +43,22 @@ export async function toSelection(
   { principal, grant, tool, since: from, until, last }: SelectionOptions,
 ): Promise<RecordSelection> {
   if (from !== undefined && last !== undefined) {
-    throw new NorthrootError('USAGE', '--since and --last exclude each other');
+    throw new CommandError('USAGE', '--since and --last exclude each other');
   }
   const since = from ?? last;
   assertSpan(since, until);
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
+    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
       hint: 'such as agent:a1, agent:* or *',
     });
   }
   if (tool !== undefined && !isToolPattern(tool)) {
-    throw new NorthrootError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
+    throw new CommandError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
       hint: "such as fs.read, 'fs.*' or '*'",
     });
   }
   if (grant !== undefined && ledger === STDIN) {
-    throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+    throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
   }
   const record =
     grant === undefined ? undefined : await findRecord(await openLedgerInput(ledger, context), grant);

@@ -3,7 +3,10 @@
  * output quietly; colours and progress are for terminals only.
  */
 
-import { EventError, NorthrootError, plainPaint, printable, type Paint } from '../index.js';
+import type { NorthrootError } from '../index.js';
+import { EventError, plainPaint, printable, type Paint } from '../index.js';
+import { CommandError } from './command-error.js';
+import { hintFor } from './hints.js';
 
 const STYLES = { bold: 1, dim: 2, green: 32, red: 31, yellow: 33 } as const;
 const PROGRESS_MS = 100;
@@ -20,6 +23,8 @@ export class Terminal {
   closed = false;
   /** Where a ledger's own key was looked for, and was not. */
   missingKey: string | undefined;
+  /** The ledger that the command was given, for what is said of it. */
+  ledger: string | undefined;
   #outputError: Error | undefined;
   #progressAt = performance.now() + FIRST_PROGRESS_MS;
   #hasProgress = false;
@@ -58,7 +63,7 @@ export class Terminal {
   finish(): void {
     this.#clearProgress();
     if (this.#outputError === undefined) return;
-    throw new NorthrootError('OUTPUT_FAILED', `cannot write standard output: ${this.#outputError.message}`, {
+    throw new CommandError('OUTPUT_FAILED', `cannot write standard output: ${this.#outputError.message}`, {
       cause: this.#outputError,
       hint: 'what was to be done is done; only its result is not complete',
     });
@@ -102,7 +107,9 @@ export class Terminal {
     process.stderr.write(`\r\u001b[K${megabytes} MB${bar}`);
   }
 
-  #hintFor({ code, hint }: NorthrootError): string | undefined {
+  #hintFor(error: NorthrootError): string | undefined {
+    const { code } = error;
+    const hint = hintFor(error, this.ledger);
     if (code !== 'SIGNATURE_MISSING' || this.missingKey === undefined) return hint;
     const looked = `looked for a key in NORTHROOT_KEY and ${this.missingKey}, and found none`;
     return hint === undefined ? looked : `${looked}; ${hint}`;
@@ -121,12 +128,12 @@ export class Terminal {
 /** The message of an error; of an event with several faults, how many, and each on a line of its own. */
 function wordsOf(error: NorthrootError): [string, ...string[]] {
   if (!(error instanceof EventError)) return [error.message];
-  const { faults, schema } = error;
+  const { messages, schema } = error;
   const of = schema === undefined ? 'the event' : `not a valid event by the schema ${schema}`;
-  if (faults.length === 1)
+  if (messages.length === 1)
     return [schema === undefined ? error.message : `${error.message} (schema ${schema})`];
   return [
-    schema === undefined ? `${of} has ${faults.length} faults` : `${of}: ${faults.length} faults`,
-    ...faults,
+    schema === undefined ? `${of} has ${messages.length} faults` : `${of}: ${messages.length} faults`,
+    ...messages,
   ];
 }

@@ -1,41 +1,37 @@
 /** Whether a value is a whole and valid event (SPEC §2, §3): its shape, its values, and that both ids are its content's. */
 
 import { NorthrootError } from '../error.js';
-import { checkEvent, type ShapeIssue } from '../schema/check.js';
-import { describeIssue, schemaOfEventType } from '../schema/issue-words.js';
+import type { ValueFault } from '../fault.js';
+import { checkEvent, type ShapeCode } from '../schema/check.js';
+import { describeFault, schemaOfEventType } from '../schema/fault-words.js';
 import { toDigestText } from '../value/digest.js';
 import { identifyEvent } from './identity.js';
+import { findMisspelt } from './misspelt.js';
 
-/** One fault of an event; `pointer` (RFC 6901) is from the event's root. */
-export interface EventIssue {
-  readonly code: ShapeIssue['code'] | 'PAYLOAD_DIGEST_MISMATCH' | 'EVENT_ID_MISMATCH';
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
+/** The codes that the faults of an event can have. */
+export type EventFaultCode = ShapeCode | 'PAYLOAD_DIGEST_MISMATCH' | 'EVENT_ID_MISMATCH';
 
-/** An event was refused: `code` is the first issue's, all of them are in `issues`. */
+/** Pointers are from the event's root. */
+type EventFault = ValueFault<EventFaultCode>;
+
+/** An event was refused: `code` is the first fault's, all of them are in `faults`. */
 export class EventError extends NorthrootError {
-  readonly issues: readonly [EventIssue, ...EventIssue[]];
-  /** Each issue in words, with its place; the message has them all. */
-  readonly faults: readonly string[];
+  readonly faults: readonly [EventFault, ...EventFault[]];
+  /** Each fault in words, with its place; the message has them all. */
+  readonly messages: readonly string[];
   /** The name of the schema that the event has to have; undefined of an extension type, or where nobody can say. */
   readonly schema: string | undefined;
 
   /** The `event_type` that the event says, of whatever form. */
   readonly eventType: unknown;
 
-  constructor(
-    issues: readonly [EventIssue, ...EventIssue[]],
-    eventType?: unknown,
-    hint = `northroot explain ${issues[0].code}`,
-  ) {
-    const [{ code }] = issues;
-    const faults = issues.map((issue) => describeIssue(issue, eventType));
-    super(code, faults.join('; '), { exitStatus: 1, hint });
+  constructor(faults: readonly [EventFault, ...EventFault[]], eventType?: unknown, hint?: string) {
+    const [{ code }] = faults;
+    const messages = faults.map((fault) => describeFault(fault, eventType));
+    super(code, messages.join('; '), { hint });
     this.name = 'EventError';
-    this.issues = issues;
     this.faults = faults;
+    this.messages = messages;
     this.eventType = eventType;
     this.schema = schemaOfEventType(eventType);
   }
@@ -46,8 +42,8 @@ export class EventError extends NorthrootError {
  *
  * @throws NorthrootError, TypeError when it is not canonical JSON at all (see `canonicalBytes`).
  */
-export function validateEvent(event: object): EventIssue[] {
-  const issues: EventIssue[] = checkEvent(event);
+export function validateEvent(event: object): EventFault[] {
+  const faults: EventFault[] = checkEvent(event);
   const identity = identifyEvent(event);
   const compare = (
     code: 'PAYLOAD_DIGEST_MISMATCH' | 'EVENT_ID_MISMATCH',
@@ -55,8 +51,8 @@ export function validateEvent(event: object): EventIssue[] {
     actual: string,
   ): void => {
     const claimed = (event as Record<string, { b64?: unknown } | undefined>)[name]?.b64;
-    if (issues.some((issue) => issue.pointer.startsWith(`/${name}`)) || claimed === actual) return;
-    issues.push({
+    if (faults.some((fault) => fault.pointer.startsWith(`/${name}`)) || claimed === actual) return;
+    faults.push({
       code,
       pointer: `/${name}`,
       expected: toDigestText(actual),
@@ -65,7 +61,7 @@ export function validateEvent(event: object): EventIssue[] {
   };
   compare('PAYLOAD_DIGEST_MISMATCH', 'payload_digest', identity.payloadDigest);
   compare('EVENT_ID_MISMATCH', 'event_id', identity.eventId);
-  return issues;
+  return faults;
 }
 
 /** @throws EventError when {@link validateEvent} finds anything. */
@@ -78,7 +74,14 @@ export function assertShape(event: object): void {
   assertNone(checkEvent(event), event);
 }
 
-function assertNone([first, ...rest]: EventIssue[], event: object): void {
+function assertNone([first, ...rest]: EventFault[], event: object): void {
   if (first === undefined) return;
-  throw new EventError([first, ...rest], (event as { readonly event_type?: unknown }).event_type);
+  const tell = (fault: EventFault): EventFault => {
+    const actual = fault.actual === 'absent' ? findMisspelt(event, fault.pointer) : undefined;
+    return actual === undefined ? fault : { ...fault, actual };
+  };
+  throw new EventError(
+    [tell(first), ...rest.map(tell)],
+    (event as { readonly event_type?: unknown }).event_type,
+  );
 }

@@ -1,6 +1,7 @@
 /**
  * Every code that verification can give (SPEC §8): what it means, what usually causes it and what to do. Codes never
- * change their meaning within a major version. `northroot explain CODE` and docs/codes.md show exactly this.
+ * change their meaning within a major version. What to do is said to programs; the command line says it with its commands
+ * (`cli/remedies.ts`), as docs/codes.md does.
  */
 
 import type { FindingClass, Severity } from './finding.js';
@@ -38,7 +39,7 @@ const pages = {
     cause:
       'A writer was killed or the machine stopped while it was writing. Such a record was never acknowledged. A copy that was cut off looks the same.',
     remedy:
-      'Run `northroot repair LEDGER` (or append to it): the torn bytes are saved beside the ledger and cut off. If the file is a copy, copy it again.',
+      'Open the ledger for appending: the torn bytes are saved beside it and cut off. If the file is a copy, copy it again.',
   }),
   LINE_TOO_LONG: invalid({
     title: 'the line is too long',
@@ -118,7 +119,7 @@ const pages = {
     section: '§3, §4, §7',
     meaning: 'A member is missing, unknown, or not of the form that its schema gives it.',
     cause: 'The producer does not follow the format, or the line was changed.',
-    remedy: 'Compare the place named with `northroot schema NAME`.',
+    remedy: 'Compare the place named with the schema.',
   }),
   TIMESTAMP_INVALID: invalid({
     title: 'a timestamp is not valid',
@@ -302,14 +303,14 @@ const pages = {
     meaning:
       'The root of the tree over the records before the checkpoint, or the event before it, is not what the checkpoint says.',
     cause: 'A record before the checkpoint was changed, dropped or put in after the checkpoint was made.',
-    remedy: 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.',
+    remedy: 'Compare with a copy, record by record, and find the first that differs.',
   }),
   CHECKPOINT_SIZE_MISMATCH: invalid({
     title: 'the checkpoint covers another number of records than stand before it',
     section: '§3.4, §6',
     meaning: 'tree_size, the size in the note and the place of the record must be the same number.',
     cause: 'Records before the checkpoint were dropped or put in, or the checkpoint was moved.',
-    remedy: 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.',
+    remedy: 'Compare with a copy, record by record, and find the first that differs.',
   }),
   CHECKPOINT_NOTE_MALFORMED: invalid({
     title: 'the note of the checkpoint is malformed',
@@ -332,15 +333,14 @@ const pages = {
     meaning:
       'The ledger or the trust policy promises checkpoints, and where one must be there is none that is right; or an attestation names none.',
     cause: 'The checkpoint was cut off or dropped, or none was made in time.',
-    remedy: 'Whoever keeps the ledger makes one with `northroot checkpoint LEDGER`.',
+    remedy: 'Whoever keeps the ledger makes one.',
   }),
   WITNESS_QUORUM: invalid({
     title: 'not enough witnesses cosigned the checkpoint',
     section: '§6, §7',
     meaning: 'The cosignatures that are right do not make up the quorum that the policy demands.',
     cause: 'Witnesses could not be reached, refused to cosign, or their cosignatures were dropped.',
-    remedy:
-      'Collect them with `northroot checkpoint LEDGER --witness URL`; a witness that refuses may have seen another history.',
+    remedy: 'Collect them; a witness that refuses may have seen another history.',
   }),
   TRUNCATED: invalid({
     title: 'records are missing from the end',
@@ -356,8 +356,7 @@ const pages = {
     meaning:
       'Among the records that the checkpoint covers, or of a predecessor those that genesis speaks of, at least one is another one than it was then.',
     cause: 'History was rewritten, or two histories are shown to different people.',
-    remedy:
-      'Keep both. With the ledger as it was then, `northroot diff` names the first record that differs.',
+    remedy: 'Keep both. Compare with the ledger as it was then, and find the first record that differs.',
   }),
   TAIL_UNSEALED: {
     class: 'invalid',
@@ -366,14 +365,14 @@ const pages = {
     section: '§6',
     meaning: 'No checkpoint covers them, so whoever can write to the ledger could still change or drop them.',
     cause: 'They were appended since the last checkpoint.',
-    remedy: 'Make a checkpoint: `northroot checkpoint LEDGER`.',
+    remedy: 'Make a checkpoint.',
   },
   TILE_MISSING: invalid({
     title: 'a tile or an entry bundle is missing',
     section: '§6',
     meaning: 'The tree that the checkpoint states needs this file, and it is not there.',
     cause: 'The tree was copied in part, or the file was removed.',
-    remedy: 'Copy the tree again, or write it anew with `northroot tiles`.',
+    remedy: 'Copy the tree again, or write it anew.',
   }),
   TILE_MISMATCH: invalid({
     title: 'a tile or an entry bundle is not what it must be',
@@ -388,7 +387,7 @@ const pages = {
     section: '§6',
     meaning: 'The tree that the checkpoint states has no such tile; the file was not looked into.',
     cause: 'It is left from an interrupted update, or was put there.',
-    remedy: 'Remove it, or publish the next checkpoint with `northroot tiles`.',
+    remedy: 'Remove it, or publish the next checkpoint.',
   }),
   AUTH_NOT_FOUND: invalid({
     title: 'the authorization is not in the ledger',
@@ -468,7 +467,7 @@ const pages = {
     meaning:
       'The execution must count under the named grant: directly, by an action, or by a grant delegated from it.',
     cause: 'The adjustment names the wrong grant or the wrong execution.',
-    remedy: 'Adjust the grant that the execution was made under; northroot why shows it.',
+    remedy: 'Adjust the grant that the execution was made under.',
   }),
   PRINCIPAL_MISMATCH: violation({
     title: 'another principal acted than was authorized',
@@ -548,7 +547,7 @@ const pages = {
     meaning:
       'With this execution, use and outstanding reservations of the unit exceed the cap of the grant, or of one it was delegated from.',
     cause: 'The budget was not enforced, or the action reserved too little.',
-    remedy: 'northroot budget shows the accounts.',
+    remedy: 'Look at the accounts of the grant: what was used before, and by which executions.',
   }),
   ACTION_CAP_EXCEEDED: violation({
     title: 'one action reserved or used more than the grant allows for one',
@@ -564,7 +563,7 @@ const pages = {
     meaning:
       'A credit may not exceed what counts as used under the grant, nor under any ancestor that caps the unit. No part of it is applied.',
     cause: 'A refund was recorded twice, or under the wrong grant or unit.',
-    remedy: 'northroot budget shows what counts as used; credit at most that.',
+    remedy: 'Credit at most what counts as used.',
   }),
   SELF_CREDIT: violation({
     title: 'a principal credits its own grant',
@@ -587,7 +586,7 @@ const pages = {
     meaning:
       'With this action, use and outstanding reservations of the unit exceed the cap of the grant, or of one it was delegated from.',
     cause: 'The budget was not looked at when the action was allowed.',
-    remedy: 'northroot budget shows the accounts; release reservations that are not needed.',
+    remedy: 'Release reservations that are not needed.',
   }),
   RATE_LIMIT_EXCEEDED: violation({
     title: 'the rate limit was exceeded',

@@ -55,3 +55,21 @@ export interface Finding {
   readonly context: FindingContext;
   folded?: number;
 }
+
+/** The ranks of findings, worst first. */
+export const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
+
+export type FindingRank = (typeof RANKS)[number];
+
+/** Of an error what it does to the verdict, else how much it matters. */
+export function rankOf({ severity, class: of }: Pick<Finding, 'severity' | 'class'>): FindingRank {
+  // Errors have a class: the catalogue gives each one.
+  return (severity === 'error' ? of : severity) as FindingRank;
+}
+
+/** The finding alone, without what folds under it. */
+export function withoutFolded(finding: Finding): Finding {
+  const copy = { ...finding };
+  delete copy.folded;
+  return copy;
+}

@@ -78,7 +78,7 @@ export async function lockFile(
     clearTimeout(telling);
   }
   throw new NorthrootError('LEDGER_LOCKED', `another process is appending to ${printable(file.path)}`, {
-    hint: 'wait until it has finished, or give a longer --lock-timeout',
+    hint: 'wait until it has finished, or wait longer for it',
   });
 }
 

@@ -18,17 +18,15 @@ const OPENING_BRACE = 0x7b;
 const NEWLINE = 0x0a;
 
 const SECRET = 'nothing of it is shown here; a ledger is beside its key, without .key';
-const PUBLIC = 'name the ledger; a key is given to verify in a trust policy, to verify-proof with --key';
-const NOTE = 'name the ledger, and give the note with --checkpoint';
-const PROOF = 'northroot verify-proof verifies proofs';
-const POLICY = 'name the ledger, and give the policy with --trust';
-const WITNESS_POLICY = 'name the ledger, and give the policy with --witness-policy';
-const BUNDLE =
-  'it holds one signed statement: name the ledger; northroot show LEDGER SEQ --format dsse writes such envelopes';
+const PUBLIC = 'give the ledger; a key belongs in a trust policy, or beside a proof';
+const NOTE = 'give the ledger, and the note as a checkpoint that is held against it';
+const PROOF = 'a proof is verified by itself, without a ledger';
+const POLICY = 'give the ledger, and the policy beside it';
+const BUNDLE = 'it holds one signed statement: give the ledger';
 const CHECK = 'check the path';
 
 /** In this order: the first that fits. Each is applied to the head as latin1. */
-const KINDS: readonly (readonly [start: RegExp, kind: string, hint: string])[] = [
+const KINDS = [
   [/^\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----/, 'a private key', SECRET],
   [/^PRIVATE\+KEY\+/, 'a private key', SECRET],
   [/^\s*\{(?=[^{}]{0,4000}"kty"\s*:)[^{}]{0,4000}"d"\s*:/, 'a private key', SECRET],
@@ -38,25 +36,37 @@ const KINDS: readonly (readonly [start: RegExp, kind: string, hint: string])[] =
   [/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{43,4000}={0,2}\s*$/, 'a public key', PUBLIC],
   [/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{86}(?:==)?)\s*$/, 'a key', SECRET],
   [/^c2sp\.org\/tlog-proof@v1\n/, 'a proof', PROOF],
-  [/^old \d{1,16}\n/, 'a consistency proof', `${PROOF} with --consistency`],
+  [/^old \d{1,16}\n/, 'a consistency proof', PROOF],
   [/^[^\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/, 'a checkpoint', NOTE],
   [/^[^{][^\0]{0,4000}\n\n\xe2\x80\x94 [^\s+]+ [A-Za-z0-9+/]+=*\n/, 'a signed note', NOTE],
   [/^\s*\{[^{}[\]]{0,200}"trust_version"\s*:/, 'a trust policy', POLICY],
   [/^\s*\{\s*"(?:origins|keys|require)"\s*:[^]{0,4000}"trust_version"\s*:/, 'a trust policy', POLICY],
-  [/^(?:\s*#[^\n]*\n|\s*\n)*\s*(?:log|witness|group|quorum) [^\s{]/, 'a witness policy', WITNESS_POLICY],
+  [/^(?:\s*#[^\n]*\n|\s*\n)*\s*(?:log|witness|group|quorum) [^\s{]/, 'a witness policy', POLICY],
   [
     /^\s*\{[^]{0,4000}"mediaType"\s*:\s*"application\/vnd\.dev\.sigstore\.bundle/,
     'a Sigstore bundle',
     BUNDLE,
   ],
   [/^\s*\{\s*"(?:payloadType|payload|signatures)"\s*:/, 'a DSSE envelope', BUNDLE],
-  [/^\s*\{\s*"report_version"\s*:/, 'a report of northroot verify', 'name the ledger that it is on'],
-  [/^\s*\[\s*[{\]]/, 'a JSON array', 'northroot append LEDGER FILE appends the events of an array'],
-  [/^northroot-state /, 'a saved state', 'name the ledger, and give the state with --state'],
+  [/^\s*\{\s*"report_version"\s*:/, 'a report of a verification', 'give the ledger that it is on'],
+  [/^\s*\[\s*[{\]]/, 'a JSON array', 'its events are to be appended to a ledger'],
+  [/^northroot-state /, 'a saved state', 'give the ledger, and go on from the state'],
   [/^\s*<(?:!doctype html|html|\?xml)/i, 'a web page or XML', CHECK],
-  [/^\x1f\x8b/, 'a gzip archive', 'unpack it first: gunzip -c … | northroot verify -'],
+  [/^\x1f\x8b/, 'a gzip archive', 'unpack it first'],
   [/^(?![^]*\{")[^\0]*\0/, 'a binary file', CHECK],
-];
+] as const satisfies readonly (readonly [start: RegExp, kind: string, hint: string])[];
+
+/** A file of another kind was given for a ledger (`NOT_A_LEDGER`). */
+export class OtherFileError extends NorthrootError {
+  /** What it looks like, with its article. */
+  readonly looksLike: (typeof KINDS)[number][1];
+
+  constructor(name: string, looksLike: OtherFileError['looksLike'], hint: string) {
+    super('NOT_A_LEDGER', `${printable(name)} is not a ledger: it looks like ${looksLike}`, { hint });
+    this.name = 'OtherFileError';
+    this.looksLike = looksLike;
+  }
+}
 
 /** `chunks` as they are, unless they begin as a file of another kind does; each may be overwritten as before. */
 export async function* refuseOtherFiles(
@@ -89,15 +99,14 @@ function isRecordStart(head: Uint8Array): boolean {
   return startOf(head, RECORD_START.length) === RECORD_START;
 }
 
-/** @throws NorthrootError `NOT_A_LEDGER` for a file of another kind. */
+/** @throws OtherFileError for a file of another kind. */
 function assertNoOtherFile(head: Uint8Array, name: string): void {
   if (isRecordStart(head)) return;
   const text = startOf(head, HEAD_BYTES);
-  const [, kind, hint] = KINDS.find(([start]) => start.test(text)) ?? [];
-  if (kind === undefined || hint === undefined) return;
-  throw new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger: it looks like ${kind}`, {
-    hint,
-  });
+  const found = KINDS.find(([start]) => start.test(text));
+  if (found === undefined) return;
+  const [, looksLike, hint] = found;
+  throw new OtherFileError(name, looksLike, hint);
 }
 
 function startOf(head: Uint8Array, length: number): string {

@@ -3,6 +3,7 @@
  * read once, and a file that changes under the reader is noticed.
  */
 
+import type { FileFault } from '../fault.js';
 import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,13 +22,8 @@ export interface Segment {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** What is wrong with a file that a ledger was read from, apart from the records in it. */
-export interface SourceFault {
-  readonly code: 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
-  readonly file: string;
-  readonly expected: string;
-  readonly actual: string;
-}
+/** What can be wrong with a file of a tile tree, apart from the records in it. */
+export type TileFaultCode = 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
 
 /** Where reading ended in a ledger that is being written. */
 export interface SourceGrowth {
@@ -57,7 +53,10 @@ export interface LedgerSource {
   /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */
   readonly findGrowth?: () => Promise<SourceGrowth | undefined>;
   /** What else is wrong with the files, when `segments` was read to its end: the first of them, and how many there are. */
-  readonly findFaults?: () => Promise<{ readonly faults: readonly SourceFault[]; readonly total: number }>;
+  readonly findFaults?: () => Promise<{
+    readonly faults: readonly FileFault<TileFaultCode>[];
+    readonly total: number;
+  }>;
 }
 
 /** What a segment's file is called: the `seq` of its first record in 20 digits (SPEC §4). */

@@ -16,7 +16,7 @@ import type { JsonObject, JsonValue } from './value.js';
  * Object.prototype or null. Each place is read once, and no code of the value's own is called.
  *
  * @throws NorthrootError LONE_SURROGATE, NON_FINITE_NUMBER, NEGATIVE_ZERO, UNSAFE_INTEGER, NESTING_TOO_DEEP (more than
- *   64 levels), with the JSON Pointer in the message and exit status 1
+ *   64 levels), with the JSON Pointer in the message
  * @throws TypeError for what is no JSON: undefined, functions, symbols, bigints, class instances, accessors,
  *   members that are not enumerable, sparse arrays, arrays with further members, cycles
  */
@@ -118,9 +118,7 @@ function notJson(path: Path, found: string): TypeError {
 }
 
 function refusal(code: string, path: Path, expected: string, found: string): NorthrootError {
-  return new NorthrootError(code, `expected ${expected} at ${placeOf(path)}, found ${found}`, {
-    exitStatus: 1,
-  });
+  return new NorthrootError(code, `expected ${expected} at ${placeOf(path)}, found ${found}`);
 }
 
 function placeOf(path: Path): string {

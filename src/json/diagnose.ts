@@ -2,11 +2,12 @@
  * Why a text is not canonical JSON (SPEC §1, the first rows of the table in §8): the slow, exact twin of
  * `scanCanonical`, for texts that the scanner has refused. It names one rule, the byte and the JSON Pointer.
  *
- * Where a text breaks several rules the code is the first of ISSUE_CODES that applies anywhere in it, and
+ * Where a text breaks several rules the code is the first of FAULT_CODES that applies anywhere in it, and
  * the place the first at which that one applies: so the answer does not depend on the order of checks within a parser.
  */
 
 import { NorthrootError } from '../error.js';
+import type { ValueFault } from '../fault.js';
 import { decodeUtf8 } from '../bytes/text.js';
 import { assertByteRange } from './byte-range.js';
 import { excerptBytes, excerptText } from './excerpt.js';
@@ -16,7 +17,7 @@ import { byteOrderMarkLength, findInvalidUtf8 } from './utf8.js';
 import type { JsonValue } from './value.js';
 
 /** The ways in which a text can fail to be canonical; of several the foremost is reported. */
-const ISSUE_CODES = [
+const FAULT_CODES = [
   'INVALID_UTF8',
   'BYTE_ORDER_MARK',
   'NOT_JSON',
@@ -28,19 +29,12 @@ const ISSUE_CODES = [
 ] as const;
 
 /** Each is also the code of a finding (SPEC §8). */
-export type JsonIssueCode = (typeof ISSUE_CODES)[number];
+export type JsonFaultCode = (typeof FAULT_CODES)[number];
 
-/** What keeps a text from being canonical. */
-export interface JsonIssue {
-  readonly code: JsonIssueCode;
-  /** Offset into the array that was looked at, not into the range. */
+/** What keeps a text from being canonical, at the innermost value or member concerned. `actual` has at most 40 characters. */
+export interface JsonFault extends ValueFault<JsonFaultCode> {
+  /** Into the array that was looked at, not into the range. */
   readonly offset: number;
-  /** RFC 6901 pointer of the innermost value or member concerned; `''` is the whole text. */
-  readonly pointer: string;
-  /** What the rule asks for there, in a few words. */
-  readonly expected: string;
-  /** What is there: a printable excerpt of at most 40 characters. */
-  readonly actual: string;
 }
 
 /**
@@ -48,7 +42,7 @@ export interface JsonIssue {
  *
  * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
  */
-export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonIssue | undefined {
+export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonFault | undefined {
   assertByteRange(bytes, start, end);
   const invalid = findInvalidUtf8(bytes, start, end);
   if (invalid >= 0) {
@@ -76,7 +70,7 @@ export function diagnoseCanonical(bytes: Uint8Array, start = 0, end = bytes.leng
 /**
  * The value of a canonical JSON text. As `JSON.parse` has it: `__proto__` is an own member.
  *
- * @throws NorthrootError with the code of what {@link diagnoseCanonical} finds, exit status 1
+ * @throws NorthrootError with the code of what {@link diagnoseCanonical} finds
  * @throws TypeError when `bytes` is no Uint8Array, RangeError when `[start, end)` is not a range of it
  */
 export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length): JsonValue {
@@ -84,11 +78,11 @@ export function parseCanonical(bytes: Uint8Array, start = 0, end = bytes.length)
   if (scanCanonical(bytes, start, end) === -1) {
     return JSON.parse(decodeUtf8(bytes, start, end)) as JsonValue;
   }
-  const issue = diagnoseCanonical(bytes, start, end);
-  if (issue === undefined) throw new Error('scanner and diagnosis disagree');
-  const { code, offset, pointer, expected, actual } = issue;
+  const fault = diagnoseCanonical(bytes, start, end);
+  if (fault === undefined) throw new Error('scanner and diagnosis disagree');
+  const { code, offset, pointer, expected, actual } = fault;
   const place = pointer === '' ? `byte ${offset}` : `byte ${offset} (${excerptText(pointer)})`;
-  throw new NorthrootError(code, `expected ${expected} at ${place}, found ${actual}`, { exitStatus: 1 });
+  throw new NorthrootError(code, `expected ${expected} at ${place}, found ${actual}`);
 }
 
 const WHITE_SPACE: Readonly<Record<number, string>> = {
@@ -101,16 +95,16 @@ const WHITE_SPACE: Readonly<Record<number, string>> = {
 /** The parser's findings reduced to the one that matters most. */
 class Diagnosis extends JsonParser {
   readonly #bytes: Uint8Array;
-  #issue: JsonIssue | undefined;
+  #fault: JsonFault | undefined;
 
   constructor(bytes: Uint8Array, start: number, end: number) {
     super(bytes, start, end);
     this.#bytes = bytes;
   }
 
-  run(): JsonIssue | undefined {
+  run(): JsonFault | undefined {
     this.parse();
-    return this.#issue;
+    return this.#fault;
   }
 
   /** Where in the value a text that breaks off stands at its end. */
@@ -119,15 +113,15 @@ class Diagnosis extends JsonParser {
     return this.pointer();
   }
 
-  protected override onFinding(code: JsonIssueCode, offset: number, end: number, expected: string): void {
+  protected override onFinding(code: JsonFaultCode, offset: number, end: number, expected: string): void {
     const isWorse =
-      this.#issue === undefined || ISSUE_CODES.indexOf(code) < ISSUE_CODES.indexOf(this.#issue.code);
+      this.#fault === undefined || FAULT_CODES.indexOf(code) < FAULT_CODES.indexOf(this.#fault.code);
     if (!isWorse) return;
     const actual =
       offset === end
         ? 'the end of the text'
         : (WHITE_SPACE[this.#bytes[offset]!] ?? excerptBytes(this.#bytes, offset, end));
-    this.#issue = { code, offset, pointer: this.pointer(), expected, actual };
+    this.#fault = { code, offset, pointer: this.pointer(), expected, actual };
   }
 
   protected override onNumber(text: string, offset: number): JsonValue {

@@ -148,7 +148,11 @@ function readPrivatePem(text: string): PrivateKey {
     case 'EC PARAMETERS':
       throw text.includes('-----BEGIN EC PRIVATE KEY-----')
         ? oldForm('EC PARAMETERS before an EC PRIVATE KEY')
-        : malformed('a private key', 'the parameters of a curve alone', 'make a key: northroot keygen');
+        : malformed(
+            'a private key',
+            'the parameters of a curve alone',
+            'make a key: these parameters hold none',
+          );
     case 'EC PRIVATE KEY':
     case 'RSA PRIVATE KEY':
     case 'DSA PRIVATE KEY':

@@ -3,48 +3,38 @@
  * together. Its shape, roles and principals are others' concern; what is wrong is returned, since it is a finding.
  */
 
+import { fail, succeed, type Result, type ValueFault } from '../fault.js';
 import { checkPublicKey, describeKeyFault, tryParseWirePublicKey, type PublicKey } from './public-key.js';
-
-/** What is wrong with a Key object; `pointer` (RFC 6901) is relative to it. */
-export interface WireKeyIssue {
-  readonly pointer: '/public_key' | '/keyid' | '/roles';
-  readonly expected: string;
-  readonly actual: string;
-}
 
 const NOTE_ROLES: readonly string[] = ['checkpoint', 'witness'];
 
-/** Reads `public_key`, checks that it is a key by which signatures can be valid (SPEC §5), and that `keyid` is its own, and that its roles are such as its algorithm has. */
-export function readWireKey(key: {
+/**
+ * Decodes `public_key`, checks that it is a key by which signatures can be valid (SPEC §5), and that `keyid` is its own, and that its
+ * roles are such as its algorithm has. Pointers are from the Key object.
+ */
+export function decodeWireKey(key: {
   readonly keyid: string;
   readonly public_key: string;
   readonly roles: readonly string[];
-}): { readonly publicKey: PublicKey } | WireKeyIssue {
+}): Result<PublicKey, ValueFault<'SCHEMA'>> {
   const publicKey = tryParseWirePublicKey(key.public_key);
   if (publicKey === undefined) {
-    return {
-      pointer: '/public_key',
-      expected: 'ed25519: and 43, p256: and 87, or ml-dsa-44: and 1750 characters of base64url',
-      actual: key.public_key,
-    };
+    const expected = 'ed25519: and 43, p256: and 87, or ml-dsa-44: and 1750 characters of base64url';
+    return refuse('/public_key', expected, key.public_key);
   }
   const fault = checkPublicKey(publicKey);
   if (fault !== 'ok') {
-    return {
-      pointer: '/public_key',
-      expected: `a usable ${publicKey.alg} public key`,
-      actual: describeKeyFault(fault),
-    };
+    return refuse('/public_key', `a usable ${publicKey.alg} public key`, describeKeyFault(fault));
   }
-  if (publicKey.keyid !== key.keyid)
-    return { pointer: '/keyid', expected: publicKey.keyid, actual: key.keyid };
+  if (publicKey.keyid !== key.keyid) return refuse('/keyid', publicKey.keyid, key.keyid);
   const unfit = key.roles.filter((role) => publicKey.alg === 'ml-dsa-44' && !NOTE_ROLES.includes(role));
   if (unfit.length > 0) {
-    return {
-      pointer: '/roles',
-      expected: 'checkpoint and witness only: an ml-dsa-44 key signs notes, and no records',
-      actual: unfit.join(', '),
-    };
+    const expected = 'checkpoint and witness only: an ml-dsa-44 key signs notes, and no records';
+    return refuse('/roles', expected, unfit.join(', '));
   }
-  return { publicKey };
+  return succeed(publicKey);
+}
+
+function refuse(pointer: string, expected: string, actual: string): Result<never, ValueFault<'SCHEMA'>> {
+  return fail({ code: 'SCHEMA', pointer, expected, actual });
 }

@@ -4,6 +4,7 @@
  * depends on earlier lines is `verify/`'s.
  */
 
+import type { ValueFault } from '../fault.js';
 import { decodeUtf8 } from '../bytes/text.js';
 import { diagnoseCanonical } from '../json/diagnose.js';
 import type { EventIdentity } from '../event/identity.js';
@@ -22,14 +23,8 @@ export const MAX_META_BYTES = 4_096;
 /** Whether lines are records, or bare events with no record around them (SPEC §4). */
 export type Layout = 'records' | 'bare';
 
-/** One fault of a line; `offset` and `length` (bytes, from the line's start) are given where only a part of the line is meant. */
-export interface LineIssue {
-  readonly code: FindingCode;
-  readonly pointer?: string;
-  readonly expected?: string;
-  readonly actual?: string;
-  readonly offset?: number;
-}
+/** One fault of a line; `offset` is from the line's start. */
+type LineFault = ValueFault<FindingCode>;
 
 /** One signature of a record. */
 export interface SignatureEntry {
@@ -40,7 +35,7 @@ export interface SignatureEntry {
 /** What a line says of itself, each member only where it has the right form. Plain data: `structuredClone` keeps it. */
 interface CommonFacts {
   readonly layout: Layout | undefined;
-  readonly issues: readonly LineIssue[];
+  readonly faults: readonly LineFault[];
   readonly seq: number | undefined;
   /** base64url. */
   readonly prev: string | undefined;
@@ -96,7 +91,7 @@ export type WellFormedLine<T extends TypeName = TypeName> = {
 export type ExaminedLine = WellFormedLine | (OtherFacts & HasJson);
 
 /** What the record around an event says. */
-type RecordFacts = Pick<CommonFacts, 'layout' | 'issues' | 'seq' | 'prev' | 'signatures'>;
+type RecordFacts = Pick<CommonFacts, 'layout' | 'faults' | 'seq' | 'prev' | 'signatures'>;
 
 /** What the event says. */
 type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' | 'wellFormed'>;
@@ -104,7 +99,7 @@ type EventFacts = Omit<CommonFacts, keyof RecordFacts> & Pick<LineFacts, 'type' 
 /** Its own members are the facts, and a clone has these alone. */
 class Line implements CommonFacts, HasJson {
   readonly layout: Layout | undefined;
-  readonly issues: readonly LineIssue[];
+  readonly faults: readonly LineFault[];
   readonly seq: number | undefined;
   readonly prev: string | undefined;
   readonly signatures: readonly SignatureEntry[] | undefined;
@@ -128,7 +123,7 @@ class Line implements CommonFacts, HasJson {
     source: { event: JsonObject | undefined } | Uint8Array,
   ) {
     this.layout = record.layout;
-    this.issues = record.issues;
+    this.faults = record.faults;
     this.seq = record.seq;
     this.prev = record.prev;
     this.signatures = record.signatures;
@@ -198,12 +193,12 @@ const marks = new MemberMarks();
  */
 export function examineLine(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   if (scanCanonical(line, 0, line.length, marks) !== -1) {
-    return toLine({ ...NO_RECORD, issues: [byteIssue(line)] }, NO_EVENT);
+    return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);
   }
   const value = parseJson(line);
   if (!isObject(value)) {
-    const issue = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;
-    return toLine({ ...NO_RECORD, issues: [issue] }, NO_EVENT);
+    const fault = { code: 'SCHEMA', pointer: '', expected: 'an object', actual: kindOf(value) } as const;
+    return toLine({ ...NO_RECORD, faults: [fault] }, NO_EVENT);
   }
   const actualLayout =
     layout ?? (Object.hasOwn(value, 'event_type') && !Object.hasOwn(value, 'event') ? 'bare' : 'records');
@@ -218,22 +213,22 @@ function examineBareEvent(line: Uint8Array, event: JsonObject): ExaminedLine {
   const span = { start: 0, end: line.length };
   const identity = hashEvent(line, marks, span, 1);
   const shape = checkEvent(event);
-  const issues = [...shape, ...identityIssues(event, identity, '')];
-  return toLine({ ...NO_RECORD, layout: 'bare', issues }, factsOf(event, shape.length === 0, span), event);
+  const faults = [...shape, ...findIdentityFaults(event, identity, '')];
+  return toLine({ ...NO_RECORD, layout: 'bare', faults }, factsOf(event, shape.length === 0, span), event);
 }
 
 function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
-  const issues: LineIssue[] = checkRecord(record);
-  const recordFaults = issues.length;
+  const faults: LineFault[] = checkRecord(record);
+  const recordFaults = faults.length;
   const meta = findMember(line, marks, 'meta');
   if (meta !== undefined && meta.end - meta.start > MAX_META_BYTES) {
     const actual = `${meta.end - meta.start} bytes`;
-    issues.push({ code: 'SCHEMA', pointer: '/meta', expected: `at most ${MAX_META_BYTES} bytes`, actual });
+    faults.push({ code: 'SCHEMA', pointer: '/meta', expected: `at most ${MAX_META_BYTES} bytes`, actual });
   }
   const seq = record['seq'];
   const facts: RecordFacts = {
     layout: 'records',
-    issues,
+    faults,
     seq: Number.isSafeInteger(seq) && (seq as number) >= 0 ? (seq as number) : undefined,
     prev: digestText(record['prev']),
     signatures: signaturesOf(record['signatures'], recordFaults === 0),
@@ -242,8 +237,8 @@ function examineRecord(line: Uint8Array, record: JsonObject): ExaminedLine {
   const span = findMember(line, marks, 'event');
   if (span === undefined || !isObject(event)) return toLine(facts, NO_EVENT);
   const shape = checkEvent(event);
-  for (const issue of shape) issues.push({ ...issue, pointer: `/event${issue.pointer}` });
-  issues.push(...identityIssues(event, hashEvent(line, marks, span, 2), '/event'));
+  for (const fault of shape) faults.push({ ...fault, pointer: `/event${fault.pointer}` });
+  faults.push(...findIdentityFaults(event, hashEvent(line, marks, span, 2), '/event'));
   return toLine(facts, factsOf(event, shape.length === 0, span), event);
 }
 
@@ -268,18 +263,18 @@ function toolOf({ tool_name: own, authorization }: JsonObject): JsonValue | unde
   return own ?? objectOf(objectOf(authorization)['action'])['tool_name'];
 }
 
-function byteIssue(line: Uint8Array): LineIssue {
-  const issue = diagnoseCanonical(line);
-  if (issue === undefined) throw new Error('scan and diagnosis disagree');
-  return issue;
+function findByteFault(line: Uint8Array): LineFault {
+  const fault = diagnoseCanonical(line);
+  if (fault === undefined) throw new Error('scan and diagnosis disagree');
+  return fault;
 }
 
 /** Digests are compared as text: both sides are canonical base64url, or they differ. */
-function identityIssues(event: JsonObject, identity: EventIdentity, root: string): LineIssue[] {
-  const issues: LineIssue[] = [];
+function findIdentityFaults(event: JsonObject, identity: EventIdentity, root: string): LineFault[] {
+  const faults: LineFault[] = [];
   const claimedDigest = digestText(event['payload_digest']);
   if (claimedDigest !== undefined && claimedDigest !== identity.payloadDigest) {
-    issues.push({
+    faults.push({
       code: 'PAYLOAD_DIGEST_MISMATCH',
       pointer: `${root}/payload_digest`,
       expected: toDigestText(identity.payloadDigest),
@@ -288,14 +283,14 @@ function identityIssues(event: JsonObject, identity: EventIdentity, root: string
   }
   const claimedId = digestText(event['event_id']);
   if (claimedId !== undefined && claimedId !== identity.eventId) {
-    issues.push({
+    faults.push({
       code: 'EVENT_ID_MISMATCH',
       pointer: `${root}/event_id`,
       expected: toDigestText(identity.eventId),
       actual: toDigestText(claimedId),
     });
   }
-  return issues;
+  return faults;
 }
 
 /** 42 characters of 6 bits and one whose two low bits are 0: the only spelling of 32 bytes. */

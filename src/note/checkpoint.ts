@@ -6,9 +6,10 @@
  *     CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
  */
 
+import { succeed } from '../fault.js';
 import { excerptText } from '../json/excerpt.js';
 import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
-import { orThrow, readNote, type NoteFault, type SignedNote } from './signed-note.js';
+import { decodeNote, malformed, orThrow, type NoteResult, type SignedNote } from './signed-note.js';
 
 /** The tree that a checkpoint states. */
 export interface Checkpoint {
@@ -31,33 +32,32 @@ export function formatCheckpoint({ origin, size, root, extensions }: Checkpoint)
   return [origin, String(size), hashToBase64(root), ...extensions].map((line) => `${line}\n`).join('');
 }
 
-/** Reads the text of a note as a checkpoint; what is wrong with it is returned. */
-export function readCheckpointText(text: string): Checkpoint | NoteFault {
+/** Decodes the text of a note as a checkpoint. */
+export function decodeCheckpointText(text: string): NoteResult<Checkpoint> {
   const lines = text.split('\n');
-  if (lines.pop() !== '') return { expected: 'a newline at the end of the text', actual: 'none' };
+  if (lines.pop() !== '') return malformed('a newline at the end of the text', 'none');
   const [origin = '', sizeText = '', rootText = '', ...extensions] = lines;
-  if (lines.length < 3)
-    return { expected: 'the lines origin, size and root', actual: `${lines.length} lines` };
-  if (origin === '') return { expected: 'an origin', actual: 'an empty line' };
+  if (lines.length < 3) return malformed('the lines origin, size and root', `${lines.length} lines`);
+  if (origin === '') return malformed('an origin', 'an empty line');
   const size = Number(sizeText);
   if (!/^(?:0|[1-9]\d*)$/.test(sizeText) || !Number.isSafeInteger(size)) {
-    return { expected: 'a tree size, in decimal, of at most 2^53 - 1', actual: excerptText(sizeText) };
+    return malformed('a tree size, in decimal, of at most 2^53 - 1', excerptText(sizeText));
   }
   const root = tryHashFromBase64(rootText);
-  if (root === undefined) return { expected: 'a root of 32 bytes in base64', actual: excerptText(rootText) };
-  if (extensions.includes('')) return { expected: 'no empty extension line', actual: 'one' };
-  return { origin, size, root, extensions };
+  if (root === undefined) return malformed('a root of 32 bytes in base64', excerptText(rootText));
+  if (extensions.includes('')) return malformed('no empty extension line', 'one');
+  return succeed({ origin, size, root, extensions });
 }
 
-/** Reads a note that holds a checkpoint; what is wrong with it is returned. */
-export function readCheckpoint(bytes: Uint8Array): SignedCheckpoint | NoteFault {
-  const note = readNote(bytes);
-  if ('expected' in note) return note;
-  const checkpoint = readCheckpointText(note.text);
-  return 'expected' in checkpoint ? checkpoint : { ...note, checkpoint };
+/** Decodes a note that holds a checkpoint. */
+export function decodeCheckpoint(bytes: Uint8Array): NoteResult<SignedCheckpoint> {
+  const note = decodeNote(bytes);
+  if (!note.ok) return note;
+  const checkpoint = decodeCheckpointText(note.value.text);
+  return checkpoint.ok ? succeed({ ...note.value, checkpoint: checkpoint.value }) : checkpoint;
 }
 
 /** @throws NorthrootError `NOTE_MALFORMED` */
 export function parseCheckpoint(bytes: Uint8Array): SignedCheckpoint {
-  return orThrow(readCheckpoint(bytes));
+  return orThrow(decodeCheckpoint(bytes));
 }

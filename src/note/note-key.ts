@@ -12,10 +12,10 @@ import { checkPublicKey, describeKeyFault, makePublicKey, type PublicKey } from 
 import { algorithmOf, formatVkey, isKeyName, readVkey, vkeyId, type VkeyType } from '../key/vkey.js';
 import { keyError, malformed } from '../key/key-form.js';
 import { ML_DSA_44_SIGNATURE_LENGTH } from '../key/ml-dsa-44.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import type { Signer } from '../signature/signer.js';
-import type { VerificationKey, Verifier } from '../signature/verifier.js';
-import { readCheckpointText } from './checkpoint.js';
+import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
+import { decodeCheckpointText } from './checkpoint.js';
 import type { NoteSignature } from './signed-note.js';
 
 /** A key that signs notes. */
@@ -52,7 +52,7 @@ export function makeNoteKey(
   name: string,
   publicKey: PublicKey,
   type: VkeyType,
-  verification: VerificationKey = defaultVerifier.importKey(publicKey),
+  verification: VerificationKey = defaultBackend.importKey(publicKey),
 ): NoteKey {
   const keyId = keyIdOf(name, publicKey, type);
   if (!verification.usable) {
@@ -70,10 +70,10 @@ export function makeNoteKey(
  *
  * @throws NorthrootError `KEY_MALFORMED` (no vkey, or a key by which no signature is valid, SPEC §5), `KEY_UNSUPPORTED` (another type)
  */
-export function parseNoteKey(vkey: string, verifier: Verifier = defaultVerifier): NoteKey {
+export function parseNoteKey(vkey: string, backend: SignatureBackend = defaultBackend): NoteKey {
   const { name, type, key } = readVkey(vkey);
   const publicKey = makePublicKey(key.alg, key.bytes);
-  return makeNoteKey(name, publicKey, type, verifier.importKey(publicKey));
+  return makeNoteKey(name, publicKey, type, backend.importKey(publicKey));
 }
 
 /** The vkey of a note key. */
@@ -128,7 +128,7 @@ export function cosignNote(text: string, name: string, signer: Signer, timestamp
   return { name, keyId, signature: concatBytes([uint64(timestamp), signer.sign(message)]) };
 }
 
-/** Whether `signature` is by `key` in name, key ID and type; whether it is right is another question. */
+/** Whether `signature` is by `key` in name, key ID and type; whether it is valid is another question. */
 export function isSignedBy({ name, keyId }: NoteSignature, key: NoteKey): boolean {
   return key.name === name && key.keyId === keyId;
 }
@@ -136,7 +136,7 @@ export function isSignedBy({ name, keyId }: NoteSignature, key: NoteKey): boolea
 /**
  * Verifies a signature of a note's text by the key that it names.
  *
- * @returns `undefined` when it is wrong; the time of a cosignature in seconds since 1970, or `null` where there is none.
+ * @returns `undefined` when it is invalid; the time of a cosignature in seconds since 1970, or `null` where there is none.
  */
 export function verifyNoteSignature(
   text: string,
@@ -150,8 +150,8 @@ export function verifyNoteSignature(
   if (timestamp > BigInt(MAX_TIMESTAMP)) return undefined;
   const seconds = Number(timestamp);
   const message = cosignedMessage(type, name, text, seconds);
-  const isRight = message !== undefined && verification.verify(message, signature.subarray(TIMESTAMP_BYTES));
-  return isRight ? { timestamp: seconds } : undefined;
+  const isValid = message !== undefined && verification.verify(message, signature.subarray(TIMESTAMP_BYTES));
+  return isValid ? { timestamp: seconds } : undefined;
 }
 
 /** What a cosignature signs; `undefined` where ML-DSA-44 has nothing to sign. */
@@ -168,8 +168,9 @@ function cosignedMessage(
 
 /** tlog-cosignature's `cosigned_message` of a whole tree. */
 function subtreeMessage(name: string, text: string, timestamp: number): Uint8Array | undefined {
-  const checkpoint = readCheckpointText(text);
-  if ('expected' in checkpoint) return undefined;
+  const decoded = decodeCheckpointText(text);
+  if (!decoded.ok) return undefined;
+  const checkpoint = decoded.value;
   const [cosigner, origin] = [encodeUtf8(name), encodeUtf8(checkpoint.origin)];
   if (cosigner.length > MAX_ML_DSA_NAME_BYTES || origin.length > MAX_ML_DSA_NAME_BYTES) return undefined;
   return concatBytes([

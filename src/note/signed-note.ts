@@ -3,12 +3,13 @@
  *
  *     — example.com/log base64(key ID ‖ signature)
  *
- * This is the format only; whose signatures are right is for `judge-note.ts`.
+ * This is the format only; whose signatures are valid is for `verify-note.ts`.
  */
 
 import { concatBytes } from '../bytes/concat.js';
 import { encodeBase64, encodeHex, tryDecodeBase64, tryDecodeHex } from '../bytes/encoding.js';
 import { NorthrootError } from '../error.js';
+import { fail, succeed, type Fault, type Result } from '../fault.js';
 import { isKeyName } from '../key/vkey.js';
 
 /** One signature line. */
@@ -28,11 +29,8 @@ export interface SignedNote {
   readonly signatures: readonly NoteSignature[];
 }
 
-/** Why something is no note, or no checkpoint. */
-export interface NoteFault {
-  readonly expected: string;
-  readonly actual: string;
-}
+/** What decoding a note, or what one holds, gives. */
+export type NoteResult<T> = Result<T, Fault<'NOTE_MALFORMED'>>;
 
 /** The largest note in bytes: a hundred of the largest signatures in use have about as many. */
 export const MAX_NOTE_BYTES = 512 * 1024;
@@ -42,52 +40,49 @@ export const MAX_NOTE_SIGNATURES = 100;
 const EM_DASH = '— ';
 const KEY_ID_BYTES = 4;
 
-/** Reads a note; what is wrong with it is returned. */
-export function readNote(bytes: Uint8Array): SignedNote | NoteFault {
+/** Decodes a note. */
+export function decodeNote(bytes: Uint8Array): NoteResult<SignedNote> {
   if (bytes.length > MAX_NOTE_BYTES) {
-    return { expected: `a note of at most ${MAX_NOTE_BYTES} bytes`, actual: `${bytes.length} bytes` };
+    return malformed(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${bytes.length} bytes`);
   }
   let whole: string;
   try {
     whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return { expected: 'a note in UTF-8', actual: 'bytes that are not UTF-8' };
+    return malformed('a note in UTF-8', 'bytes that are not UTF-8');
   }
   const control = /[\u0000-\u0009\u000b-\u001f]/.exec(whole);
   if (control !== null) {
-    return { expected: 'no control characters but newlines', actual: `one at character ${control.index}` };
+    return malformed('no control characters but newlines', `one at character ${control.index}`);
   }
   const split = whole.lastIndexOf('\n\n');
-  if (split === -1) return { expected: 'a blank line before the signatures', actual: 'none' };
-  if (!whole.endsWith('\n')) return { expected: 'a newline at the end', actual: 'none' };
+  if (split === -1) return malformed('a blank line before the signatures', 'none');
+  if (!whole.endsWith('\n')) return malformed('a newline at the end', 'none');
   const lines = whole
     .slice(split + 2)
     .split('\n')
     .slice(0, -1);
-  if (lines.length === 0) return { expected: 'at least one signature line', actual: 'none' };
+  if (lines.length === 0) return malformed('at least one signature line', 'none');
   if (lines.length > MAX_NOTE_SIGNATURES) {
-    return { expected: `at most ${MAX_NOTE_SIGNATURES} signature lines`, actual: `${lines.length}` };
+    return malformed(`at most ${MAX_NOTE_SIGNATURES} signature lines`, `${lines.length}`);
   }
   const signatures: NoteSignature[] = [];
   for (const [index, line] of lines.entries()) {
     const signature = readSignatureLine(line);
     if (signature === undefined) {
-      return {
-        expected: '"— name base64" in each signature line',
-        actual: `other text in line ${index + 1}`,
-      };
+      return malformed('"— name base64" in each signature line', `other text in line ${index + 1}`);
     }
     signatures.push(signature);
   }
   if (new Set(lines).size < lines.length) {
-    return { expected: 'each signature line once', actual: 'one of them twice' };
+    return malformed('each signature line once', 'one of them twice');
   }
-  return { text: whole.slice(0, split + 1), signatures };
+  return succeed({ text: whole.slice(0, split + 1), signatures });
 }
 
 /** @throws NorthrootError `NOTE_MALFORMED` */
 export function parseNote(bytes: Uint8Array): SignedNote {
-  return orThrow(readNote(bytes));
+  return orThrow(decodeNote(bytes));
 }
 
 /** A signature line, without its newline; `undefined` for other text. */
@@ -120,9 +115,14 @@ export function formatNote({ text, signatures }: SignedNote): string {
   return `${text}\n${signatures.map((signature) => `${formatSignatureLine(signature)}\n`).join('')}`;
 }
 
-/** @throws NorthrootError `NOTE_MALFORMED` when `result` is a fault */
-export function orThrow<T extends object>(result: T | NoteFault): T {
-  if (!('expected' in result)) return result;
-  const { expected, actual } = result;
+/** The result that a note is malformed. */
+export function malformed(expected: string, actual: string): NoteResult<never> {
+  return fail({ code: 'NOTE_MALFORMED', expected, actual });
+}
+
+/** @throws NorthrootError `NOTE_MALFORMED` when there is no value */
+export function orThrow<T>(result: NoteResult<T>): T {
+  if (result.ok) return result.value;
+  const { expected, actual } = result.fault;
   throw new NorthrootError('NOTE_MALFORMED', `the note is malformed: expected ${expected}, found ${actual}`);
 }

@@ -4,7 +4,8 @@
  */
 
 import type { ReportJson, TrustPolicy } from '../schema/generated/types.js';
-import type { SourceFault, SourceGrowth } from '../fs/source.js';
+import type { FileFault } from '../fault.js';
+import type { TileFaultCode, SourceGrowth } from '../fs/source.js';
 
 /** The `type` of the script elements that hold the ledger: raw deflate, in base64, in order. No browser runs such a type. */
 export const LEDGER_TYPE = 'application/vnd.northroot.ledger';
@@ -33,7 +34,7 @@ export interface Embedded {
   /** The checkpoint that the ledger is published with. */
   readonly published?: { readonly name: string; readonly note: string };
   /** What was wrong with the exporter's files beside the records in them. */
-  readonly faults?: { readonly faults: readonly SourceFault[]; readonly total: number };
+  readonly faults?: { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number };
   readonly growth?: SourceGrowth;
   /** The time by which ages were judged, where any were. */
   readonly now?: string;

@@ -13,7 +13,8 @@ import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import { readSmallFile } from '../fs/file-system.js';
-import type { LedgerSource, Segment, SourceFault } from '../fs/source.js';
+import type { FileFault } from '../fault.js';
+import type { LedgerSource, Segment, TileFaultCode } from '../fs/source.js';
 import { isWhole, type RecordSelection } from '../export/selection.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import { buildReport, type Report } from '../report/report.js';
@@ -232,7 +233,7 @@ function blockOf(bytes: Uint8Array): string {
 class Tapped {
   readonly source: LedgerSource;
   readonly segments: EmbeddedSegment[] = [];
-  faults: { readonly faults: readonly SourceFault[]; readonly total: number } | undefined;
+  faults: { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
 
   constructor(source: LedgerSource, packer: Packer) {
     const { findFaults } = source;

@@ -34,7 +34,7 @@ export interface RecordedDecision extends AuthorizationDecision {
  *
  * @param ledger - The file or folder, which is opened for it and verified; or a ledger that is open, also one that others of the same
  *   process append to: its own signer and trust policy hold, and of `options` only `policy`, `now` and `signal`.
- * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as `Ledger.open` and `append`.
+ * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as `Ledger.open` and `append`.
  * @throws TypeError, RangeError when the request is not of its form; TypeError for a trust policy beside a ledger that is open.
  */
 export async function authorizeAction(

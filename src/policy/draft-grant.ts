@@ -105,7 +105,7 @@ export function digestIntent(intent: JsonValue): Digest {
  * delegated grant, one for the parent grant's principal (SPEC §7).
  *
  * @throws OptionsError (a RangeError) with all that is wrong with the options; TypeError for an intent that is not plain JSON.
- * @throws NorthrootError (exit status 1) `GRANT_NOT_A_GRANT`, `GRANT_DENIED` when nothing can be delegated from the parent;
+ * @throws NorthrootError `GRANT_NOT_A_GRANT`, `GRANT_DENIED` when nothing can be delegated from the parent;
  *   `DELEGATION_EXCEEDED`, `AUTHORIZATION_BEFORE_GRANT` when the grant would not lie within it.
  * @example
  * await ledger.append({
@@ -166,7 +166,6 @@ function assertWithin(draft: Draft<AuthorizationEvent>, parent: AuthorizationEve
   if (first === undefined) return;
   const message = broken.map(({ expected, actual }) => `expected ${expected}, found ${actual}`).join('; ');
   throw new NorthrootError(first.code, message, {
-    exitStatus: 1,
     hint: 'a delegated grant lies within its parent; what it does not say it takes over from there',
   });
 }
@@ -180,11 +179,11 @@ interface Parent {
 }
 
 function readParent(event: AuthorizationEvent): Parent {
-  const [issue] = checkEvent(event);
-  if (issue !== undefined) {
+  const [fault] = checkEvent(event);
+  if (fault !== undefined) {
     throw refuse(
       'GRANT_NOT_A_GRANT',
-      `the parent is not valid: at ${issue.pointer} expected ${issue.expected}`,
+      `the parent is not valid: at ${fault.pointer} expected ${fault.expected}`,
     );
   }
   const { authorization, decision } = event;
@@ -366,8 +365,5 @@ function isSame(a: Digest, b: Digest): boolean {
 }
 
 function refuse(code: string, message: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
-    hint: 'northroot log LEDGER --type authorization lists the grants',
-  });
+  return new NorthrootError(code, message, { hint: 'name a grant of the ledger that was allowed' });
 }

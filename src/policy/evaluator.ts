@@ -285,9 +285,9 @@ function toEvent(request: AuthorizationRequest): AuthorizationEvent {
       action: { tool_name: toolName, tool_params_digest: paramsDigest, meter_reservation: meters ?? [] },
     },
   };
-  const [issue] = checkEvent(event);
-  if (issue === undefined) return event as unknown as AuthorizationEvent;
-  const { code, pointer, expected, actual } = issue;
+  const [fault] = checkEvent(event);
+  if (fault === undefined) return event as unknown as AuthorizationEvent;
+  const { code, pointer, expected, actual } = fault;
   const message = `${pointer}: expected ${expected}, found ${actual}`;
   throw code === 'SCHEMA' || code === 'TIMESTAMP_INVALID' ? new TypeError(message) : new RangeError(message);
 }

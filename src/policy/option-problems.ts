@@ -58,16 +58,16 @@ export class OptionReader {
     return this.#options[option] !== undefined;
   }
 
-  /** The option where `isRight` holds of it; otherwise undefined, and a problem where it is there or `isRequired`. */
+  /** The option where `isValid` holds of it; otherwise undefined, and a problem where it is there or `isRequired`. */
   read<T>(
     option: string,
     expected: string,
-    isRight: (value: unknown) => value is T,
+    isValid: (value: unknown) => value is T,
     isRequired = false,
   ): T | undefined {
     const value = this.#options[option];
     if (value === undefined && !isRequired) return undefined;
-    if (isRight(value)) return value;
+    if (isValid(value)) return value;
     this.refuse(option, `expected ${expected}, found ${describe(value)}`);
     return undefined;
   }
@@ -75,10 +75,10 @@ export class OptionReader {
   text(
     option: string,
     expected: string,
-    isRight: (text: string) => boolean,
+    isValid: (text: string) => boolean,
     isRequired = false,
   ): string | undefined {
-    const isText = (value: unknown): value is string => typeof value === 'string' && isRight(value);
+    const isText = (value: unknown): value is string => typeof value === 'string' && isValid(value);
     return this.read(option, expected, isText, isRequired);
   }
 
@@ -96,12 +96,12 @@ export class OptionReader {
   }
 
   /** A list of texts, each told of by itself. */
-  texts(option: string, expected: string, max: number, isRight: (text: string) => boolean): string[] {
+  texts(option: string, expected: string, max: number, isValid: (text: string) => boolean): string[] {
     const values = this.read(option, `a list of ${expected}`, Array.isArray) as unknown[] | undefined;
     if (values === undefined) return [];
     if (values.length === 0) this.refuse(option, `expected ${expected}, found none`);
     if (values.length > max) this.refuse(option, `expected at most ${max}, found ${values.length}`);
-    const isText = (value: unknown): value is string => typeof value === 'string' && isRight(value);
+    const isText = (value: unknown): value is string => typeof value === 'string' && isValid(value);
     const right = values.filter(isText);
     if (right.length < values.length) {
       const wrong = values.filter((value) => !isText(value)).map(describe);

@@ -9,17 +9,18 @@ import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
-import { formatDigest, type Digest, fromDigestText } from '../value/digest.js';
+import { formatDigest, fromDigestText, type Digest } from '../value/digest.js';
 import type { Meter, MeterVector } from '../value/meter.js';
 import { compareQuantities, toRational } from '../value/quantity.js';
 import { compareRationals, subtractRationals } from '../value/rational.js';
-import { isNamed, matchRecord, parseRecordName } from '../value/record-name.js';
+import { matchRecord, parseRecordName } from '../value/record-name.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import { EventIndex, type EventMatch } from '../verify/event-index.js';
+import type { EventMatch } from '../verify/event-index.js';
 import { listRunning } from '../report/accounts.js';
 import type { VerifyState } from '../verify/state.js';
 import { MAX_OPEN_STARTS, START_TYPE } from '../verify/starts.js';
 import type { Appended, Entry, Ledger } from '../writer/ledger.js';
+import type { AskOptions } from '../writer/withdrawal.js';
 import { hypotheticalExecution } from './hypothetical-execution.js';
 import {
   boundOf,
@@ -86,10 +87,11 @@ export const ABANDONED = 'ABANDONED';
  * recorded counts as reserved, as having happened and as going on; nothing is begun under a grant that is itself invalid or in violation,
  * or of which any unit is overdrawn.
  *
- * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it.
+ * @param wanted - The authorization's seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. Over an index a
+ *   prefix takes reading: {@link resolveAuthorization} gives the whole id.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `EXECUTION_UNDER_DENY`, `AUTHORIZATION_REUSED`,
  *   `AUTHORIZATION_STARTED` (another recorder has begun to execute the action), `START_NOT_FOUND`, `START_AMBIGUOUS`, `STARTS_UNSETTLED`,
- *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; exit status 1. `USAGE` when `wanted` is no
+ *   `TOOL_MISMATCH`, `GRANT_UNSOUND`, or the code of the bound that the execution would break; `USAGE` when `wanted` is no
  *   id, or a tool is needed.
  */
 export function findPermission(state: VerifyState, wanted: string, request: ExecutionRequest): Permission {
@@ -99,7 +101,7 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
   const start = findStart(state, authorization, request);
   const toolName = action?.toolName ?? request.toolName ?? start?.toolName;
   if (toolName === undefined) {
-    throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`, { hint: 'give --tool' });
+    throw new NorthrootError('USAGE', `${id} is a grant: say which tool is called`);
   }
   if (request.toolName !== undefined && request.toolName !== (start?.toolName ?? toolName)) {
     throw refuse('TOOL_MISMATCH', `${id} is for ${start?.toolName ?? toolName}`);
@@ -110,7 +112,7 @@ export function findPermission(state: VerifyState, wanted: string, request: Exec
     const [broken] = judge(state, authorization, startId, { ...request, toolName });
     if (broken !== undefined) {
       const left = describeLeft(boundOf(broken, undefined));
-      const hint = request.done && 'northroot append records what was done all the same';
+      const hint = request.done && 'appended as an event, what was done is recorded all the same';
       const rest = left === undefined ? '' : `; ${left}`;
       throw refuse(broken.code, `expected ${broken.expected}, found ${broken.actual}${rest}`, hint);
     }
@@ -157,8 +159,7 @@ export async function startExecution(
   { paramsDigest, now = () => new Date().toISOString(), signal, ...request }: StartRequest,
 ): Promise<StartedExecution> {
   let started: Omit<StartedExecution, 'recorded'> | undefined;
-  const id = await resolveAuthorization(ledger, wanted);
-  const makeStart = (state: VerifyState): Entry => {
+  const makeStart = (state: VerifyState, id: string): Entry => {
     const startedAt = typeof now === 'string' ? now : now();
     const found = findPermission(state, id, { ...request, now: startedAt });
     if (found.paramsDigest !== undefined && formatDigest(found.paramsDigest) !== formatDigest(paramsDigest)) {
@@ -174,7 +175,7 @@ export async function startExecution(
     });
     return { event: draftStart(permission, startedAt, meterUsed) };
   };
-  const recorded = await ledger.decide(makeStart, { signal });
+  const recorded = await decideUnder(ledger, wanted, makeStart, { signal });
   const { permission, startedAt } = started as unknown as StartedExecution;
   const own = { startId: recorded.eventId, started: { startedAt, meters: request.meterUsed ?? [] } };
   return { permission: { ...permission, ...own }, startedAt, recorded };
@@ -371,35 +372,52 @@ function isSameInstant(start: string, end: string | undefined): boolean {
 }
 
 /**
- * The id of the authorization that is meant, `sha-256:…`. To be asked before {@link findPermission} where the ledger may be large: its
- * state then finds nothing but whole ids by itself.
+ * The id of the authorization that is meant, `sha-256:…`.
  *
- * @param wanted - As in {@link findPermission}.
+ * @param asked - The ledger, or what verification says of it, in memory or over an index.
+ * @param wanted - Its seq, its id (`sha-256:…`, base64url or hex), or an unambiguous prefix of it. A whole id is given back as it is.
+ * @param options - A `signal` withdraws the question while it waits.
  * @throws NorthrootError `AUTH_NOT_FOUND`, `AUTH_NOT_AN_AUTHORIZATION`, `AUTHORIZATION_AMBIGUOUS`, `AUTHORIZATION_REUSED`, `USAGE`; as
  *   {@link Ledger.append}.
  */
-export async function resolveAuthorization(ledger: Ledger, wanted: string): Promise<string> {
+export async function resolveAuthorization(
+  asked: Ledger | VerifyState,
+  wanted: string,
+  options: AskOptions = {},
+): Promise<string> {
   const name = parseRecordName(wanted);
   if ('eventId' in name) return name.eventId;
-  return ledger.search(async (state) => {
+  const look = async (state: VerifyState): Promise<string> => {
     const events = (await state.events.match(name)) ?? [];
     return chooseAuthorization(state, wanted, events).place.eventId;
-  });
+  };
+  return 'inspect' in asked ? asked.inspect(look, options) : look(asked);
+}
+
+/**
+ * Appends what is made under an authorization, however people name that. A whole id is not looked for: calls keep their order.
+ *
+ * @param makes - As of {@link Ledger.decide}, given the id too.
+ * @throws NorthrootError as {@link resolveAuthorization} and {@link Ledger.decide}.
+ */
+export async function decideUnder(
+  ledger: Ledger,
+  wanted: string,
+  makes: (state: VerifyState, id: string) => Entry,
+  options: AskOptions = {},
+): Promise<Appended> {
+  const name = parseRecordName(wanted);
+  const id = 'eventId' in name ? name.eventId : await resolveAuthorization(ledger, wanted, options);
+  return ledger.decide((state) => makes(state, id), options);
 }
 
 function findAuthorization(state: VerifyState, wanted: string): Action | Grant {
-  const name = parseRecordName(wanted);
-  if (!('eventId' in name)) {
-    if (!(state.events instanceof EventIndex))
-      throw new TypeError('expected the whole id of an authorization');
-    return chooseAuthorization(
-      state,
-      wanted,
-      [...state.events.entries()].filter((event) => isNamed(event, name)),
-    );
+  const events = state.events.matchNow(parseRecordName(wanted));
+  if (events === undefined) {
+    throw new NorthrootError('USAGE', `${printable(wanted)} has to be looked up in the index`, {
+      hint: 'give the whole id: resolveAuthorization finds it',
+    });
   }
-  const event = state.events.find(name.eventId.slice('sha-256:'.length));
-  const events = event === undefined ? [] : [{ ...event, eventId: name.eventId }];
   return chooseAuthorization(state, wanted, events);
 }
 
@@ -410,7 +428,7 @@ function chooseAuthorization(
   events: readonly EventMatch[],
 ): Action | Grant {
   const found = events.flatMap(({ eventId }) => {
-    const id = eventId.slice('sha-256:'.length);
+    const id = fromDigestText(eventId);
     return actions.get(id) ?? grants.get(id) ?? [];
   });
   const [first] = found;
@@ -432,26 +450,22 @@ function refuseEvent(wanted: string, events: readonly EventMatch[]): NorthrootEr
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  AUTH_NOT_FOUND: 'northroot log LEDGER --type authorization lists them',
-  AUTH_NOT_AN_AUTHORIZATION: 'northroot log LEDGER --type authorization lists them',
+  AUTH_NOT_FOUND: 'name an authorization of the ledger',
+  AUTH_NOT_AN_AUTHORIZATION: 'name an authorization of the ledger',
   AUTHORIZATION_AMBIGUOUS: 'give more of the id',
   AUTHORIZATION_STARTED:
-    'wait for it; when its recorder was killed, --resume runs it now and --abandon settles what was begun',
-  START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',
-  START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
-  STARTS_UNSETTLED:
-    'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
-  TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
-  GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
-  AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',
-  EXECUTION_UNDER_DENY: 'northroot why LEDGER ID says why it was denied',
+    'wait for it; when its recorder was killed, take its start over, or settle what was begun',
+  START_AMBIGUOUS: 'name one of them',
+  START_NOT_FOUND: 'name what was started and is not recorded',
+  STARTS_UNSETTLED: 'settle those whose recorders were killed',
+  TOOL_PARAMS_MISMATCH: 'give what was authorized, or ask for this to be authorized',
+  GRANT_UNSOUND: 'ask for another grant',
+  AUTHORIZATION_REUSED: 'an action authorizes one execution: ask for another',
+  EXECUTION_UNDER_DENY: 'the reason stands in the authorization',
 };
 
-function refuse(code: string, message: string, hint?: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
-    hint: hint ?? HINTS[code] ?? `northroot explain ${code}`,
-  });
+function refuse(code: string, message: string, hint = HINTS[code]): NorthrootError {
+  return new NorthrootError(code, message, { hint });
 }
 
 function toDigest(key: string): Digest {

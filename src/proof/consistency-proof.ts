@@ -10,13 +10,15 @@
  * This is the format only. The checkpoint is not looked into, and nothing is verified: see `verify-consistency.ts`.
  */
 
-import type { NoteFault } from '../note/signed-note.js';
+import { succeed } from '../fault.js';
 import {
+  decodeHashLines,
+  decodeProofText,
   formatProofText,
+  malformed,
   orThrowMalformed,
-  readHashLines,
-  splitProofText,
   tryParseDecimal,
+  type ProofFileResult,
 } from './proof-text.js';
 
 /** What the file of a consistency proof says. */
@@ -31,25 +33,22 @@ export interface ConsistencyProof {
 
 const OLD = 'old ';
 
-/** Reads the file of a consistency proof, of at most 1 MiB; what is wrong with it is returned. */
-export function readConsistencyProof(bytes: Uint8Array): ConsistencyProof | NoteFault {
-  const parts = splitProofText(bytes);
-  if ('expected' in parts) return parts;
-  const [first = '', ...rest] = parts.lines;
+/** Decodes the file of a consistency proof, of at most 1 MiB. */
+export function decodeConsistencyProof(bytes: Uint8Array): ProofFileResult<ConsistencyProof> {
+  const parts = decodeProofText(bytes);
+  if (!parts.ok) return parts;
+  const [first = '', ...rest] = parts.value.lines;
   const oldSize = first.startsWith(OLD) ? tryParseDecimal(first.slice(OLD.length)) : undefined;
   if (oldSize === undefined) {
-    return {
-      expected: 'a first line with the old size, in decimal, of at most 2^53 - 1',
-      actual: 'other text',
-    };
+    return malformed('a first line with the old size, in decimal, of at most 2^53 - 1', 'other text');
   }
-  const proof = readHashLines(rest);
-  return 'expected' in proof ? proof : { oldSize, hashes: proof.hashes, note: parts.note };
+  const hashes = decodeHashLines(rest);
+  return hashes.ok ? succeed({ oldSize, hashes: hashes.value, note: parts.value.note }) : hashes;
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED`, exit status 1 */
+/** @throws NorthrootError `PROOF_MALFORMED` */
 export function parseConsistencyProof(bytes: Uint8Array): ConsistencyProof {
-  return orThrowMalformed(readConsistencyProof(bytes));
+  return orThrowMalformed(decodeConsistencyProof(bytes));
 }
 
 /** The bytes of a consistency proof's file. */

@@ -45,7 +45,7 @@ export interface DiffRecord {
   readonly code: string | null;
 }
 
-/** What was found. */
+/** What was found, in its wire form: what `diff --format json` prints. */
 export interface LedgerDiff {
   readonly relation: LedgerRelation;
   /** 0, or 1 when the ledgers forked. */
@@ -187,7 +187,7 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
       value: undefined,
     };
   }
-  const { issues, seq, span, eventId, eventType, occurredAt, principalId, layout } = examineLine(
+  const { faults, seq, span, eventId, eventType, occurredAt, principalId, layout } = examineLine(
     line.bytes,
     undefined,
   );
@@ -198,7 +198,7 @@ function describe({ line, segment }: LedgerLine): DescribedLine {
     event_type: eventType ?? null,
     occurred_at: occurredAt ?? null,
     principal_id: principalId ?? null,
-    code: issues[0]?.code ?? null,
+    code: faults[0]?.code ?? null,
   };
   if (span === undefined) return { record, value: undefined };
   const value = JSON.parse(decodeUtf8(line.bytes)) as JsonObject;

@@ -71,7 +71,7 @@ export interface MadeConsistencyProof {
  * @param from - Opens the ledger; it is read up to three times. Or what can be asked instead.
  * @param wanted - The record's seq, its event id, or a prefix of it.
  * @throws NorthrootError as `findRecord`; `NOT_A_LEDGER` for bare events; `CHECKPOINT_MISSING` when no checkpoint covers
- *   the record; `NOTE_MALFORMED` for a given note that is none; with exit status 1 `SEQ_GAP` (the record says another number
+ *   the record; `NOTE_MALFORMED` for a given note that is none; `SEQ_GAP` (the record says another number
  *   than its place), `TRUNCATED` and `FORKED` (the ledger is not, or no longer, that of the given note),
  *   `CHECKPOINT_ROOT_MISMATCH` (its own checkpoint is not of it), `CHECKPOINT_SIZE_MISMATCH`, and the code of what is
  *   wrong with the record.
@@ -87,19 +87,18 @@ export async function makeProof(
   const basis = typeof from === 'function' ? ledgerBasis(from, signal) : from;
   const stated = given === undefined ? undefined : readGiven(given);
   const record = await basis.findRecord(wanted);
-  const { layout, issues } = examineLine(record.bytes, undefined);
+  const { layout, faults } = examineLine(record.bytes, undefined);
   if (layout !== 'records') {
     throw new NorthrootError('NOT_A_LEDGER', 'bare events have no records around them to prove', {
-      hint: 'append them to a ledger: northroot append',
+      hint: 'append them to a ledger first',
     });
   }
-  const [issue] = issues;
-  if (issue !== undefined) {
-    const { code, pointer = '', expected = '', actual = '' } = issue;
+  const [fault] = faults;
+  if (fault !== undefined) {
+    const { code, pointer, expected, actual } = fault;
     const where = `at ${printable(record.file)}:${record.line}${printable(pointer)}`;
     throw new NorthrootError(code, `the record ${where} is broken: expected ${expected}, found ${actual}`, {
-      exitStatus: 1,
-      hint: 'northroot verify says all that is wrong with the ledger',
+      hint: 'verify the ledger: its findings say all that is wrong',
     });
   }
   const index = record.seq;
@@ -110,8 +109,7 @@ export async function makeProof(
   const hashes = await hashRanges(basis, inclusionRanges(index, size), [base]);
   if (!verifyInclusion({ index, size, leafHash: leafHash(record.bytes), root, proof: hashes })) {
     throw new NorthrootError('SEQ_GAP', `the record says seq ${index}, and another stands in that place`, {
-      exitStatus: 1,
-      hint: 'northroot verify says where records are missing or were put in',
+      hint: 'verify the ledger: its findings say where records are missing or were put in',
     });
   }
   const carried = extra ? record.bytes : undefined;
@@ -124,7 +122,7 @@ export async function makeProof(
  *
  * @param from - As of {@link makeProof}.
  * @param oldNote - The note of the older checkpoint.
- * @throws NorthrootError `NOTE_MALFORMED`; `CHECKPOINT_MISSING` when there is no newer checkpoint; with exit status 1
+ * @throws NorthrootError `NOTE_MALFORMED`; `CHECKPOINT_MISSING` when there is no newer checkpoint;
  *   `ORIGIN_MISMATCH` (checkpoints of two logs), `TRUNCATED`, `FORKED`, `CHECKPOINT_ROOT_MISMATCH` as {@link makeProof}.
  */
 export async function makeConsistencyProof(
@@ -140,9 +138,7 @@ export async function makeConsistencyProof(
   const { size: size1, root: root1, origin } = old.checkpoint;
   if (base !== undefined && base.checkpoint.origin !== origin) {
     const [is, was] = [base.checkpoint.origin, origin].map((name) => printable(name));
-    throw new NorthrootError('ORIGIN_MISMATCH', `the checkpoints are of two logs, ${was} and ${is}`, {
-      exitStatus: 1,
-    });
+    throw new NorthrootError('ORIGIN_MISMATCH', `the checkpoints are of two logs, ${was} and ${is}`);
   }
   if (base === undefined || size1 > base.checkpoint.size) {
     // Only the ledger itself can tell that its checkpoints are behind from that its end was cut off.
@@ -177,7 +173,7 @@ async function findOwn(basis: ProofBasis): Promise<StatedCheckpoint | undefined>
   const { checkpoint } = parseCheckpoint(note);
   if (checkpoint.size !== found.seq) {
     const message = `the ledger's last checkpoint covers ${checkpoint.size} records and stands at seq ${found.seq}`;
-    throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message, { exitStatus: 1 });
+    throw new NorthrootError('CHECKPOINT_SIZE_MISMATCH', message);
   }
   return { checkpoint, note, isOwn: true };
 }
@@ -210,21 +206,19 @@ function otherRoot({ checkpoint, isOwn }: StatedCheckpoint, actual: string): Nor
     isOwn ? 'CHECKPOINT_ROOT_MISMATCH' : 'FORKED',
     `${whose} states the root ${expected} for ${size} records, the ledger has ${found}`,
     {
-      exitStatus: 1,
-      hint: 'records that the checkpoint covers were changed; northroot diff with an older copy says which was first',
+      hint: 'records that the checkpoint covers were changed; a comparison with an older copy says which was first',
     },
   );
 }
 
 function truncated(size: number, actual: number): NorthrootError {
   return new NorthrootError('TRUNCATED', `the note covers ${size} records, the ledger has ${actual}`, {
-    exitStatus: 1,
     hint: 'records were cut off since, or this is an older copy or another ledger',
   });
 }
 
 function missing(message: string): NorthrootError {
   return new NorthrootError('CHECKPOINT_MISSING', message, {
-    hint: 'northroot checkpoint LEDGER makes one, or give a later note',
+    hint: 'make a checkpoint, or give a later note',
   });
 }

@@ -3,6 +3,7 @@
  * here, and as ledgers do: see `trust/checkpoint-judge.ts`.
  */
 
+import type { Fault } from '../fault.js';
 import type { AnyTypeOfEvent } from '../event/typed-event.js';
 import type { OptionTypes } from '../options.js';
 import { signingRuleFor } from '../trust/authority.js';
@@ -13,8 +14,8 @@ import { isKeyName } from '../key/vkey.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { makeNoteKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
-import type { VerificationKey, Verifier } from '../signature/verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import {
   CheckpointRequirements,
   checkpointRoleOf,
@@ -53,7 +54,7 @@ export interface ProofTrust {
   /** Names further logs and witnesses, and the quorum of them that must have cosigned every checkpoint. */
   readonly witnessPolicy?: WitnessPolicy | undefined;
   /** The signature backend; the platform's own unless given. */
-  readonly verifier?: Verifier | undefined;
+  readonly backend?: SignatureBackend | undefined;
 }
 
 /** What each member of {@link ProofTrust} may be. */
@@ -61,16 +62,13 @@ export const PROOF_TRUST: OptionTypes<ProofTrust> = {
   policy: 'object',
   keys: 'array',
   witnessPolicy: 'object',
-  verifier: 'object',
+  backend: 'object',
 };
 
 /** Something that speaks against a proof, or that keeps it from being decided. */
-export interface ProofProblem {
-  readonly code: string;
+export interface ProofProblem extends Fault {
   /** Whether the proof is broken, or nothing can be said of it. */
   readonly kind: 'invalid' | 'undecided';
-  readonly expected: string;
-  readonly actual: string;
 }
 
 /** Whose signatures on a checkpoint are right. */
@@ -109,14 +107,14 @@ export class ProofKeyring {
   readonly #ring: Keyring;
   readonly #given: readonly { readonly key: ProofKey; readonly verification: VerificationKey }[];
 
-  constructor({ policy, keys = [], witnessPolicy, verifier = defaultVerifier }: ProofTrust) {
+  constructor({ policy, keys = [], witnessPolicy, backend = defaultBackend }: ProofTrust) {
     this.#policy = policy;
-    this.#requirements = new CheckpointRequirements(policy, witnessPolicy, verifier);
-    this.#ring = new Keyring(verifier);
+    this.#requirements = new CheckpointRequirements(policy, witnessPolicy, backend);
+    this.#ring = new Keyring(backend);
     for (const key of policy?.keys ?? []) this.#ring.add(key);
     this.#given = keys.map((key) => ({
       key,
-      verification: key.kind === 'note-key' ? key.key.verification : verifier.importKey(key.key),
+      verification: key.kind === 'note-key' ? key.key.verification : backend.importKey(key.key),
     }));
   }
 
@@ -146,10 +144,10 @@ export class ProofKeyring {
     const problems: ProofProblem[] = [];
     const origins = this.#policy?.origins;
     if (origins !== undefined && !origins.includes(origin)) {
-      problems.push(invalid('ORIGIN_MISMATCH', origins.join(' or '), origin));
+      problems.push(toProblem({ code: 'ORIGIN_MISMATCH', expected: origins.join(' or '), actual: origin }));
     }
     for (const { code, severity, expected = '', actual = '' } of verdict.problems) {
-      if (severity === undefined) problems.push(invalid(code, expected, actual));
+      if (severity === undefined) problems.push(toProblem({ code, expected, actual }));
     }
     if (!isSignedByLog(verdict.signers) && verdict.problems.length === 0) {
       const expected = `a signature by a known key of ${origin}`;
@@ -160,7 +158,7 @@ export class ProofKeyring {
       requirements.findMissingLogKeys(verdict.signers),
       requirements.findMissingWitnesses(verdict.signers),
     ].filter((unmet): unmet is UnmetRequirement => unmet !== undefined);
-    problems.push(...missing.map(({ code, expected, actual }) => invalid(code, expected, actual)));
+    problems.push(...missing.map(toProblem));
     return { signers: { ...listVkeys(verdict.counted), unverified: verdict.unknown }, problems };
   }
 
@@ -217,7 +215,8 @@ function toInstant(seconds: number): string {
   return new Date(Math.min(seconds, LAST_SECOND) * 1_000).toISOString();
 }
 
-function invalid(code: string, expected: string, actual: string): ProofProblem {
+/** A fault that breaks a proof. */
+export function toProblem({ code, expected, actual }: Fault): ProofProblem {
   return { code, kind: 'invalid', expected, actual };
 }
 

@@ -6,14 +6,18 @@
 import { concatBytes } from '../bytes/concat.js';
 import { decodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
+import { fail, succeed, type Fault, type Result } from '../fault.js';
 import { excerptText } from '../json/excerpt.js';
-import { MAX_NOTE_BYTES, type NoteFault } from '../note/signed-note.js';
+import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { hashToBase64, tryHashFromBase64 } from '../tree/compact-range.js';
 
 /** The largest proof file in bytes: the largest note, and as much again for everything else. */
 export const MAX_PROOF_BYTES = 2 * MAX_NOTE_BYTES;
 /** No tree is higher; tlog-witness allows as many. */
 const MAX_PROOF_HASHES = 63;
+
+/** What decoding a proof file, or a part of one, gives. */
+export type ProofFileResult<T> = Result<T, Fault<'PROOF_MALFORMED'>>;
 
 /** A proof file taken apart. */
 export interface ProofText {
@@ -23,30 +27,30 @@ export interface ProofText {
   readonly note: Uint8Array;
 }
 
-/** Takes a proof file apart at its first empty line; what is wrong with it is returned. */
-export function splitProofText(bytes: Uint8Array): ProofText | NoteFault {
+/** Takes a proof file apart at its first empty line. */
+export function decodeProofText(bytes: Uint8Array): ProofFileResult<ProofText> {
   if (bytes.length > MAX_PROOF_BYTES) {
-    return { expected: `a proof of at most ${MAX_PROOF_BYTES} bytes`, actual: `${bytes.length} bytes` };
+    return malformed(`a proof of at most ${MAX_PROOF_BYTES} bytes`, `${bytes.length} bytes`);
   }
   const text = decodeLatin1(bytes);
   const split = text.indexOf('\n\n');
-  if (split === -1) return { expected: 'an empty line before the checkpoint', actual: 'none' };
+  if (split === -1) return malformed('an empty line before the checkpoint', 'none');
   const lines = text.slice(0, split).split('\n');
-  return { lines, note: bytes.slice(split + 2) };
+  return succeed({ lines, note: bytes.slice(split + 2) });
 }
 
-/** Reads the lines of a Merkle proof; what is wrong with them is returned. */
-export function readHashLines(lines: readonly string[]): { readonly hashes: string[] } | NoteFault {
+/** Decodes the lines of a Merkle proof. */
+export function decodeHashLines(lines: readonly string[]): ProofFileResult<string[]> {
   if (lines.length > MAX_PROOF_HASHES) {
-    return { expected: `at most ${MAX_PROOF_HASHES} hashes`, actual: String(lines.length) };
+    return malformed(`at most ${MAX_PROOF_HASHES} hashes`, String(lines.length));
   }
   const hashes: string[] = [];
   for (const line of lines) {
     const hash = tryHashFromBase64(line);
-    if (hash === undefined) return { expected: 'a hash of 32 bytes in base64', actual: excerptText(line) };
+    if (hash === undefined) return malformed('a hash of 32 bytes in base64', excerptText(line));
     hashes.push(hash);
   }
-  return { hashes };
+  return succeed(hashes);
 }
 
 /** A decimal number of at most 2^53 − 1 without leading zeroes; `undefined` for other text. */
@@ -65,15 +69,17 @@ export function formatProofText(
   return concatBytes([encodeUtf8(head), note]);
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED` (exit status 1) when `result` is a fault */
-export function orThrowMalformed<T extends object>(result: T | NoteFault): T {
-  if (!('expected' in result)) return result;
-  const { expected, actual } = result;
+/** The result that a proof file is malformed. */
+export function malformed(expected: string, actual: string): ProofFileResult<never> {
+  return fail({ code: 'PROOF_MALFORMED', expected, actual });
+}
+
+/** @throws NorthrootError `PROOF_MALFORMED` when there is no value */
+export function orThrowMalformed<T>(result: ProofFileResult<T>): T {
+  if (result.ok) return result.value;
+  const { expected, actual } = result.fault;
   throw new NorthrootError(
     'PROOF_MALFORMED',
     `the proof is malformed: expected ${expected}, found ${actual}`,
-    {
-      exitStatus: 1,
-    },
   );
 }

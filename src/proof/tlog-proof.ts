@@ -13,13 +13,15 @@
  */
 
 import { encodeBase64, tryDecodeBase64 } from '../bytes/encoding.js';
-import type { NoteFault } from '../note/signed-note.js';
+import { succeed } from '../fault.js';
 import {
+  decodeHashLines,
+  decodeProofText,
   formatProofText,
+  malformed,
   orThrowMalformed,
-  readHashLines,
-  splitProofText,
   tryParseDecimal,
+  type ProofFileResult,
 } from './proof-text.js';
 
 /** What a tlog-proof file says. */
@@ -38,31 +40,31 @@ const HEADER = 'c2sp.org/tlog-proof@v1';
 const EXTRA = 'extra ';
 const INDEX = 'index ';
 
-/** Reads a tlog-proof file of at most 1 MiB; what is wrong with it is returned. */
-export function readTlogProof(bytes: Uint8Array): TlogProof | NoteFault {
-  const parts = splitProofText(bytes);
-  if ('expected' in parts) return parts;
-  const lines = [...parts.lines];
-  if (lines.shift() !== HEADER) return { expected: `the first line ${HEADER}`, actual: 'other text' };
+/** Decodes a tlog-proof file of at most 1 MiB. */
+export function decodeTlogProof(bytes: Uint8Array): ProofFileResult<TlogProof> {
+  const parts = decodeProofText(bytes);
+  if (!parts.ok) return parts;
+  const lines = [...parts.value.lines];
+  if (lines.shift() !== HEADER) return malformed(`the first line ${HEADER}`, 'other text');
   let extra: Uint8Array | undefined;
   if (lines[0]?.startsWith(EXTRA)) {
     extra = tryDecodeBase64((lines.shift() as string).slice(EXTRA.length));
     if (extra === undefined || extra.length === 0) {
-      return { expected: 'extra data in base64', actual: 'other text' };
+      return malformed('extra data in base64', 'other text');
     }
   }
   const indexLine = lines.shift() ?? '';
   const index = indexLine.startsWith(INDEX) ? tryParseDecimal(indexLine.slice(INDEX.length)) : undefined;
   if (index === undefined) {
-    return { expected: 'a line with the index, in decimal, of at most 2^53 - 1', actual: 'other text' };
+    return malformed('a line with the index, in decimal, of at most 2^53 - 1', 'other text');
   }
-  const proof = readHashLines(lines);
-  return 'expected' in proof ? proof : { extra, index, hashes: proof.hashes, note: parts.note };
+  const hashes = decodeHashLines(lines);
+  return hashes.ok ? succeed({ extra, index, hashes: hashes.value, note: parts.value.note }) : hashes;
 }
 
-/** @throws NorthrootError `PROOF_MALFORMED`, exit status 1 */
+/** @throws NorthrootError `PROOF_MALFORMED` */
 export function parseTlogProof(bytes: Uint8Array): TlogProof {
-  return orThrowMalformed(readTlogProof(bytes));
+  return orThrowMalformed(decodeTlogProof(bytes));
 }
 
 /** The bytes of a tlog-proof file. */

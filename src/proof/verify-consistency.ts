@@ -3,23 +3,27 @@
  * appended since. Pure: it reads no file and no clock.
  */
 
+import type { Result } from '../fault.js';
 import { checkOptions } from '../options.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import type { NoteFault } from '../note/signed-note.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import { verifyConsistency } from '../tree/proof.js';
 import { toDigestText } from '../value/digest.js';
-import { readConsistencyProof } from './consistency-proof.js';
+import { decodeConsistencyProof } from './consistency-proof.js';
 import {
   PROOF_TRUST,
   ProofKeyring,
   type CheckpointSigners,
+  toProblem,
   type ProofProblem,
   type ProofTrust,
 } from './proof-keys.js';
 import { NO_SIGNERS, NO_WITNESS, verdictOf, type ProofOutcome, type StatedTree } from './verify-proof.js';
 
-/** What was found; the members here are what the files say, proven only where the verdict is `ok`. */
+/**
+ * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the files say, proven only
+ * where the verdict is `ok`.
+ */
 export interface ConsistencyResult extends ProofOutcome {
   readonly origin: string | null;
   readonly old_tree: StatedTree | null;
@@ -44,14 +48,14 @@ export function verifyConsistencyProof(
   checkOptions('verifyConsistencyProof: trust', trust, PROOF_TRUST);
   const keyring = new ProofKeyring(trust);
   const problems: ProofProblem[] = [];
-  const keep = <T extends object>(read: T | NoteFault, code: string): T | undefined => {
-    if (!('expected' in read)) return read;
-    problems.push({ code, kind: 'invalid', expected: read.expected, actual: read.actual });
+  const keep = <T>(decoded: Result<T>): T | undefined => {
+    if (decoded.ok) return decoded.value;
+    problems.push(toProblem(decoded.fault));
     return undefined;
   };
-  const proof = keep(readConsistencyProof(bytes), 'PROOF_MALFORMED');
-  const signed = proof && keep(readCheckpoint(proof.note), 'NOTE_MALFORMED');
-  const old = keep(readCheckpoint(oldNote), 'NOTE_MALFORMED');
+  const proof = keep(decodeConsistencyProof(bytes));
+  const signed = proof && keep(decodeCheckpoint(proof.note));
+  const old = keep(decodeCheckpoint(oldNote));
   const judge = (note: SignedCheckpoint | undefined): CheckpointSigners => {
     if (note === undefined) return NO_SIGNERS;
     const judged = keyring.judgeCheckpoint(note);

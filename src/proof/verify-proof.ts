@@ -13,8 +13,7 @@ import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { readCheckpoint, type Checkpoint } from '../note/checkpoint.js';
-import type { NoteFault } from '../note/signed-note.js';
+import { decodeCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { verifyInclusion } from '../tree/proof.js';
@@ -23,10 +22,11 @@ import {
   PROOF_TRUST,
   ProofKeyring,
   type CheckpointSigners,
+  toProblem,
   type ProofProblem,
   type ProofTrust,
 } from './proof-keys.js';
-import { readTlogProof, type TlogProof } from './tlog-proof.js';
+import { decodeTlogProof, type TlogProof } from './tlog-proof.js';
 
 /** `ok`: proven. `invalid`: broken. `undecided`: not broken as far as can be told, and nothing is proven. */
 export type ProofVerdict = 'ok' | 'invalid' | 'undecided';
@@ -38,7 +38,7 @@ export interface StatedTree {
   readonly root: string;
 }
 
-/** One signature of the event. `code` says why a signature that is right in itself does not count, or that it is wrong. */
+/** One signature of the event. `code` says why a signature that is valid in itself does not count, or that it is invalid. */
 export interface ProofEventSignature {
   readonly keyid: string;
   readonly result: 'valid' | 'invalid' | 'unverified';
@@ -51,7 +51,7 @@ export interface ProofGap {
   readonly message: string;
 }
 
-/** What every verification of a proof says first. */
+/** What every verification of a proof says first, in its wire form. */
 export interface ProofOutcome {
   readonly verdict: ProofVerdict;
   /** 0 ok, 1 invalid, 2 undecided. */
@@ -69,7 +69,10 @@ export interface ProofEntry {
   readonly digest: string;
 }
 
-/** What was found; the members here are what the file says, proven only where the verdict is `ok`. */
+/**
+ * What was found, in its wire form: what `verify-proof --format json` prints. The members here are what the file says, proven only
+ * where the verdict is `ok`.
+ */
 export interface ProofResult extends ProofOutcome {
   readonly origin: string | null;
   readonly index: number | null;
@@ -123,12 +126,15 @@ export function verifyProof(
   if (given !== undefined && given.length > MAX_ENTRY_BYTES) {
     throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
   }
-  const proof = readTlogProof(bytes);
-  if ('expected' in proof) return conclude([{ code: 'PROOF_MALFORMED', kind: 'invalid', ...proof }], {});
+  const decoded = decodeTlogProof(bytes);
+  if (!decoded.ok) return conclude([toProblem(decoded.fault)], {});
+  const proof = decoded.value;
   const { index } = proof;
-  const signed = readCheckpoint(proof.note);
-  const checkpoint = 'expected' in signed ? undefined : signed.checkpoint;
-  const entry = given === undefined ? proof.extra : chooseEntry(proof, given, checkpoint);
+  const signed = decodeCheckpoint(proof.note);
+  const entry =
+    given === undefined
+      ? proof.extra
+      : chooseEntry(proof, given, signed.ok ? signed.value.checkpoint : undefined);
   const keyring = new ProofKeyring(trust);
   const problems: ProofProblem[] = [];
   const isRecord = entry !== undefined && claimsToBeRecord(entry);
@@ -139,12 +145,10 @@ export function verifyProof(
     event: record?.json() ?? null,
     event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
   };
-  if ('expected' in signed || checkpoint === undefined) {
-    const { expected, actual } = signed as NoteFault;
-    return conclude([{ code: 'NOTE_MALFORMED', kind: 'invalid', expected, actual }, ...problems], known);
-  }
+  if (!signed.ok) return conclude([toProblem(signed.fault), ...problems], known);
+  const { checkpoint } = signed.value;
   const instant = record?.wellFormed === true ? record.occurredAt : undefined;
-  const judged = keyring.judgeCheckpoint(signed, instant);
+  const judged = keyring.judgeCheckpoint(signed.value, instant);
   const signatures = record === undefined ? [] : judgeEvent(record, entry as Uint8Array, keyring, problems);
   if (!isRecord && entry !== undefined && keyring.requiresEventSignatures) {
     const expected = 'a record with a signature of its event by a key of the trust policy';
@@ -178,7 +182,8 @@ const ENTRY_MISSING: ProofProblem = {
 
 const NOT_A_RECORD: ProofGap = {
   code: 'NOT_A_RECORD',
-  message: 'the entry is not a northroot record: only that the log has these bytes was verified',
+  message:
+    'the entry is not a record as ledgers here have them: only that the log has these bytes was verified',
 };
 
 /** Files of lines end in a newline that is no part of the entry. Which of the two is meant, the hashes say. */
@@ -274,7 +279,7 @@ function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]
     return undefined;
   }
   const record = examineLine(line, 'records');
-  for (const { code, pointer = '', expected = '', actual = '' } of record.issues) {
+  for (const { code, pointer, expected, actual } of record.faults) {
     const where = pointer === '' ? '' : ` at ${pointer}`;
     problems.push({ code, kind: 'invalid', expected: `${expected}${where}`, actual });
   }

@@ -2,7 +2,7 @@
 
 import type { LedgerSource } from '../fs/source.js';
 import type { PublicKey } from '../key/public-key.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import { checkKey } from '../schema/check.js';
 import type { Key } from '../schema/generated/types.js';
 import { readRecords } from './read-records.js';
@@ -22,8 +22,8 @@ export async function readDeclaredKeys(
   for await (const { event } of readRecords(source, { signal })) {
     for (const entry of entriesOf(event)) {
       if (checkKey(entry).length > 0) continue;
-      const read = readWireKey(entry as Key);
-      if (!('pointer' in read)) found.set(read.publicKey.keyid, read.publicKey);
+      const decoded = decodeWireKey(entry as Key);
+      if (decoded.ok) found.set(decoded.value.keyid, decoded.value);
     }
   }
   return found;

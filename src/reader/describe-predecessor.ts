@@ -16,7 +16,7 @@ const MAX_KEPT_NOTE_LENGTH = 16 * 1024;
  * where nothing but that checkpoint's own records stands after what the note covers, and it is not longer than 16 KiB. Whether the ledger verifies is not asked.
  *
  * @param open - Opens the ledger; it is read twice.
- * @throws NorthrootError `LEDGER_INVALID` when its first line is no record of which the id could be read, and as the source does.
+ * @throws NorthrootError `NOT_A_LEDGER` when its first line is no record of which the id could be read, and as the source does.
  */
 export async function describePredecessor(
   open: () => Promise<LedgerSource>,
@@ -26,8 +26,7 @@ export async function describePredecessor(
   const view = await viewPredecessor(source, undefined, signal);
   const { name, ledgerId, records, root } = view;
   if (ledgerId === undefined || root === undefined) {
-    throw new NorthrootError('LEDGER_INVALID', `${printable(name)} is not a ledger to continue from`, {
-      exitStatus: 2,
+    throw new NorthrootError('NOT_A_LEDGER', `${printable(name)} is not a ledger to continue from`, {
       hint: 'its first line must be a record, whose event_id is the id of the ledger',
     });
   }

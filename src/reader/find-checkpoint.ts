@@ -8,8 +8,9 @@ import type { LedgerSource } from '../fs/source.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines } from '../ledger/read-lines.js';
-import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_SIGNATURES, formatNote, formatSignatureLine } from '../note/signed-note.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 
 /** A checkpoint that a ledger holds. */
 export interface FoundCheckpoint {
@@ -53,18 +54,19 @@ export class CheckpointTracker {
   /** @param found - What {@link CheckpointTracker.found} gave of the lines before. */
   constructor(found?: TrackedCheckpoint) {
     if (found === undefined) return;
-    const signed = readCheckpoint(encodeUtf8(found.note));
-    if ('expected' in signed) throw new TypeError('a checkpoint that was found is malformed');
+    const decoded = decodeCheckpoint(encodeUtf8(found.note));
+    if (!decoded.ok) throw new TypeError('a checkpoint that was found is malformed');
     const { seq, attestations } = found;
-    this.#last = { signed, eventId: found.eventId.slice('sha-256:'.length), seq, attestations };
+    this.#last = { signed: decoded.value, eventId: fromDigestText(found.eventId), seq, attestations };
   }
 
   /** @returns Whether the line is the last checkpoint now, or adds to it. */
   take(line: ExaminedLine, ordinal: number): boolean {
-    if (line.issues.length > 0 || (line.type !== 'checkpoint' && line.type !== 'attestation')) return false;
+    if (line.faults.length > 0 || (line.type !== 'checkpoint' && line.type !== 'attestation')) return false;
     const event = line.event();
-    const signed = readCheckpoint(encodeUtf8(event.note));
-    if ('expected' in signed) return false;
+    const decoded = decodeCheckpoint(encodeUtf8(event.note));
+    if (!decoded.ok) return false;
+    const signed = decoded.value;
     const last = this.#last;
     if (event.event_type === 'checkpoint') {
       const { eventId, seq = ordinal } = line;
@@ -80,7 +82,7 @@ export class CheckpointTracker {
   found(): TrackedCheckpoint | undefined {
     if (this.#last === undefined) return undefined;
     const { signed, eventId, seq, attestations } = this.#last;
-    return { note: formatNote(signed), eventId: `sha-256:${eventId}`, seq, attestations };
+    return { note: formatNote(signed), eventId: toDigestText(eventId), seq, attestations };
   }
 
   /** What the note of {@link CheckpointTracker.found} says. */

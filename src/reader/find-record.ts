@@ -31,9 +31,7 @@ export async function findRecord(
   const [record, other] = found;
   if (record === undefined) {
     const [where = ''] = source.paths;
-    throw new NorthrootError('RECORD_NOT_FOUND', `no record ${printable(wanted)} in ${printable(where)}`, {
-      hint: 'northroot log lists the records',
-    });
+    throw new NorthrootError('RECORD_NOT_FOUND', `no record ${printable(wanted)} in ${printable(where)}`);
   }
   if (other !== undefined) throw ambiguous(wanted, record, other);
   return record;

@@ -7,7 +7,7 @@ import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/e
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine } from '../verify/verify-line.js';
@@ -88,6 +88,6 @@ function plainReader(): Reader {
 }
 
 function verifyingReader(trust: TrustPolicy | undefined): Reader {
-  const state: VerifyState = startVerification(trust, defaultVerifier);
+  const state: VerifyState = startVerification(trust, defaultBackend);
   return ({ line, segment }) => verifyLine(state, line, segment);
 }

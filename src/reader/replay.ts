@@ -7,7 +7,7 @@ import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { readLines } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { startVerification, type VerifyState } from '../verify/state.js';
 import { verifyLine } from '../verify/verify-line.js';
@@ -27,7 +27,7 @@ export async function replayTo(
   trust?: TrustPolicy,
   signal?: AbortSignal,
 ): Promise<VerifyState> {
-  const state = startVerification(trust, defaultVerifier);
+  const state = startVerification(trust, defaultBackend);
   const [time, seq] =
     point === 'end' ? [] : 'time' in point ? [point.time, undefined] : [undefined, point.seq];
   for await (const { line, segment, ordinal, takesPlace } of readLines(source, { signal })) {
@@ -39,7 +39,7 @@ export async function replayTo(
   if (seq === undefined) return state;
   const [where = ''] = source.paths;
   throw new NorthrootError('RECORD_NOT_FOUND', `no record ${seq} in ${printable(where)}`, {
-    hint: `it has ${state.records} records; northroot log lists them`,
+    hint: `it has ${state.records} records`,
   });
 }
 

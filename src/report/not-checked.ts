@@ -3,6 +3,7 @@
 import { printable } from '../bytes/printable.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
 import { describeSkipped } from '../trust/witness-policy.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
@@ -32,7 +33,7 @@ export function listNotChecked(
   add(
     state.mode === 'self-declared',
     'TRUST',
-    "the keys are the ledger's own claim (self-declared): whoever wrote the ledger chose them; pin the keys you know with --trust",
+    "the keys are the ledger's own claim (self-declared): whoever wrote the ledger chose them; a trust policy pins those that you know",
   );
   add(
     state.mode !== 'none' && signatures.unverified > 0,
@@ -50,7 +51,7 @@ export function listNotChecked(
   add(
     !bare && anchors.length === 0,
     'TRUNCATION',
-    'nothing shows that no records were cut off at the end: no checkpoint kept elsewhere was given (--checkpoint)',
+    'nothing shows that no records were cut off at the end: no checkpoint kept elsewhere was given',
   );
   add(
     held.length > 0 && reach < state.records,
@@ -105,7 +106,7 @@ export function listNotChecked(
   add(
     continues !== undefined && ending.predecessor === undefined,
     'PREDECESSOR',
-    `the ledger goes on from sha-256:${continues?.ledger_id.b64 ?? ''}, which was not given: whether that one ended as genesis says was not checked (--predecessor)`,
+    `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}, which was not given: whether that one ended as genesis says was not checked`,
   );
   if (growth !== undefined) {
     list.push({

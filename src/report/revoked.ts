@@ -38,10 +38,10 @@ export function listRevoked({ state, ending }: Pick<VerificationResult, 'state' 
       })),
     );
   const tallies = [...state.seals.tallies.values(), ...published];
-  const standing = state.keyring.standing();
+  const unrevoked = state.keyring.keysWithUnrevokedLineage();
   // Keys that the witness policy names need not be in the ring.
   const others = tallies.filter(
-    ({ keyid }) => standing.has(keyid) || state.keyring.find(keyid) === undefined,
+    ({ keyid }) => unrevoked.has(keyid) || state.keyring.find(keyid) === undefined,
   );
   const reach = (sizes: readonly { readonly treeSize: number }[]): number =>
     sizes.reduce((most, { treeSize }) => Math.max(most, treeSize + 1), 0);

@@ -9,7 +9,7 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { checkOptions } from '../options.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
 import type { Anchor } from '../verify/anchors.js';
-import { runVerification } from '../verify/run-verification.js';
+import { runVerification, type VerificationResult } from '../verify/run-verification.js';
 import { compareRationals } from '../value/rational.js';
 import { toRational } from '../value/quantity.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
@@ -38,7 +38,7 @@ export interface ScarceMeter {
   readonly meter: Report['grants'][number]['meters'][number];
 }
 
-/** How a ledger stands. */
+/** How a ledger stands, in its wire form: what `status --format json` prints. */
 export interface LedgerStatus extends Pick<
   Report,
   | 'ledger'
@@ -96,6 +96,17 @@ export async function readLedgerStatus(
   const ends = new LineEnds();
   const source = await openVerifiable('readLedgerStatus', ledger);
   const result = await runVerification(ends.watch(source), { ...options, now, maxFindings: 1 });
+  return toLedgerStatus(result, ends, now);
+}
+
+/** The first and the last whole line of a ledger, where it has one. */
+export interface OuterLines {
+  readonly first: Uint8Array | undefined;
+  readonly last: Uint8Array | undefined;
+}
+
+/** The status that a verification shows. @param now - As in {@link LedgerStatusOptions}. */
+export function toLedgerStatus(result: VerificationResult, ends: OuterLines, now: string): LedgerStatus {
   const report = buildReport(result);
   const [first, last] = [occurredAt(ends.first), occurredAt(ends.last)];
   const current = report.grants.filter(
@@ -107,7 +118,7 @@ export async function readLedgerStatus(
     verdict: report.verdict,
     exit_status: report.exit_status,
     period: first === undefined || last === undefined ? null : { first, last },
-    keys: listKeys(result.state, options.trust).map(({ key, since, revoked }) => ({
+    keys: listKeys(result.state, result.state.policy).map(({ key, since, revoked }) => ({
       keyid: key.keyid,
       ...(key.name === undefined ? {} : { name: key.name }),
       roles: key.roles,

@@ -4,10 +4,11 @@
  * The shapes are the JSON Schemas of `schemas/`, compiled; the value rules that they cannot say are `value-rules.ts`. What depends
  * on bytes (canonical form, the size of `meta`), on hashes (ids) or on other records is for others.
  *
- * Each function takes any value and returns what is wrong with it: at most sixteen issues, one a place, in the
+ * Each function takes any value and returns what is wrong with it: at most sixteen faults, one a place, in the
  * order of the canonical document; none when all is well.
  */
 
+import type { ValueFault } from '../fault.js';
 import {
   validateAdjustment,
   validateAttestation,
@@ -22,7 +23,7 @@ import {
   validateReport,
   validateTrustPolicy,
 } from './generated/validators.js';
-import { IssueList, type ShapeIssue } from './issue.js';
+import { FaultList, type ShapeCode } from './fault-list.js';
 import type { Validator } from './validator.js';
 import {
   checkAdjustmentValues,
@@ -38,7 +39,7 @@ import {
   type ValueRule,
 } from './value-rules.js';
 
-export type { ShapeCode, ShapeIssue } from './issue.js';
+export type { ShapeCode } from './fault-list.js';
 
 interface Rules {
   readonly validate: Validator;
@@ -69,7 +70,7 @@ export function isKnownEventType(eventType: string): boolean {
 }
 
 /** What is wrong with a record (SPEC §4), its event apart: that is an object here. Pointers are from the record's root. */
-export function checkRecord(record: unknown): ShapeIssue[] {
+export function checkRecord(record: unknown): ValueFault<ShapeCode>[] {
   return check(record, RECORD);
 }
 
@@ -77,31 +78,31 @@ export function checkRecord(record: unknown): ShapeIssue[] {
  * What is wrong with an event (SPEC §3). Of an unknown or extension type, and of an event version that is not "1"
  * (EVENT_VERSION_UNKNOWN), the envelope alone is checked. Pointers are from the event's root.
  */
-export function checkEvent(event: unknown): ShapeIssue[] {
+export function checkEvent(event: unknown): ValueFault<ShapeCode>[] {
   const known =
     isObject(event) && event['event_version'] === '1' ? TYPES.get(event['event_type']) : undefined;
   return check(event, known ?? ENVELOPE);
 }
 
 /** What is wrong with a key as events and trust policies have it (SPEC §7). That `keyid` is the key's is not checked here. */
-export function checkKey(key: unknown): ShapeIssue[] {
+export function checkKey(key: unknown): ValueFault<ShapeCode>[] {
   return check(key, KEY);
 }
 
 /** What is wrong with a trust policy (SPEC §7). That each `keyid` is its key's is not checked here. */
-export function checkTrustPolicy(policy: unknown): ShapeIssue[] {
+export function checkTrustPolicy(policy: unknown): ValueFault<ShapeCode>[] {
   return check(policy, TRUST_POLICY);
 }
 
 /** What is wrong with a report (SPEC §9), with or without its findings. */
-export function checkReport(report: unknown): ShapeIssue[] {
+export function checkReport(report: unknown): ValueFault<ShapeCode>[] {
   return check(report, REPORT);
 }
 
-function check(value: unknown, { validate, checkValues }: Rules): ShapeIssue[] {
-  const issues = new IssueList(value);
+function check(value: unknown, { validate, checkValues }: Rules): ValueFault<ShapeCode>[] {
+  const faults = new FaultList(value);
   const shaped = validate(value);
-  if (!shaped) issues.addErrors(validate.errors ?? []);
-  if (isObject(value)) checkValues(value, issues, shaped);
-  return issues.issues();
+  if (!shaped) faults.addErrors(validate.errors ?? []);
+  if (isObject(value)) checkValues(value, faults, shaped);
+  return faults.faults();
 }

@@ -1,4 +1,4 @@
-/** Short, printable excerpts of JSON values, for the `actual` of an issue. */
+/** Short, printable excerpts of JSON values, for the `actual` of a fault. */
 
 import { printable } from '../bytes/printable.js';
 

@@ -13,7 +13,7 @@ export interface SchemaError {
   readonly member: string | undefined;
 }
 
-/** A schema, as far as issues are told from it. */
+/** A schema, as far as faults are told from it. */
 export interface SchemaNode {
   readonly title?: string;
   readonly description?: string;

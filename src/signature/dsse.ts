@@ -91,7 +91,6 @@ export function toDsseEnvelope(
  * @param algorithmOf - Tells the P-256 keys, whose signatures must be DER, strictly, and become r‖s. Those by keys that it does not
  *   know stay as they are.
  * @throws NorthrootError `ENVELOPE_MALFORMED`; `ENVELOPE_UNSUPPORTED` for another payload type than {@link PAYLOAD_TYPE}
- *   (exit status 1)
  */
 export function fromDsseEnvelope(envelope: unknown, algorithmOf: FindAlgorithm): SignedEvent {
   if (!isObject(envelope)) throw refuse('an object', '');
@@ -101,9 +100,6 @@ export function fromDsseEnvelope(envelope: unknown, algorithmOf: FindAlgorithm):
     throw new NorthrootError(
       'ENVELOPE_UNSUPPORTED',
       `expected the payload type ${PAYLOAD_TYPE}, found another`,
-      {
-        exitStatus: 1,
-      },
     );
   }
   const eventBytes = readBase64(payload, Math.ceil(MAX_PAYLOAD_BYTES / 3) * 4);
@@ -143,7 +139,5 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function refuse(expected: string, pointer: string): NorthrootError {
   const place = pointer === '' ? 'as a DSSE envelope' : `at ${pointer} of a DSSE envelope`;
-  return new NorthrootError('ENVELOPE_MALFORMED', `expected ${expected} ${place}, found other`, {
-    exitStatus: 1,
-  });
+  return new NorthrootError('ENVELOPE_MALFORMED', `expected ${expected} ${place}, found other`);
 }

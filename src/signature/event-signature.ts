@@ -5,7 +5,7 @@
 
 import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from './dsse.js';
-import type { VerificationKey } from './verifier.js';
+import type { VerificationKey } from './backend.js';
 
 /** The message that signatures of an event are of. @param eventBytes - The event's canonical bytes, ids included. */
 export function eventMessage(eventBytes: Uint8Array): Uint8Array {

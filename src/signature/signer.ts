@@ -13,7 +13,8 @@ import { expandMlDsa44, signMlDsa44 } from '../key/ml-dsa-44.js';
 import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
 import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
 import { asBuffer } from '../platform/buffer.js';
-import { PAYLOAD_TYPE, preAuthEncoding, type EventSignature } from './dsse.js';
+import type { EventSignature } from './dsse.js';
+import { eventMessage } from './event-signature.js';
 
 /** Something that signs with one key; where the key is kept is its own affair. */
 export interface Signer {
@@ -70,7 +71,7 @@ export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignatur
   assertSignsRecords(signer.publicKey);
   return {
     keyid: signer.publicKey.keyid,
-    sig: encodeBase64url(signer.sign(preAuthEncoding(PAYLOAD_TYPE, eventBytes))),
+    sig: encodeBase64url(signer.sign(eventMessage(eventBytes))),
   };
 }
 

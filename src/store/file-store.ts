@@ -229,7 +229,7 @@ export class FileStore implements LedgerStore {
         await lockFile(lock, timeoutMs, signal, onWait);
         // The path may have been given another file between opening and locking: that one is the ledger now.
         if (await lock.isInPlace()) {
-          await this.#takeUp();
+          await this.#catchUpWithPath();
           this.#lock = lock;
           this.#known = undefined;
           this.#torn = undefined;
@@ -326,7 +326,7 @@ export class FileStore implements LedgerStore {
     await this.#withFile(path, async (file) => {
       if ((await file.size()) < byteOffset) {
         throw new NorthrootError('FILE_CHANGED', `${printable(path)} was cut short by someone else`, {
-          hint: 'let nothing but northroot write to a ledger; northroot verify says whether it is still whole',
+          hint: 'let nothing else write to a ledger, and verify that it is still whole',
         });
       }
       const { line } = await readLineBefore(file, byteOffset);
@@ -408,7 +408,7 @@ export class FileStore implements LedgerStore {
   }
 
   /** With the lock had: whether it is still the same ledger, and what others have added to it. */
-  async #takeUp(): Promise<void> {
+  async #catchUpWithPath(): Promise<void> {
     if (this.#isSettled) await this.#assertInPlace();
     else await this.#reopenMoved();
     if (this.isFolder) await this.#listSegments();
@@ -525,7 +525,7 @@ async function readLineBefore(
 
 function missing(path: string): NorthrootError {
   return new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
-    hint: 'northroot init makes one',
+    hint: 'make it first',
   });
 }
 

@@ -32,7 +32,6 @@ export function misplacedSegment(path: string, expected: number): NorthrootError
           `expected the segment after seq ${expected - 1} to be ${name}, found ${printable(path)}`,
         ];
   return new NorthrootError(code, message, {
-    exitStatus: 1,
     hint: 'get the folder back from a backup, whole; nothing was changed',
   });
 }

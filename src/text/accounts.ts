@@ -1,7 +1,9 @@
 /** The accounts of a ledger as a table for people: per grant and unit what is capped, used, reserved and left. */
 
 import { printable } from '../bytes/printable.js';
+import { shortenDigestText } from '../value/digest.js';
 import { formatQuantity, isNegativeQuantity, type Quantity } from '../value/quantity.js';
+import { moreOf, type Guide } from './guide.js';
 import type { Paint } from './report.js';
 
 /** One grant's accounts, as reports have them. */
@@ -40,6 +42,7 @@ export function renderAccounts(
   paint: Paint,
   limit = Infinity,
   nameOf: NameOfKey = () => undefined,
+  guide: Guide = {},
 ): string[] {
   const lines = grants.slice(0, limit).flatMap((grant) => {
     const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
@@ -51,7 +54,8 @@ export function renderAccounts(
     const by = signers === undefined ? [] : [`    signed by ${renderSigners(signers, nameOf)}`];
     return [title, ...by, ...renderBalances(grant.meters, paint)];
   });
-  if (grants.length > limit) lines.push(`  … and ${grants.length - limit} more grants (northroot budget)`);
+  if (grants.length > limit)
+    lines.push(`  … and ${grants.length - limit} more grants${moreOf(guide.more?.grants, ' (', ')')}`);
   return lines;
 }
 
@@ -92,7 +96,7 @@ export function renderBalances(balances: AccountRow['meters'], paint: Paint): st
 
 /** An id short enough for a table, and long enough to be given to other commands. */
 export function shortId(eventId: string): string {
-  return eventId.slice(0, 'sha-256:'.length + 12);
+  return shortenDigestText(eventId, 12);
 }
 
 function amountText(amount: Quantity): string {

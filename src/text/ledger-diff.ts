@@ -1,6 +1,7 @@
 /** Where two ledgers part, for people. */
 
 import { printable } from '../bytes/printable.js';
+import { moreOf, type Guide } from './guide.js';
 import type { Paint } from './report.js';
 import type { DiffRecord, DiffSide, LedgerDiff } from '../proof/ledger-diff.js';
 
@@ -8,7 +9,7 @@ import type { DiffRecord, DiffSide, LedgerDiff } from '../proof/ledger-diff.js';
 const MAX_MEMBERS = 20;
 
 /** The result as lines of text, each ending in `\n`. Everything that comes from the ledgers is made printable. */
-export function renderLedgerDiff(diff: LedgerDiff, paint: Paint): string {
+export function renderLedgerDiff(diff: LedgerDiff, paint: Paint, guide: Guide = {}): string {
   const { a, b, common, fork } = diff;
   const lines = [
     `${paint('bold', paint(fork === null ? 'green' : 'red', diff.relation.replaceAll('_', ' ')))}  ${summarise(diff)}`,
@@ -24,7 +25,7 @@ export function renderLedgerDiff(diff: LedgerDiff, paint: Paint): string {
       lines.push('', `  differ in   ${members.join(', ')}${more > 0 ? `, and ${more} more` : ''}`);
     }
   }
-  lines.push('', 'neither was verified: northroot verify says what each is worth');
+  lines.push('', `neither was verified${moreOf(guide.more?.diff, ': ')}`);
   return lines.map((line) => `${line}\n`).join('');
 }
 

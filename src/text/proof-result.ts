@@ -1,6 +1,7 @@
 /** What was found of a proof, for people: the verdict first, then what it rests on, and what it leaves open. */
 
 import { printable } from '../bytes/printable.js';
+import type { Guide } from './guide.js';
 import type { Paint } from './report.js';
 import type { CheckpointSigners, ProofProblem } from '../proof/proof-keys.js';
 import type { ConsistencyResult } from '../proof/verify-consistency.js';
@@ -9,13 +10,18 @@ import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../proof/v
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
 
 /** The result as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
-export function renderProofResult(result: ProofResult, file: string, paint: Paint): string {
+export function renderProofResult(
+  result: ProofResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
   const { verdict, origin, index, tree, entry, event, event_id: id, event_signatures: signatures } = result;
   const isRecord = entry?.kind === 'record';
   const log = printable(origin ?? '');
   const proven = isRecord
     ? `${log} has this record at seq ${index} of its ${tree?.tree_size} records`
-    : `${log} has this entry, which is not a northroot record, at index ${index} of its ${tree?.tree_size} entries`;
+    : `${log} has this entry, which is not a record of this format, at index ${index} of its ${tree?.tree_size} entries`;
   return toText([
     renderHead(verdict, file, proven, paint),
     ...(origin === null ? [] : [row('origin', printable(origin))]),
@@ -30,12 +36,17 @@ export function renderProofResult(result: ProofResult, file: string, paint: Pain
       row('signature', `${printable(keyid)} ${found}${code === undefined ? '' : ` (${code})`}`),
     ),
     ...renderGaps(result.not_checked, paint),
-    ...renderProblems(result.problems, paint),
+    ...renderProblems(result.problems, paint, guide),
   ]);
 }
 
 /** The result as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
-export function renderConsistencyResult(result: ConsistencyResult, file: string, paint: Paint): string {
+export function renderConsistencyResult(
+  result: ConsistencyResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
   const { verdict, origin, old_tree: old, tree } = result;
   const proven = `the tree of ${tree?.tree_size} records of ${printable(origin ?? '')} extends that of ${old?.tree_size}`;
   return toText([
@@ -46,7 +57,7 @@ export function renderConsistencyResult(result: ConsistencyResult, file: string,
     ...renderTree('tree', tree),
     ...renderSigners('signed by', result.checkpoint_signers),
     ...renderGaps(result.not_checked, paint),
-    ...renderProblems(result.problems, paint),
+    ...renderProblems(result.problems, paint, guide),
   ]);
 }
 
@@ -85,18 +96,20 @@ function renderGaps(gaps: readonly ProofGap[], paint: Paint): string[] {
   return ['', paint('bold', 'not checked'), ...lines];
 }
 
-function renderProblems(problems: readonly ProofProblem[], paint: Paint): string[] {
+/** What would decide it. */
+const MISSING: Readonly<Record<string, string>> = {
+  KEY_UNKNOWN: "give the log's key, or a trust policy that has it",
+  ENTRY_MISSING: 'the proof does not carry its entry: give it',
+};
+
+function renderProblems(problems: readonly ProofProblem[], paint: Paint, guide: Guide): string[] {
   if (problems.length === 0) return [];
   const lines = problems.map(({ code, kind, expected, actual }) => {
     const style = kind === 'invalid' ? 'red' : 'yellow';
     return `  ${paint(style, code)}: expected ${printable(expected)}, found ${printable(actual)}`;
   });
-  const hints: Readonly<Record<string, string>> = {
-    KEY_UNKNOWN: "give the log's key with --key, or a trust policy that has it with --trust",
-    ENTRY_MISSING: 'the proof does not carry its entry: give it with --entry FILE',
-  };
   const hint = problems.flatMap(({ code, kind }) => {
-    const words = kind === 'undecided' ? hints[code] : undefined;
+    const words = kind === 'undecided' ? (guide.proof?.(code) ?? MISSING[code]) : undefined;
     return words === undefined ? [] : [`  hint: ${words}`];
   });
   return ['', paint('bold', 'problems'), ...lines, ...hint];

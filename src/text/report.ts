@@ -3,9 +3,11 @@
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
+import { shortenDigestText } from '../value/digest.js';
 import { renderAccounts } from './accounts.js';
 import { findFirstBad, groupByCause } from '../report/causes.js';
 import type { Report } from '../report/report.js';
+import { moreOf, notCheckedText, type Guide } from './guide.js';
 import { count, grouped, row } from './words.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
@@ -22,7 +24,7 @@ const MAX_OPEN = 5;
 const STREAM = '-';
 
 /** Characters of an id that name a record well enough. */
-const SHORT_ID = 'sha-256:'.length + 12;
+const SHORT_ID = 12;
 
 /** How verdicts are painted. */
 export const VERDICT_STYLES = { ok: 'green', violation: 'red', invalid: 'red', undecided: 'yellow' } as const;
@@ -56,7 +58,7 @@ const BASIS_WORDS = {
 } as const;
 
 /** The report as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
-export function renderReport(report: Report, paint: Paint = plainPaint): string {
+export function renderReport(report: Report, paint: Paint = plainPaint, guide: Guide = {}): string {
   const { ledger, trust, counts } = report;
   const verdict = paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict));
   const lines = [
@@ -79,10 +81,10 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
     ),
     ...(trust.revoked ?? []).map(renderRevoked),
     ...(report.not_checked.length === 0 ? [] : ['', paint('bold', 'not checked')]),
-    ...renderNotChecked(report.not_checked, paint),
-    ...renderBudgets(report, paint),
+    ...renderNotChecked(report.not_checked, paint, guide),
+    ...renderBudgets(report, paint, guide),
   ];
-  if (report.findings_total > 0) lines.push('', ...renderFindings(report, paint));
+  if (report.findings_total > 0) lines.push('', ...renderFindings(report, paint, guide));
   return lines.map((line) => `${line}\n`).join('');
 }
 
@@ -91,11 +93,15 @@ export function renderReport(report: Report, paint: Paint = plainPaint): string 
  *
  * @param ledger - The path by which the record can be shown; without it only what it is is said.
  */
-export function renderFinding(finding: FindingJson, paint: Paint = plainPaint, ledger?: string): string[] {
-  const hint = hintOf(finding);
+export function renderFinding(
+  finding: FindingJson,
+  paint: Paint = plainPaint,
+  { guide = {}, ledger }: { readonly guide?: Guide; readonly ledger?: string } = {},
+): string[] {
+  const hint = hintOf(finding, guide);
   return [
     renderFindingLine(finding, paint),
-    ...renderRecordLine(finding, paint, ledger),
+    ...renderRecordLine(finding, paint, guide, ledger),
     ...(hint === undefined ? [] : [renderHint(hint, paint)]),
   ];
 }
@@ -161,13 +167,13 @@ function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }:
 }
 
 /** What the grants allowed and what is left; what is still open. */
-function renderBudgets(report: Report, paint: Paint): string[] {
+function renderBudgets(report: Report, paint: Paint, guide: Guide): string[] {
   const { grants, open_authorizations: open, open_starts: starts = [], counts } = report;
   const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
-  const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid));
+  const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid), guide);
   const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
   const { denied } = counts.by_verdict;
-  if (denied > 0) lines.push('', `${count(denied, 'event')} denied (northroot log --verdict denied)`);
+  if (denied > 0) lines.push('', `${count(denied, 'event')} denied${moreOf(guide.more?.denied, ' (', ')')}`);
   if (open.length > 0) {
     const list = open.slice(0, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
     const more = open.length > MAX_OPEN ? `, … ${open.length - MAX_OPEN} more` : '';
@@ -187,22 +193,23 @@ function renderBudgets(report: Report, paint: Paint): string[] {
   return lines;
 }
 
-function renderNotChecked(list: Report['not_checked'], paint: Paint): string[] {
+function renderNotChecked(list: Report['not_checked'], paint: Paint, guide: Guide): string[] {
   const width = Math.max(...list.map(({ code }) => code.length));
-  return list.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`);
+  return list.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`);
 }
 
 /** Each hint stands once, after the first run of findings that it is for. */
-function renderFindings(report: Report, paint: Paint): string[] {
+function renderFindings(report: Report, paint: Paint, guide: Guide): string[] {
   const { findings, findings_total: total } = report;
   const lines = [paint('bold', `findings (${grouped(total)}, worst first)`)];
   const given = new Set<string>();
   const { paths } = report.ledger;
   const path = paths.length === 1 && paths[0] !== STREAM ? paths[0] : undefined;
   const show = (finding: FindingJson, next: FindingJson | undefined): string[] => {
-    const shown = [renderFindingLine(finding, paint), ...renderRecordLine(finding, paint, path)];
-    const hint = hintOf(finding);
-    if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next) === hint)) return shown;
+    const shown = [renderFindingLine(finding, paint), ...renderRecordLine(finding, paint, guide, path)];
+    const hint = hintOf(finding, guide);
+    if (hint === undefined || given.has(hint) || (next !== undefined && hintOf(next, guide) === hint))
+      return shown;
     given.add(hint);
     return [...shown, renderHint(hint, paint)];
   };
@@ -216,7 +223,7 @@ function renderFindings(report: Report, paint: Paint): string[] {
     }
   }
   const rest = total - findings.length;
-  if (rest > 0) lines.push(`… and ${grouped(rest)} more: a higher --max-findings, or no filter, lists them`);
+  if (rest > 0) lines.push(`… and ${grouped(rest)} more${moreOf(guide.more?.findings, ': ')}`);
   return lines;
 }
 
@@ -236,30 +243,34 @@ function renderFindingLine(finding: FindingJson, paint: Paint): string {
   return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
 }
 
-/** Of which record a finding is, by whom, with which tool; and the command that shows it. */
-function renderRecordLine(finding: FindingJson, paint: Paint, ledger: string | undefined): string[] {
+function shortId(id: string | null): string | undefined {
+  return id === null ? undefined : shortenDigestText(id, SHORT_ID);
+}
+
+/** Of which record a finding is, by whom, with which tool; and how it is shown. */
+function renderRecordLine(
+  finding: FindingJson,
+  paint: Paint,
+  guide: Guide,
+  ledger: string | undefined,
+): string[] {
   const { seq, event_id: id, principal_id: principal, tool_name: tool } = finding;
-  const reference = seq === null ? id?.slice(0, SHORT_ID) : String(seq);
+  const reference = seq === null ? shortId(id) : String(seq);
   if (reference === undefined) return [];
   const parts = [seq === null ? reference : `seq ${seq}`, principal, tool].filter(
     (part) => part !== undefined,
   );
-  const isPrintable = ledger !== undefined && printable(ledger, Infinity) === ledger;
-  const show = isPrintable ? `: northroot show ${shellWord(ledger)} ${reference}` : '';
+  const show = moreOf(ledger === undefined ? undefined : guide.record?.(ledger, reference), ': ');
   return [`  ${paint('dim', `${parts.map((part) => printable(part)).join(', ')}${show}`)}`];
-}
-
-/** As a shell takes it for one word. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function renderHint(hint: string, paint: Paint): string {
   return `  ${paint('dim', `hint: ${hint}`)}`;
 }
 
-function hintOf({ code, severity }: FindingJson): string | undefined {
-  return severity !== 'info' && isFindingCode(code) ? CODE_PAGES[code].remedy : undefined;
+function hintOf({ code, severity }: FindingJson, guide: Guide): string | undefined {
+  if (severity === 'info' || !isFindingCode(code)) return undefined;
+  return guide.finding?.(code) ?? CODE_PAGES[code].remedy;
 }
 
 function nonZero(counts: Readonly<Record<string, number>>): string {

@@ -2,6 +2,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { formatQuantity } from '../value/quantity.js';
+import { moreOf, notCheckedText, type Guide } from './guide.js';
 import { plainPaint, VERDICT_STYLES, type Paint } from './report.js';
 import { count, grouped, row } from './words.js';
 import type { LedgerStatus, ScarceMeter, StatusKey } from '../report/status.js';
@@ -12,7 +13,7 @@ const MAX_LINES = 6;
 const MAX_NAMED = 5;
 
 /** The status as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
-export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint): string {
+export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint, guide: Guide = {}): string {
   const { ledger, verdict, period, checkpoints, keys, grants, scarce, not_checked: open } = status;
   const { last_tree_size: sealed, unsealed } = checkpoints;
   const current = keys.filter(({ revoked_at_seq: revoked }) => revoked === null);
@@ -39,12 +40,14 @@ export function renderStatus(status: LedgerStatus, paint: Paint = plainPaint): s
     ...limit(scarce.map(renderScarce), 'caps'),
     ...renderOpen('open', 'authorization', 'allowed, not executed', status.open_authorizations),
     ...renderOpen('started', 'start', 'running, or killed', status.open_starts),
-    ...renderFindings(status, paint),
+    ...renderFindings(status, paint, guide),
   ];
   if (open.length > 0) {
     const width = Math.max(...open.map(({ code }) => code.length));
     lines.push('', paint('bold', 'not checked'));
-    lines.push(...open.map(({ code, message }) => `  ${paint('yellow', code.padEnd(width))}  ${message}`));
+    lines.push(
+      ...open.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`),
+    );
   }
   return lines.map((line) => `${line}\n`).join('');
 }
@@ -82,12 +85,16 @@ function renderOpen(
 function renderFindings(
   { findings_total: total, worst_finding: worst }: LedgerStatus,
   paint: Paint,
+  guide: Guide,
 ): string[] {
   if (worst === null) return [];
   const where = worst.seq === null ? `${printable(worst.at.file)}:${worst.at.line}` : `seq ${worst.seq}`;
   const code = paint(worst.severity === 'error' ? 'red' : 'yellow', worst.code);
   return [
-    row('findings', `${count(total, 'finding')}, the worst ${code} at ${where}; northroot verify lists them`),
+    row(
+      'findings',
+      `${count(total, 'finding')}, the worst ${code} at ${where}${moreOf(guide.more?.status, '; ')}`,
+    ),
   ];
 }
 

@@ -1,5 +1,6 @@
 /** Entry bundles (https://c2sp.org/tlog-tiles): up to 256 entries, each after its length as a big-endian uint16. An entry is a ledger's line without its `\n`. */
 
+import type { Fault } from '../fault.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { TILE_WIDTH } from './tile-path.js';
 
@@ -49,13 +50,13 @@ export class BundleBuilder {
 }
 
 /** The entries of a bundle up to its first fault. */
-export interface ReadBundle {
+export interface DecodedBundle {
   /** Views into the bundle. */
   readonly entries: readonly Uint8Array[];
   /** The offset of the byte after each entry. */
   readonly ends: readonly number[];
   /** Why there are fewer than was asked for, or more bytes. */
-  readonly fault?: { readonly expected: string; readonly actual: string };
+  readonly fault?: Fault<'TILE_MISMATCH'>;
 }
 
 /**
@@ -64,13 +65,13 @@ export interface ReadBundle {
  * @param width - How many entries are wanted.
  * @param mayGoOn - Whether more may follow: when the beginning of a full bundle is read in place of a partial one.
  */
-export function readBundle(bytes: Uint8Array, width: number, mayGoOn = false): ReadBundle {
+export function decodeBundle(bytes: Uint8Array, width: number, mayGoOn = false): DecodedBundle {
   const entries: Uint8Array[] = [];
   const ends: number[] = [];
-  const stop = (expected: string, actual: string): ReadBundle => ({
+  const stop = (expected: string, actual: string): DecodedBundle => ({
     entries,
     ends,
-    fault: { expected, actual },
+    fault: { code: 'TILE_MISMATCH', expected, actual },
   });
   let at = 0;
   while (entries.length < width) {

@@ -8,15 +8,16 @@
  * not belong there only names are read.
  */
 
+import type { FileFault } from '../fault.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { kindOfEntry, listFolder, readPlainFile, type EntryKind, type PlainFile } from '../fs/plain-file.js';
-import type { LedgerSource, Segment } from '../fs/source.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import type { LedgerSource, Segment, TileFaultCode } from '../fs/source.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import { leafHash } from '../tree/compact-range.js';
 import { toDigestText } from '../value/digest.js';
-import { maxBundleBytes, readBundle, type ReadBundle } from './entry-bundle.js';
+import { maxBundleBytes, decodeBundle, type DecodedBundle } from './entry-bundle.js';
 import { TileHasher, type HashTile } from './hash-tiles.js';
 import {
   TILE_WIDTH,
@@ -29,18 +30,10 @@ import {
 } from './tile-path.js';
 import { CHECKPOINT_FILE, MAX_TILE_BYTES, inTree } from './tile-writer.js';
 
-/** What is wrong with a file of a tile tree. */
-export interface TileFault {
-  readonly code: 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
-  readonly file: string;
-  readonly expected: string;
-  readonly actual: string;
-}
-
 /** The outcome of reading a tile tree to its end. */
 export interface TileCheck {
   /** The first 1,000, in a fixed order: as the entries are read, then what does not belong there by name. */
-  readonly faults: readonly TileFault[];
+  readonly faults: readonly FileFault<TileFaultCode>[];
   /** How many there are. */
   readonly total: number;
 }
@@ -79,7 +72,7 @@ export async function isTileTree(path: string): Promise<boolean> {
 /**
  * Opens a tile tree.
  *
- * @throws NorthrootError `NOT_A_TILE_TREE` when there is no checkpoint, `CHECKPOINT_NOTE_MALFORMED` (exit status 1) when it is
+ * @throws NorthrootError `NOT_A_TILE_TREE` when there is no checkpoint, `CHECKPOINT_NOTE_MALFORMED` when it is
  *   none, and as the file system does
  */
 export async function openTileTree(folder: string): Promise<TileTree> {
@@ -89,20 +82,18 @@ export async function openTileTree(folder: string): Promise<TileTree> {
     throw new NorthrootError(
       'NOT_A_TILE_TREE',
       `${printable(path)} is not a valid checkpoint: ${nameOf(found)}`,
-      {
-        hint: 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
-      },
     );
   }
-  const checkpoint = readCheckpoint(found.bytes);
-  if ('expected' in checkpoint) {
-    const { expected, actual } = checkpoint;
+  const decoded = decodeCheckpoint(found.bytes);
+  if (!decoded.ok) {
+    const { expected, actual } = decoded.fault;
     throw new NorthrootError(
       'CHECKPOINT_NOTE_MALFORMED',
       `${printable(path)} is malformed: expected ${expected}, found ${printable(actual)}`,
-      { exitStatus: 1, hint: 'get it again from where the tree was published' },
+      { hint: 'get it again from where the tree was published' },
     );
   }
+  const checkpoint = decoded.value;
   const reader = new TreeReader(folder, checkpoint.checkpoint.size);
   return {
     note: found.bytes,
@@ -122,7 +113,7 @@ class TreeReader {
   readonly #size: number;
   readonly #levels: readonly TileLevel[];
   readonly #hasher = new TileHasher();
-  readonly #faults: TileFault[] = [];
+  readonly #faults: FileFault<TileFaultCode>[] = [];
   #total = 0;
   #isAtEnd = false;
   #check: Promise<TileCheck> | undefined;
@@ -140,8 +131,8 @@ class TreeReader {
       const width = Math.min(TILE_WIDTH, this.#size - index * TILE_WIDTH);
       const part = await this.#read({ level: 'entries', index, width });
       if (part.bytes === undefined) break;
-      const bundle = readBundle(part.bytes, width, part.isPrefix);
-      if (bundle.fault !== undefined) this.#add({ code: 'TILE_MISMATCH', file: part.path, ...bundle.fault });
+      const bundle = decodeBundle(part.bytes, width, part.isPrefix);
+      if (bundle.fault !== undefined) this.#add({ file: part.path, ...bundle.fault });
       await this.#checkOldBundles(index, width, part.bytes, bundle);
       for (const entry of bundle.entries) {
         for (const tile of this.#hasher.push(leafHash(entry))) await this.#checkTile(tile);
@@ -219,7 +210,12 @@ class TreeReader {
   }
 
   /** Bundles of earlier checkpoints begin the one that is there now. */
-  async #checkOldBundles(index: number, width: number, bytes: Uint8Array, bundle: ReadBundle): Promise<void> {
+  async #checkOldBundles(
+    index: number,
+    width: number,
+    bytes: Uint8Array,
+    bundle: DecodedBundle,
+  ): Promise<void> {
     for (const old of await this.#oldWidths({ level: 'entries', index, width })) {
       const end = bundle.ends[old - 1];
       if (end === undefined) continue;
@@ -322,7 +318,7 @@ class TreeReader {
     this.#add({ code: 'TILE_MISMATCH', file, expected, actual: nameOf(found) });
   }
 
-  #add(fault: TileFault): void {
+  #add(fault: FileFault<TileFaultCode>): void {
     this.#total += 1;
     if (this.#faults.length < MAX_TILE_FAULTS) this.#faults.push(fault);
   }
@@ -342,7 +338,7 @@ function nameOf(found: PlainFile | { readonly kind: EntryKind }): string {
 }
 
 /** The entries as lines, made in place: where the lengths were there is room for the newlines. */
-function toLines(bytes: Uint8Array, { entries }: ReadBundle): Uint8Array {
+function toLines(bytes: Uint8Array, { entries }: DecodedBundle): Uint8Array {
   let at = 0;
   for (const entry of entries) {
     bytes.copyWithin(

@@ -172,7 +172,6 @@ class TreeWriter {
           'TILE_MISMATCH',
           `${printable(path)} is not what the ledger's tree has there`,
           {
-            exitStatus: 1,
             hint: 'what was published is not changed: find out what did, or write the tree to another folder',
           },
         );
@@ -215,8 +214,7 @@ async function lastNote(
   if (found !== undefined) return Buffer.from(found.note);
   const name = printable(source.paths[0] ?? '');
   throw new NorthrootError('CHECKPOINT_MISSING', `${name} has no checkpoint`, {
-    exitStatus: 1,
-    hint: `northroot checkpoint ${name}`,
+    hint: 'make a checkpoint first',
   });
 }
 
@@ -271,7 +269,7 @@ async function assertSource(
   const root = roots.get(checkpoint.size) ?? '';
   if (root !== checkpoint.root) {
     const message = `the checkpoint's root at size ${checkpoint.size} is ${shown(checkpoint.root)}, ${name} has ${shown(root)}`;
-    throw refuse('CHECKPOINT_ROOT_MISMATCH', message, `northroot verify ${name} says more`);
+    throw refuse('CHECKPOINT_ROOT_MISMATCH', message, 'verify the ledger: its findings say more');
   }
   if (tooLong !== undefined && tooLong < checkpoint.size) {
     const message = `record ${tooLong} of ${name} has more than ${MAX_LINE_BYTES} bytes`;
@@ -282,7 +280,7 @@ async function assertSource(
 const FORK_HINT = 'the ledger was rewritten, or the folder is of another one';
 
 function refuse(code: string, message: string, hint?: string): NorthrootError {
-  return new NorthrootError(code, message, { exitStatus: 1, ...(hint === undefined ? {} : { hint }) });
+  return new NorthrootError(code, message, { ...(hint === undefined ? {} : { hint }) });
 }
 
 function shown(root: string): string {
@@ -312,9 +310,8 @@ function parseTreeCheckpoint(folder: string, note: Uint8Array): Checkpoint {
   } catch (cause) {
     const path = printable(inTree(folder, CHECKPOINT_FILE));
     const reason = cause instanceof NorthrootError ? cause.message : String(cause);
-    throw new NorthrootError('NOTE_MALFORMED', `${path}: ${reason}`, {
+    throw new NorthrootError('CHECKPOINT_NOTE_MALFORMED', `${path}: ${reason}`, {
       cause,
-      exitStatus: 1,
       hint: 'it is not changed: find out what it was, or write the tree to another folder',
     });
   }

@@ -3,6 +3,7 @@
  * checkpoints of a ledger, those that the user holds, what is appended, and proofs are all judged here.
  */
 
+import type { Fault } from '../fault.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import {
@@ -15,8 +16,8 @@ import {
 } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
-import type { Verifier } from '../signature/verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import type { EntitlementProblem, Keyring, RingKey } from './keyring.js';
 import {
   describeQuorum,
@@ -172,11 +173,7 @@ export function checkpointRoleOf(key: NoteKey, origin: string): CheckpointRole |
 }
 
 /** A demand that a checkpoint does not meet. */
-export interface UnmetRequirement {
-  readonly code: 'CHECKPOINT_MISSING' | 'WITNESS_QUORUM';
-  readonly expected: string;
-  readonly actual: string;
-}
+export type UnmetRequirement = Fault<'CHECKPOINT_MISSING' | 'WITNESS_QUORUM'>;
 
 /** What the user's policies pin for checkpoints, and what they demand of them. */
 export class CheckpointRequirements {
@@ -192,13 +189,13 @@ export class CheckpointRequirements {
   constructor(
     policy: TrustPolicy | undefined,
     witnessPolicy: WitnessPolicy | undefined,
-    verifier: Verifier = defaultVerifier,
+    backend: SignatureBackend = defaultBackend,
   ) {
     const { checkpoint_quorum: quorum = 0, witness_threshold: threshold = 0 } = policy?.require ?? {};
     const keys = policy?.keys ?? [];
     this.#witnessPolicy = witnessPolicy;
     this.#witnessKeys =
-      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, verifier);
+      witnessPolicy === undefined ? { logs: [], witnesses: [] } : witnessPolicyKeys(witnessPolicy, backend);
     this.#quorum = quorum;
     this.#threshold = threshold;
     this.#pinned = new Set(keys.map(({ keyid }) => keyid));

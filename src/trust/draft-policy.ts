@@ -7,7 +7,7 @@ import { encodeBase64, tryDecodeBase64 } from '../bytes/encoding.js';
 import { sha256 } from '../bytes/sha256.js';
 import { formatPublicKeyAs, type PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import type { GenesisEvent, Key, TrustPolicy } from '../schema/generated/types.js';
 import type { SavedKey } from './keyring.js';
 
@@ -60,9 +60,9 @@ function canCosign({ name, public_key: text }: Key): boolean {
 
 /** @param origin - The log whose checkpoints the key signs, if it is known. */
 export function fingerprintsOf(key: Key, origin: string | undefined): Fingerprints | undefined {
-  const read = readWireKey(key);
-  if ('pointer' in read) return undefined;
-  const { publicKey } = read;
+  const decoded = decodeWireKey(key);
+  if (!decoded.ok) return undefined;
+  const publicKey = decoded.value;
   return {
     keyid: key.keyid,
     openssh: publicKey.alg === 'ml-dsa-44' ? undefined : opensshFingerprint(publicKey),

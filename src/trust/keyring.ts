@@ -3,14 +3,15 @@
  * a right signature was entitled to make it. Verifying and appending both ask here.
  */
 
+import type { Fault, ValueFault } from '../fault.js';
 import type { RelatedRecord } from '../finding/finding.js';
 import type { PublicKey } from '../key/public-key.js';
 import { isKeyName } from '../key/vkey.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import { makeNoteKey, type NoteKey } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
 import type { Key } from '../schema/generated/types.js';
-import type { VerificationKey, Verifier } from '../signature/verifier.js';
+import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { Role, SigningRule } from './authority.js';
@@ -43,18 +44,10 @@ export interface RingNoteKey extends NoteKey {
   readonly as: 'log' | 'witness';
 }
 
-/** Why a key entry was refused; `pointer` is from the entry's root. */
-export interface KeyProblem {
-  readonly pointer: string;
-  readonly expected: string;
-  readonly actual: string;
-}
-
 /** Why a key is not entitled to a signature. */
-export interface EntitlementProblem {
-  readonly code: 'KEY_NOT_FOR_PRINCIPAL' | 'KEY_NOT_FOR_ROLE' | 'KEY_NOT_VALID_HERE';
-  readonly expected: string;
-  readonly actual: string;
+export interface EntitlementProblem extends Fault<
+  'KEY_NOT_FOR_PRINCIPAL' | 'KEY_NOT_FOR_ROLE' | 'KEY_NOT_VALID_HERE'
+> {
   readonly related?: readonly RelatedRecord[];
 }
 
@@ -97,7 +90,7 @@ export interface ChangedKey {
 /** The keys known at one position of a ledger, by keyid. */
 export class Keyring {
   readonly #keys = new Map<string, RingKey>();
-  readonly #verifier: Verifier;
+  readonly #backend: SignatureBackend;
   readonly #source: KeySource | undefined;
   readonly #changed = new Map<string, number>();
   /** Whether every key of the source was read. */
@@ -107,8 +100,8 @@ export class Keyring {
   #noteKeys: { readonly origin: string; readonly byLine: Map<string, RingNoteKey> } | undefined;
 
   /** @param source - What was saved before; the ring begins with it. */
-  constructor(verifier: Verifier, source?: KeySource) {
-    this.#verifier = verifier;
+  constructor(backend: SignatureBackend, source?: KeySource) {
+    this.#backend = backend;
     this.#source = source;
     this.#isWhole = source === undefined;
     this.#size = source?.size ?? 0;
@@ -130,20 +123,20 @@ export class Keyring {
   }
 
   /**
-   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring.
+   * Adds a key entry of the right shape; returns why not, when its parts contradict each other or the ring. Its pointer is from the entry.
    *
    * @param addedBy - Keyids of those who signed for it; none for a key that is given.
    * @param addedAt - The record that adds it.
    */
-  add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): KeyProblem | undefined {
-    const read = readWireKey(key);
-    if ('pointer' in read) return read;
+  add(key: Key, addedBy?: readonly string[], addedAt?: RelatedRecord): ValueFault<'SCHEMA'> | undefined {
+    const decoded = decodeWireKey(key);
+    if (!decoded.ok) return decoded.fault;
     const known = this.find(key.keyid);
     if (known !== undefined) {
       const actual = `${key.keyid} again${known.revokedBy === undefined ? '' : ', which was revoked'}`;
-      return { pointer: '/keyid', expected: 'each key once', actual };
+      return { code: 'SCHEMA', pointer: '/keyid', expected: 'each key once', actual };
     }
-    const ringKey = this.#enter({ key, addedBy, addedAt, revokedBy: undefined }, read.publicKey);
+    const ringKey = this.#enter({ key, addedBy, addedAt, revokedBy: undefined }, decoded.value);
     if (this.#source !== undefined) this.#changed.set(key.keyid, this.#size);
     this.#size += 1;
     if (key.roles.includes('authority')) this.#hasAuthority = true;
@@ -170,7 +163,7 @@ export class Keyring {
 
   /** The entries as plain data, in the order in which they were added. */
   save(): SavedKey[] {
-    return [...this.#all()].map(toSaved);
+    return [...this.#listSaved()];
   }
 
   /** Adds what {@link Keyring.save} gave. */
@@ -182,19 +175,19 @@ export class Keyring {
   }
 
   /** The keys that were revoked, in the order in which they were added. */
-  revoked(): RingKey[] {
-    return [...this.#all()].filter(({ revokedBy }) => revokedBy !== undefined);
+  revoked(): SavedKey[] {
+    return [...this.#listSaved()].filter(({ revokedBy }) => revokedBy !== undefined);
   }
 
   /** Keyids of the keys that are given, or that one added whose own word still stands: that was not revoked, and is of this set. */
-  standing(): Set<string> {
-    const standing = new Set<string>();
-    const stands = (keyid: string): boolean => standing.has(keyid);
+  keysWithUnrevokedLineage(): Set<string> {
+    const found = new Set<string>();
+    const stands = (keyid: string): boolean => found.has(keyid);
     // Whoever adds a key was there before it.
-    for (const { key, addedBy, revokedBy } of this.#all()) {
-      if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) standing.add(key.keyid);
+    for (const { key, addedBy, revokedBy } of this.#listSaved()) {
+      if (revokedBy === undefined && (addedBy === undefined || addedBy.some(stands))) found.add(key.keyid);
     }
-    return standing;
+    return found;
   }
 
   find(keyid: string): RingKey | undefined {
@@ -236,21 +229,30 @@ export class Keyring {
   }
 
   #enter(saved: SavedKey, publicKey: PublicKey): RingKey {
-    const ringKey = { ...saved, publicKey, verification: this.#verifier.importKey(publicKey) };
+    const ringKey = { ...saved, publicKey, verification: this.#backend.importKey(publicKey) };
     this.#keys.set(saved.key.keyid, ringKey);
     return ringKey;
   }
 
   #restore(saved: SavedKey): RingKey {
-    const read = readWireKey(saved.key);
-    if ('pointer' in read) throw new TypeError('a saved key is not usable');
-    return this.#enter(saved, read.publicKey);
+    const decoded = decodeWireKey(saved.key);
+    if (!decoded.ok) throw new TypeError('a saved key is not usable');
+    return this.#enter(saved, decoded.value);
   }
 
-  /** In the order in which they were added. */
-  #all(): Iterable<RingKey> {
-    this.#readAll();
-    return this.#keys.values();
+  /** In the order in which they were added. Nobody asks for their points: those of a source's many keys take their time. */
+  *#listSaved(): Generator<SavedKey, void, void> {
+    const listed = new Set<string>();
+    const { size } = (this.#isWhole ? undefined : this.#source) ?? { size: 0 };
+    for (let index = 0; index < size; index += 1) {
+      const keyid = this.#source?.at(index) as string;
+      const known = this.#keys.get(keyid);
+      const saved = known === undefined ? this.#source?.get(keyid) : toSaved(known);
+      if (saved === undefined) continue;
+      listed.add(keyid);
+      yield saved;
+    }
+    for (const [keyid, known] of this.#keys) if (!listed.has(keyid)) yield toSaved(known);
   }
 
   #readAll(): void {

@@ -8,7 +8,7 @@ import { ingestJson } from '../json/ingest.js';
 import { checkTrustPolicy } from '../schema/check.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { isKeyName } from '../key/vkey.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 
 /** The largest policy file, in bytes. */
 export const MAX_TRUST_POLICY_BYTES = 1024 * 1024;
@@ -32,8 +32,11 @@ export function parseTrustPolicy(bytes: Uint8Array): TrustPolicy {
   const policy = value as unknown as TrustPolicy;
   const seen = new Set<string>();
   for (const [index, key] of policy.keys.entries()) {
-    const read = readWireKey(key);
-    if ('pointer' in read) throw refuse(`/keys/${index}${read.pointer}`, read.expected, read.actual);
+    const decoded = decodeWireKey(key);
+    if (!decoded.ok) {
+      const { pointer, expected, actual } = decoded.fault;
+      throw refuse(`/keys/${index}${pointer}`, expected, actual);
+    }
     if (seen.has(key.keyid)) throw refuse(`/keys/${index}/keyid`, 'each key once', `${key.keyid} again`);
     seen.add(key.keyid);
   }
@@ -83,6 +86,6 @@ function refuse(pointer: string, expected: string, actual: string): NorthrootErr
   return new NorthrootError(
     'TRUST_POLICY_INVALID',
     `the trust policy is not valid at ${pointer === '' ? 'its root' : pointer}: expected ${expected}, found ${actual}`,
-    { hint: 'northroot schema trust-policy shows the form' },
+    { hint: 'the schema trust-policy shows the form' },
   );
 }

@@ -1,6 +1,6 @@
 /**
  * The C2SP trust policy file (https://c2sp.org/tlog-policy): the logs and witnesses that somebody knows, and the quorum of
- * witnesses that must have cosigned a checkpoint. Whose signatures are right is for `note/judge-note.ts`.
+ * witnesses that must have cosigned a checkpoint. Whose signatures are valid is for `note/verify-note.ts`.
  *
  *     log example.com/agents/prod+…
  *     witness X1 x1.example+…
@@ -19,7 +19,7 @@ import { NorthrootError } from '../error.js';
 import { checkPublicKey, describeKeyFault, formatPublicKey } from '../key/public-key.js';
 import { readVkey, tryUnknownVkeyType } from '../key/vkey.js';
 import { canBeLogKey, canBeWitnessKey, parseNoteKey, type NoteKey } from '../note/note-key.js';
-import type { Verifier } from '../signature/verifier.js';
+import type { SignatureBackend } from '../signature/backend.js';
 
 /** A log whose checkpoints are believed. The name in the vkey is the log's origin. */
 export interface PolicyLog {
@@ -104,10 +104,10 @@ export function parseWitnessPolicy(bytes: Uint8Array): WitnessPolicy {
  *
  * @throws NorthrootError `KEY_MALFORMED`, `KEY_UNSUPPORTED`: never for what {@link parseWitnessPolicy} returned
  */
-export function witnessPolicyKeys(policy: WitnessPolicy, verifier?: Verifier): WitnessPolicyKeys {
+export function witnessPolicyKeys(policy: WitnessPolicy, backend?: SignatureBackend): WitnessPolicyKeys {
   return {
-    logs: policy.logs.map(({ vkey }) => parseNoteKey(vkey, verifier)),
-    witnesses: policy.witnesses.map(({ vkey }) => parseNoteKey(vkey, verifier)),
+    logs: policy.logs.map(({ vkey }) => parseNoteKey(vkey, backend)),
+    witnesses: policy.witnesses.map(({ vkey }) => parseNoteKey(vkey, backend)),
   };
 }
 

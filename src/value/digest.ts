@@ -59,6 +59,11 @@ export function fromDigestText(text: string): string {
   return text.startsWith(SHA256_PREFIX) ? text.slice(SHA256_PREFIX.length) : text;
 }
 
+/** The beginning of a SHA-256 digest's text: so many characters of its base64url, for people. */
+export function shortenDigestText(text: string, characters: number): string {
+  return text.slice(0, SHA256_PREFIX.length + characters);
+}
+
 /** A digest as text: `alg:b64`, so `sha-256:B`. */
 export function formatDigest(digest: Digest): string {
   return `${digest.alg}:${digest.b64}`;

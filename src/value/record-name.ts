@@ -3,7 +3,7 @@
 import { encodeHex, tryDecodeBase64url } from '../bytes/encoding.js';
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { tryParseDigest } from './digest.js';
+import { fromDigestText, toDigestText, tryParseDigest } from './digest.js';
 
 /** A record as far as it is named. */
 export interface NamedRecord {
@@ -27,7 +27,7 @@ export function matchRecord(wanted: string): (record: NamedRecord) => boolean {
 export function isNamed({ seq, eventId }: NamedRecord, name: RecordName): boolean {
   if ('seq' in name) return seq === name.seq;
   if ('eventId' in name) return eventId === name.eventId;
-  const b64 = eventId.slice('sha-256:'.length);
+  const b64 = fromDigestText(eventId);
   if (b64.startsWith(name.prefix)) return true;
   const { hex } = name;
   return hex !== undefined && encodeHex(tryDecodeBase64url(b64) ?? new Uint8Array()).startsWith(hex);
@@ -43,8 +43,8 @@ export type RecordName =
 export function parseRecordName(wanted: string): RecordName {
   if (/^\d{1,16}$/.test(wanted)) return { seq: Number(wanted) };
   const digest = tryParseDigest(wanted);
-  if (digest !== undefined) return { eventId: `sha-256:${digest.b64}` };
-  const prefix = wanted.replace(/^sha-256:/, '');
+  if (digest !== undefined) return { eventId: toDigestText(digest.b64) };
+  const prefix = fromDigestText(wanted);
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(prefix)) {
     throw new NorthrootError('USAGE', `${printable(wanted)} is neither a seq nor an event id`, {
       hint: 'such as 17, sha-256:6QJw61M4h8…, or the first characters of an id',

@@ -5,11 +5,11 @@
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { findRoleProblem, findRevocationProblem } from '../trust/keyring.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
-import { judgeNote } from './checkpoint-note.js';
+import { judgeLedgerNote } from './checkpoint-note.js';
 import type { VerifyState } from './state.js';
 
 /** A checkpoint's note, and the name that findings call it by: its file's. */
@@ -86,7 +86,7 @@ export class AnchorWatch {
   judge(state: VerifyState): AnchorOutcome[] {
     return this.#inOrder.map(({ name, isPublished, note, root }) => {
       const { size } = note.checkpoint;
-      const signatures = judgeNote(
+      const signatures = judgeLedgerNote(
         state,
         note,
         (key, as) =>
@@ -110,12 +110,12 @@ function relationOf(
 }
 
 function parseAnchor(name: string, bytes: Uint8Array): SignedCheckpoint {
-  const note = readCheckpoint(bytes);
-  if (!('expected' in note)) return note;
-  const { expected, actual } = note;
+  const decoded = decodeCheckpoint(bytes);
+  if (decoded.ok) return decoded.value;
+  const { expected, actual } = decoded.fault;
   throw new NorthrootError(
     'NOTE_MALFORMED',
     `${printable(name)} is not a valid checkpoint: expected ${printable(expected)}, found ${printable(actual)}`,
-    { hint: 'give the signed note of a checkpoint, as northroot checkpoint writes it' },
+    { hint: 'give the signed note of a checkpoint' },
   );
 }

@@ -110,9 +110,9 @@ export function resolveWaiting(finding: Finding, kind: EventKind, place: EventPl
 
 /** What is known only at the end: links to events that never came, in the order of the executions. */
 export function settlePending(state: VerifyState): Finding[] {
-  return [...state.links.pending.values()].map(({ finding, others }) =>
-    others > 0 ? { ...finding, folded: others } : finding,
-  );
+  return [...state.links.pending.values()]
+    .map(({ finding, others }) => (others > 0 ? { ...finding, folded: others } : finding))
+    .sort(({ at: a }, { at: b }) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 
 function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {
@@ -436,11 +436,15 @@ function isBlocked(event: ExecutionEvent): boolean {
 
 /** Rule 8, of the first execution of an allowed action: it took no time, used nothing and left nothing. */
 function isRelease(event: ExecutionEvent, action: Action | undefined): boolean {
+  return action !== undefined && hasFormOfRelease(event);
+}
+
+/** Whether an execution is a release if it is the first of an allowed action. */
+export function hasFormOfRelease(event: ExecutionEvent): boolean {
   const { started_at: startedAt, ended_at: endedAt } = event;
   const tookNoTime =
     endedAt === undefined || (startedAt !== undefined && compareTimestamps(startedAt, endedAt) === 0);
   return (
-    action !== undefined &&
     event.outcome === 'failure' &&
     event.error_code === 'ABANDONED' &&
     event.meter_used.length === 0 &&

@@ -30,7 +30,7 @@ export function checkBinding(state: VerifyState, line: ExaminedLine, findings: L
   findings.addToEvent({
     code: 'LEDGER_UNBOUND',
     pointer: '/ledger_id',
-    expected: state.ledgerId === undefined ? 'present' : `sha-256:${state.ledgerId}, the id of genesis`,
+    expected: state.ledgerId === undefined ? 'present' : `${toDigestText(state.ledgerId)}, the id of genesis`,
     actual: 'absent',
     cause: type === 'key' ? 'key' : 'event',
   });
@@ -44,7 +44,7 @@ function checkLedgerId({ ledgerId }: VerifyState, line: ExaminedLine, findings: 
   findings.addToEvent({
     code: 'LEDGER_MISMATCH',
     pointer: '/ledger_id',
-    expected: `sha-256:${ledgerId}${line.layout === 'bare' ? ', as an event before it' : ', the id of genesis'}`,
+    expected: `${toDigestText(ledgerId)}${line.layout === 'bare' ? ', as an event before it' : ', the id of genesis'}`,
     actual: toDigestText(line.ledgerId),
     cause: line.ledgerId,
   });

@@ -13,7 +13,7 @@ export type Entitlement = (key: RingKey, as: CheckpointRole) => EntitlementProbl
  *
  * @param revokedBefore - A key that a record before this one revoked counts no more, also when the witness policy names it.
  */
-export function judgeNote(
+export function judgeLedgerNote(
   { keyring, requirements }: VerifyState,
   note: SignedCheckpoint,
   findProblem: Entitlement,

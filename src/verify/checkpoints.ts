@@ -5,7 +5,7 @@ import { encodeUtf8 } from '../bytes/text.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
-import { readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import type { CheckpointEvent } from '../schema/generated/types.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import { toDigestText } from '../value/digest.js';
@@ -20,7 +20,7 @@ import {
   type NoteVerdict,
 } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
-import { judgeNote } from './checkpoint-note.js';
+import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
 import type { KnownCheckpoint, RecordPlace } from './seals.js';
 import { instantOf } from './signatures.js';
@@ -100,21 +100,21 @@ function findTreeProblems(state: VerifyState, event: CheckpointEvent): RuleFindi
   const code: FindingCode = 'CHECKPOINT_ROOT_MISMATCH';
   const actualRoot = hashToBase64url(rangeRoot(state.tree));
   if (root.b64 !== actualRoot) {
-    const expected = `sha-256:${actualRoot}, the root of the ${size} records before this one`;
+    const expected = `${toDigestText(actualRoot)}, the root of the ${size} records before this one`;
     // A record that was changed has every later root changed with it.
     problems.push({ code, pointer: '/root', expected, actual: toDigestText(root.b64), cause: 'root' });
   }
   if (tip.b64 !== state.tipEventId) {
-    const expected = `sha-256:${state.tipEventId ?? ''}, the event before this one`;
+    const expected = `${toDigestText(state.tipEventId ?? '')}, the event before this one`;
     problems.push({ code, pointer: '/chain_tip_event_id', expected, actual: toDigestText(tip.b64) });
   }
   return problems;
 }
 
 function readNoteOf(text: string, findings: LineFindings): SignedCheckpoint | undefined {
-  const note = readCheckpoint(encodeUtf8(text));
-  if (!('expected' in note)) return note;
-  findings.addToEvent({ code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE, ...note });
+  const decoded = decodeCheckpoint(encodeUtf8(text));
+  if (decoded.ok) return decoded.value;
+  findings.addToEvent({ ...decoded.fault, code: 'CHECKPOINT_NOTE_MALFORMED', pointer: NOTE });
   return undefined;
 }
 
@@ -135,7 +135,7 @@ function findNoteProblems(
   }
   const root = hashToBase64url(checkpoint.root);
   if (root !== event.root.b64) {
-    const expected = `the event's root, sha-256:${event.root.b64}`;
+    const expected = `the event's root, ${toDigestText(event.root.b64)}`;
     problems.push({ code: 'CHECKPOINT_ROOT_MISMATCH', pointer, expected, actual: toDigestText(root) });
   }
   return problems;
@@ -149,7 +149,7 @@ function judgeSignatures(
   // One of another log is refused already, whoever signed it.
   if (state.origin !== undefined && note.checkpoint.origin !== state.origin) return undefined;
   const instant = instantOf(state, line);
-  const verdict = judgeNote(
+  const verdict = judgeLedgerNote(
     state,
     note,
     (key, as) => (as === 'log' ? findCheckpointKeyProblem(key, instant) : findValidityProblem(key, instant)),

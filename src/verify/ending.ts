@@ -4,10 +4,11 @@
  * gone on from.
  */
 
+import type { FileFault } from '../fault.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { Finding } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
-import type { SourceFault } from '../fs/source.js';
+import type { TileFaultCode } from '../fs/source.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import { isSignedByLog, type CheckpointSigners } from '../trust/checkpoint-judge.js';
 import { toDigestText } from '../value/digest.js';
@@ -29,7 +30,7 @@ export interface EndOptions {
   /** The checkpoints that the user holds, having observed the whole tree. */
   readonly anchors?: AnchorWatch;
   /** What is wrong with the files that the ledger was read from. */
-  readonly sourceFaults?: readonly SourceFault[];
+  readonly sourceFaults?: readonly FileFault<TileFaultCode>[];
   /** The ledger that the user gives as the one that this one goes on from. */
   readonly predecessor?: PredecessorView;
   /** The time of verification, for policies that bound the age of checkpoints: a timestamp of SPEC §2. */
@@ -279,7 +280,7 @@ function atEnd({ end }: VerifyState, code: FindingCode, detail: Omit<RuleFinding
   return makeFinding(code, detail, { ...end, byteLength: 0 });
 }
 
-function describeFault({ code, file, expected, actual }: SourceFault): Finding {
+function describeFault({ code, file, expected, actual }: FileFault<TileFaultCode>): Finding {
   return makeFinding(code, { expected, actual }, { file, line: 1, byteOffset: 0, byteLength: 0 });
 }
 

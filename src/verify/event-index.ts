@@ -2,7 +2,7 @@
 
 import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
-import { toDigestText } from '../value/digest.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
 
 /**
@@ -41,6 +41,8 @@ export interface EventTable {
   add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
   /** Marks an action as executed, under the grant of this number (-1: none). */
   spend(id: string, grant: number): void;
+  /** Those that are meant, in the order of the ledger; undefined where that takes {@link EventTable.match}. */
+  matchNow(name: RecordName): readonly EventMatch[] | undefined;
   /** Those that are meant, in the order of the ledger; undefined where they are `limit` or more. */
   match(name: RecordName, limit?: number): Promise<readonly EventMatch[] | undefined>;
 }
@@ -115,12 +117,18 @@ export class EventIndex implements EventTable {
   }
 
   match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
-    const matches = [...this.entries()].filter((event) => isNamed(event, name));
+    const matches = this.matchNow(name);
     return Promise.resolve(matches.length < limit ? matches : undefined);
   }
 
+  matchNow(name: RecordName): readonly EventMatch[] {
+    if (!('eventId' in name)) return [...this.#entries()].filter((event) => isNamed(event, name));
+    const event = this.find(fromDigestText(name.eventId));
+    return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
+  }
+
   /** Every event in the order of the ledger. */
-  *entries(): Generator<EventMatch> {
+  *#entries(): Generator<EventMatch> {
     const ids = new Uint8Array(this.#ids.save().buffer);
     for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
       const eventId = toDigestText(

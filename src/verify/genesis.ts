@@ -1,9 +1,9 @@
 /** Takes up what the genesis record declares (SPEC §3.3, §7): origin, what must be signed, and the ledger's own keys. */
 
 import type { ExaminedLine } from '../ledger/examine-line.js';
-import { readWireKey } from '../key/wire-key.js';
+import type { ValueFault } from '../fault.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import type { Key } from '../schema/generated/types.js';
-import type { KeyProblem } from '../trust/keyring.js';
 import type { LineFindings } from './line-findings.js';
 import type { RecordPlace } from './seals.js';
 import { demandsCheckpoints, type VerifyState } from './state.js';
@@ -44,10 +44,10 @@ export function adoptGenesis(
   }
   const seen = new Set<string>();
   for (const [index, key] of genesis.keys.entries()) {
-    const problem = findKeyProblem(key, seen);
-    if (problem !== undefined) {
-      const { pointer, expected, actual } = problem;
-      findings.add('SCHEMA', { pointer: `/event/keys/${index}${pointer}`, expected, actual });
+    const fault = findKeyFault(key, seen);
+    if (fault !== undefined) {
+      const { code, pointer, expected, actual } = fault;
+      findings.add(code, { pointer: `/event/keys/${index}${pointer}`, expected, actual });
       continue;
     }
     seen.add(key.keyid);
@@ -57,10 +57,10 @@ export function adoptGenesis(
 }
 
 /** Whether an entry can be used is a question of its form: the answer is the same under every policy. */
-function findKeyProblem(key: Key, seen: ReadonlySet<string>): KeyProblem | undefined {
-  const read = readWireKey(key);
-  if ('pointer' in read) return read;
+export function findKeyFault(key: Key, seen: ReadonlySet<string>): ValueFault<'SCHEMA'> | undefined {
+  const decoded = decodeWireKey(key);
+  if (!decoded.ok) return decoded.fault;
   return seen.has(key.keyid)
-    ? { pointer: '/keyid', expected: 'each key once', actual: `${key.keyid} again` }
+    ? { code: 'SCHEMA', pointer: '/keyid', expected: 'each key once', actual: `${key.keyid} again` }
     : undefined;
 }

@@ -4,6 +4,7 @@ import type { Grant } from '../bounds/grant.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import type { ExaminedLine } from '../ledger/examine-line.js';
 import type { VerifyState } from './state.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 
 /** What an execution names as its authorization, or an authorization or an adjustment as its grant: `sha-256:…`. */
 export function findNamed(line: ExaminedLine): string | undefined {
@@ -16,14 +17,14 @@ export function findGrantAbove(state: VerifyState, line: ExaminedLine): Grant | 
   const { grants, actions } = state.links;
   const named = findNamed(line);
   if (named === undefined) return undefined;
-  const id = named.slice('sha-256:'.length);
+  const id = fromDigestText(named);
   return grants.get(id) ?? actions.get(id)?.grant ?? grants.at(state.events.find(id)?.grant ?? -1);
 }
 
 /** The id that a member of an event names, `sha-256:…`; undefined where it is no digest. */
 export function readEventId(value: JsonValue | undefined): string | undefined {
   const { b64 } = objectOf(value);
-  return typeof b64 === 'string' ? `sha-256:${b64}` : undefined;
+  return typeof b64 === 'string' ? toDigestText(b64) : undefined;
 }
 
 function objectOf(value: JsonValue | undefined): JsonObject {

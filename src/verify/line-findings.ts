@@ -100,8 +100,9 @@ export class LineFindings {
     if (cause === undefined || this.#causes?.has(cause) !== true) this.own.push(finding);
     if (cause !== undefined) (this.#causes ??= new Set()).add(cause);
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
-    if (root !== undefined) {
+    if (cause !== undefined && root !== undefined) {
       root.folded = (root.folded ?? 0) + 1;
+      this.#state.foldRoots.set(cause, root);
       this.folded.push({ finding, root });
       return;
     }

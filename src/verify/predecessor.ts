@@ -17,6 +17,7 @@ import {
   rangeRoot,
   type CompactRange,
 } from '../tree/compact-range.js';
+import { toDigestText } from '../value/digest.js';
 
 /** How a ledger that was given as a predecessor stands to what genesis says: the one, another, or one cut off or changed since. */
 export type PredecessorRelation = 'continues' | 'other-ledger' | 'truncated' | 'forked';
@@ -75,7 +76,7 @@ export function findPredecessorProblem(
   claim: Predecessor | undefined,
   view: PredecessorView,
 ): RuleFinding | undefined {
-  const own = view.ledgerId === undefined ? 'of no ledger' : `of the ledger sha-256:${view.ledgerId}`;
+  const own = view.ledgerId === undefined ? 'of no ledger' : `of the ledger ${toDigestText(view.ledgerId)}`;
   if (claim === undefined) {
     const expected = `the predecessor, ${view.name}, ${own}`;
     return { code: 'LEDGER_MISMATCH', pointer: '/continues', expected, actual: 'none' };
@@ -88,7 +89,7 @@ export function findPredecessorProblem(
       return {
         code: 'LEDGER_MISMATCH',
         pointer: '/continues/ledger_id',
-        expected: `a predecessor that is sha-256:${id.b64}`,
+        expected: `a predecessor that is ${toDigestText(id.b64)}`,
         actual: `${view.name}, ${own}`,
       };
     case 'truncated':
@@ -102,8 +103,8 @@ export function findPredecessorProblem(
       return {
         code: 'FORKED',
         pointer: '/continues/root',
-        expected: `root sha-256:${root.b64} over the predecessor's first ${size} records`,
-        actual: `sha-256:${view.root ?? ''} in ${view.name}`,
+        expected: `root ${toDigestText(root.b64)} over the predecessor's first ${size} records`,
+        actual: `${toDigestText(view.root ?? '')} in ${view.name}`,
       };
   }
 }

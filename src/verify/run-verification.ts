@@ -4,13 +4,20 @@
  */
 
 import { checkOptions, type OptionTypes } from '../options.js';
-import type { Finding, FindingContext } from '../finding/finding.js';
+import {
+  RANKS,
+  rankOf,
+  withoutFolded,
+  type Finding,
+  type FindingContext,
+  type FindingRank,
+} from '../finding/finding.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
-import type { Verifier } from '../signature/verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import { appendLeaf, emptyRange, rangeRoot } from '../tree/compact-range.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
@@ -39,7 +46,7 @@ export interface VerifyOptions {
   /** The time of verification, for policies that bound the age of checkpoints. Default: the present. */
   readonly now?: string | undefined;
   /** The signature backend; the platform's own unless given. */
-  readonly verifier?: Verifier | undefined;
+  readonly backend?: SignatureBackend | undefined;
   /** At most so many findings are kept for the report, the worst ones. Default 1,000. */
   readonly maxFindings?: number | undefined;
   /**
@@ -74,7 +81,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   checkpoints: 'array',
   predecessor: 'object',
   now: 'string',
-  verifier: 'object',
+  backend: 'object',
   maxFindings: 'number',
   show: 'function',
   onFinding: 'function',
@@ -108,9 +115,6 @@ export interface VerificationResult {
   readonly kept: readonly Finding[];
 }
 
-/** The order in which findings are listed. */
-const RANKS = ['invalid', 'violation', 'warning', 'info'] as const;
-
 /**
  * Verifies a whole source.
  *
@@ -130,8 +134,8 @@ export async function runVerification(
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
-  const { verifier = defaultVerifier } = options;
-  const state = from?.state ?? startVerification(options.trust, verifier, options.witnessPolicy);
+  const { backend = defaultBackend } = options;
+  const state = from?.state ?? startVerification(options.trust, backend, options.witnessPolicy);
   const { show = () => true, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
   const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
@@ -235,15 +239,50 @@ export async function runVerification(
   add(ending.findings);
   settle(ending.findings);
   return {
-    state,
-    ending,
-    hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
-    warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
+    ...sumUp(state, ending),
     growth: await source.findGrowth?.(),
     paths: source.paths,
     findings: shown.list().slice(0, maxFindings),
     total: state.findings + ending.findings.length + faults - sourceFaults.length,
     kept: kept.inOrder(),
+  };
+}
+
+/**
+ * Ends a verification whose lines were all verified before, as one of them in one pass would end.
+ *
+ * @param findings - Of each rank the first of those lines' findings: the worst of all is listed, and no other.
+ * @param now - The time of verification, a timestamp.
+ */
+export function endVerification(
+  state: VerifyState,
+  findings: readonly Finding[],
+  paths: readonly string[],
+  now: string,
+): VerificationResult {
+  const ending = finishVerification(state, { now });
+  const list = new FindingList(1);
+  list.add(findings);
+  list.add(ending.findings);
+  return {
+    ...sumUp(state, ending),
+    growth: undefined,
+    paths,
+    findings: list.list().slice(0, 1),
+    total: state.findings + ending.findings.length,
+    kept: [],
+  };
+}
+
+function sumUp(
+  state: VerifyState,
+  ending: Ending,
+): Pick<VerificationResult, 'state' | 'ending' | 'hasInvalid' | 'warnings'> {
+  return {
+    state,
+    ending,
+    hasInvalid: state.hasInvalid || ending.findings.some((finding) => finding.class === 'invalid'),
+    warnings: state.warnings + ending.findings.filter(({ severity }) => severity === 'warning').length,
   };
 }
 
@@ -262,7 +301,7 @@ export function canGoOn({ state }: SavedVerification, checkpoints: readonly Anch
 
 /** Findings by rank, of each rank at most so many: enough to list the worst, or the first. */
 class FindingList {
-  readonly #byRank = new Map<string, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #byRank = new Map<FindingRank, Finding[]>(RANKS.map((rank) => [rank, []]));
   readonly #inOrder: Finding[] = [];
   readonly #limit: number;
 
@@ -272,8 +311,7 @@ class FindingList {
 
   add(findings: readonly Finding[]): void {
     for (const finding of findings) {
-      const rank = finding.severity === 'error' ? finding.class : finding.severity;
-      const list = this.#byRank.get(rank) as Finding[];
+      const list = this.#byRank.get(rankOf(finding)) as Finding[];
       if (list.length >= this.#limit) continue;
       list.push(finding);
       this.#inOrder.push(finding);
@@ -289,12 +327,6 @@ class FindingList {
   list(): Finding[] {
     return RANKS.flatMap((rank) => this.#byRank.get(rank) as Finding[]);
   }
-}
-
-function withoutFolded(finding: Finding): Finding {
-  const copy = { ...finding };
-  delete copy.folded;
-  return copy;
 }
 
 function mismatch(): NorthrootError {

@@ -15,11 +15,11 @@ import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
-import type { Verifier } from '../signature/verifier.js';
+import { nodeBackend } from '../signature/node-backend.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import { Keyring, type SavedKey } from '../trust/keyring.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
-import { fromDigestText } from '../value/digest.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
 import { VERSION } from '../version.js';
 import { EventIndex, type EventIndexData } from './event-index.js';
 import type { PendingLink } from './links.js';
@@ -78,7 +78,8 @@ export interface SavedVerification {
  */
 export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
   const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
-  if (!(events instanceof EventIndex)) throw new TypeError('expected a state that is in memory');
+  if (!(events instanceof EventIndex && foldRoots instanceof Map))
+    throw new TypeError('expected a state that is in memory');
   const saved: Saved = {
     policy,
     witnessPolicy,
@@ -96,7 +97,7 @@ export function saveVerification({ state, findings }: SavedVerification): Uint8A
     kept: findings,
   };
   const body = serialize(saved);
-  const header = `northroot-state ${VERSION} sha-256:${sha256Base64url(body)}\n`;
+  const header = `northroot-state ${VERSION} ${toDigestText(sha256Base64url(body))}\n`;
   return new Uint8Array(Buffer.concat([Buffer.from(header, 'latin1'), body]));
 }
 
@@ -106,7 +107,10 @@ export function saveVerification({ state, findings }: SavedVerification): Uint8A
  * @throws NorthrootError `STATE_INVALID` when the bytes are no such state, or a damaged one; `STATE_OUTDATED` when another
  *   version of northroot saved it: what was found by its rules is not what this one would find.
  */
-export function restoreVerification(bytes: Uint8Array, verifier: Verifier = nodeVerifier): SavedVerification {
+export function restoreVerification(
+  bytes: Uint8Array,
+  backend: SignatureBackend = nodeBackend,
+): SavedVerification {
   const end = bytes.subarray(0, MAX_HEADER_LENGTH).indexOf(NEWLINE);
   const header = HEADER.exec(Buffer.from(bytes.subarray(0, Math.max(end, 0))).toString('latin1'));
   const body = bytes.subarray(end + 1);
@@ -118,7 +122,7 @@ export function restoreVerification(bytes: Uint8Array, verifier: Verifier = node
     });
   }
   try {
-    return revive(deserialize(body) as Saved, verifier);
+    return revive(deserialize(body) as Saved, backend);
   } catch (cause) {
     throw invalid(cause);
   }
@@ -130,12 +134,12 @@ function saveWholeGrant(grant: Grant): SavedGrant {
   return { form, nodes };
 }
 
-function revive(saved: Saved, verifier: Verifier): SavedVerification {
+function revive(saved: Saved, backend: SignatureBackend): SavedVerification {
   const { policy, witnessPolicy, head, keys, events, kept } = saved;
-  const keyring = new Keyring(verifier);
+  const keyring = new Keyring(backend);
   keyring.restore(keys);
   const state: VerifyState = {
-    ...startVerification(policy, verifier, witnessPolicy),
+    ...startVerification(policy, backend, witnessPolicy),
     keyring,
     events: new EventIndex(events),
     foldRoots: new Map(saved.foldRoots),

@@ -6,7 +6,7 @@
 import type { Finding } from '../finding/finding.js';
 import type { Layout } from '../ledger/examine-line.js';
 import type { Predecessor, TrustPolicy } from '../schema/generated/types.js';
-import type { Verifier } from '../signature/verifier.js';
+import type { SignatureBackend } from '../signature/backend.js';
 import { emptyRange, hashToBase64url, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { CheckpointRequirements } from '../trust/checkpoint-judge.js';
 import { Keyring } from '../trust/keyring.js';
@@ -49,7 +49,12 @@ export interface KnownGenesis {
   verdict: EventVerdict;
 }
 
-/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/story.ts` changes one of its own. */
+/** Few enough to be counted. */
+export interface FoldRoots extends Table<string, Finding> {
+  readonly size: number;
+}
+
+/** The state of one verification. Made by {@link startVerification}, changed by `verifyLine`; `report/event-history.ts` changes one of its own. */
 export interface VerifyState {
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
@@ -105,7 +110,7 @@ export interface VerifyState {
   hasInvalid: boolean;
   hasViolation: boolean;
   /** The findings under which later ones of the same cause fold, by cause. */
-  readonly foldRoots: Map<string, Finding>;
+  readonly foldRoots: FoldRoots;
   /** Told of every line. */
   observer?: LineObserver;
 }
@@ -113,10 +118,10 @@ export interface VerifyState {
 /** The state before the first line. */
 export function startVerification(
   policy: TrustPolicy | undefined,
-  verifier: Verifier,
+  backend: SignatureBackend,
   witnessPolicy?: WitnessPolicy,
 ): VerifyState {
-  const keyring = new Keyring(verifier);
+  const keyring = new Keyring(backend);
   for (const key of policy?.keys ?? []) {
     const problem = keyring.add(key);
     if (problem !== undefined)
@@ -126,7 +131,7 @@ export function startVerification(
   return {
     policy,
     witnessPolicy,
-    requirements: new CheckpointRequirements(policy, witnessPolicy, verifier),
+    requirements: new CheckpointRequirements(policy, witnessPolicy, backend),
     keyring,
     mode: policy === undefined ? 'none' : 'policy',
     layout: undefined,

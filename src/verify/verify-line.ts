@@ -111,7 +111,7 @@ function verifyRecord(
   state.observer?.beforeLine(examined);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
-  for (const { code, ...detail } of examined.issues) findings.add(code, detail);
+  for (const { code, ...detail } of examined.faults) findings.add(code, detail);
   let isNew = false;
   if (examined.layout !== undefined) {
     state.layout ??= examined.layout;
@@ -214,7 +214,7 @@ function reportUnknownType(examined: ExaminedLine, findings: LineFindings): void
   if (type === undefined || isKnownEventType(type) || type.startsWith('x.')) return;
   const pointer = examined.layout === 'bare' ? '/event_type' : '/event/event_type';
   // What is not even the name of a type has its finding already.
-  if (examined.issues.some((issue) => issue.pointer === pointer)) return;
+  if (examined.faults.some((fault) => fault.pointer === pointer)) return;
   findings.add('EVENT_TYPE_UNKNOWN', {
     pointer,
     expected: 'a known type, or one named x.…',

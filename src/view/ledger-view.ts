@@ -7,10 +7,12 @@
 import { join } from 'node:path';
 import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { IndexedState } from '../cache/indexed-state.js';
-import { LedgerIndex, isIndexed, positionOf, type IndexNotice } from '../cache/ledger-index.js';
+import { LedgerIndex, isIndexed, type IndexNotice } from '../cache/ledger-index.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../error.js';
 import { nodeFileSystem } from '../fs/file-system.js';
+import { checkOptions, type OptionTypes } from '../options.js';
+import type { PublicKey } from '../key/public-key.js';
 import type { OpenLedger } from '../ledger/read-lines.js';
 import {
   makeConsistencyProof,
@@ -21,14 +23,22 @@ import {
   type RecordProofOptions,
 } from '../proof/make-proof.js';
 import { indexBasis } from '../proof/proof-basis.js';
+import { readDeclaredKeys } from '../reader/declared-keys.js';
 import { findRecord } from '../reader/find-record.js';
 import type { ReadRecord } from '../reader/read-records.js';
 import { replayTo } from '../reader/replay.js';
-import { tellIndexedStory, tellStory, type Story } from '../report/story.js';
+import {
+  readLedgerStatus,
+  toLedgerStatus,
+  type LedgerStatus,
+  type LedgerStatusOptions,
+} from '../report/status.js';
+import { explainIndexedEvent, explainEvent, type EventHistory } from '../report/event-history.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
-import type { LedgerStore } from '../store/ledger-store.js';
 import { openLedger } from '../tile/open-ledger.js';
+import { isTimestamp } from '../value/timestamp.js';
+import { endVerification } from '../verify/run-verification.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** How a {@link LedgerView} looks. */
@@ -50,14 +60,24 @@ export interface InspectOptions {
   readonly lists?: boolean | undefined;
 }
 
+/** How {@link LedgerView.readStatus} reads: what the view does not say already. */
+export type StatusOptions = Omit<LedgerStatusOptions, 'trust' | 'signal'>;
+
 interface Asked {
   readonly view: IndexedState;
   readonly records: RecordReader;
-  readonly store: LedgerStore;
+  /** Whether something follows the last whole line. */
+  readonly isTorn: boolean;
 }
 
 /** Whether an index that is not there is made: for questions for which the whole ledger has to be verified otherwise. */
 type Making = 'make' | 'use';
+
+const STATUS_OPTIONS: OptionTypes<StatusOptions> = {
+  checkpoints: 'array',
+  now: 'string',
+  onProgress: 'function',
+};
 
 /** What is so however much of a ledger is looked at. */
 const CERTAIN = new Set(['RECORD_AMBIGUOUS', 'USAGE']);
@@ -89,18 +109,38 @@ export class LedgerView {
     );
   }
 
-  /** The story of one event, by what names its record. @throws NorthrootError as `findRecord` and `tellStory`. */
-  tellStory(wanted: string): Promise<Story> {
+  /**
+   * Public keys that the ledger declares, by keyid: those of `keyids` that it has, and perhaps others. Nothing is verified: what is
+   * there is the ledger's own claim. Without an index, or where it does not have them all, the ledger is read.
+   *
+   * @throws NorthrootError as `readDeclaredKeys`.
+   */
+  findDeclaredKeys(keyids: readonly string[]): Promise<Map<string, PublicKey>> {
+    return this.#ask(
+      'use',
+      ({ view }) => {
+        const keys = keyids.map((keyid) => view.state.keyring.find(keyid)?.publicKey);
+        const found = keys.filter((key) => key !== undefined);
+        // What no admin signed for is declared all the same.
+        if (found.length < keys.length) throw new IndexGap();
+        return Promise.resolve(new Map(found.map((key) => [key.keyid, key])));
+      },
+      async () => readDeclaredKeys(await this.#open(), this.#options.signal),
+    );
+  }
+
+  /** The history of one event, by what names its record. @throws NorthrootError as `findRecord` and `explainEvent`. */
+  explainEvent(wanted: string): Promise<EventHistory> {
     const { trust, signal } = this.#options;
     return this.#ask(
       'make',
       async ({ view, records }) => {
         const record = (await records.find(wanted)) ?? unknown();
-        return tellIndexedStory(records, view.state, record.seq);
+        return explainIndexedEvent(records, view.state, record.seq);
       },
       async () => {
         const record = await findRecord(await this.#open(), wanted, signal);
-        return tellStory(this.#open, record, trust, signal);
+        return explainEvent(this.#open, record, trust, signal);
       },
     );
   }
@@ -134,7 +174,7 @@ export class LedgerView {
       'use',
       async (asked) => {
         const { records } = asked;
-        await assertWhole(asked);
+        assertWhole(asked);
         if (!records.isReadable) throw new IndexGap();
         const list: ReadRecord[] = [];
         for (let at = Math.max(0, records.size - count); at < records.size; at += 1)
@@ -161,7 +201,7 @@ export class LedgerView {
       'make',
       async (asked) => {
         const { view } = asked;
-        await assertWhole(asked);
+        assertWhole(asked);
         if (lists) await view.loadAll();
         try {
           return await look(view.state);
@@ -177,13 +217,43 @@ export class LedgerView {
     return seen as T;
   }
 
+  /**
+   * How the ledger stands, as `readLedgerStatus` tells it. With checkpoints that the user holds the ledger is read.
+   *
+   * @throws NorthrootError when it cannot be read. TypeError, RangeError for a bad option.
+   */
+  async readStatus(options: StatusOptions = {}): Promise<LedgerStatus> {
+    checkOptions('LedgerView.readStatus', options, STATUS_OPTIONS);
+    const { trust, signal } = this.#options;
+    const { now = new Date().toISOString(), checkpoints = [], onProgress } = options;
+    const read = async (): Promise<LedgerStatus> =>
+      readLedgerStatus(await this.#open(), { ...options, now, trust, signal });
+    if (checkpoints.length > 0 || !isTimestamp(now)) return read();
+    return this.#ask(
+      'make',
+      async (asked) => {
+        const { view, records } = asked;
+        assertWhole(asked);
+        if (!records.isReadable) throw new IndexGap();
+        await view.loadAll();
+        const result = endVerification(view.state, view.firstFindings(), [this.path], now);
+        const [first, last] =
+          records.size === 0 ? [] : [await records.read(0), await records.read(records.size - 1)];
+        return toLedgerStatus(result, { first: first?.bytes, last: last?.bytes }, now);
+      },
+      read,
+      onProgress,
+    );
+  }
+
   async #ask<T>(
     making: Making,
     ofIndex: (asked: Asked) => Promise<T>,
     ofLedger: () => Promise<T>,
+    onProgress?: (bytes: number, size: number | undefined) => void,
   ): Promise<T> {
     try {
-      const answer = await this.#askIndex(making, ofIndex);
+      const answer = await this.#askIndex(making, ofIndex, onProgress);
       if (answer !== undefined) return answer.value;
     } catch (error) {
       if (this.#options.signal?.aborted === true) throw error;
@@ -197,6 +267,7 @@ export class LedgerView {
   async #askIndex<T>(
     making: Making,
     ofIndex: (asked: Asked) => Promise<T>,
+    onProgress: ((bytes: number, size: number | undefined) => void) | undefined,
   ): Promise<{ readonly value: T } | undefined> {
     const { index: isUsed = true, trust, signal, onNotice } = this.#options;
     const path = await namedLikeSource(this.path);
@@ -207,10 +278,13 @@ export class LedgerView {
       index = await LedgerIndex.open(path, { create: making === 'make', onNotice });
       if (index === undefined) return undefined;
       const view = await index.view(store, trust);
-      await index.catchUp(view, store, signal);
+      const { isTorn } = await index.catchUp(view, store, {
+        signal,
+        onProgress: (bytes) => onProgress?.(bytes, undefined),
+      });
       const records = view.records(nodeFileSystem);
       try {
-        return { value: await ofIndex({ view, records, store }) };
+        return { value: await ofIndex({ view, records, isTorn }) };
       } finally {
         await records.close();
       }
@@ -235,12 +309,8 @@ async function namedLikeSource(path: string): Promise<string | undefined> {
 }
 
 /** What follows the last whole line is something to be said, and the index does not have it. */
-async function assertWhole({ view, store }: Asked): Promise<void> {
-  for await (const stored of store.read(positionOf(view.state))) {
-    if (stored.kind === 'torn') throw new IndexGap();
-    // What others have just written is not asked for; but the store has to come to the end.
-    if (stored.kind === 'lines') for (const line of stored.lines) void line;
-  }
+function assertWhole({ isTorn }: Asked): void {
+  if (isTorn) throw new IndexGap();
 }
 
 function unknown(): never {

@@ -9,11 +9,12 @@
  *     …
  */
 
-import { readCheckpoint, readCheckpointText, type SignedCheckpoint } from '../note/checkpoint.js';
-import { judgeNote } from '../note/judge-note.js';
+import { fail, succeed, type Fault, type Result } from '../fault.js';
+import { decodeCheckpoint, decodeCheckpointText, type SignedCheckpoint } from '../note/checkpoint.js';
+import { verifyNoteSignatures } from '../note/verify-note.js';
 import { isSignedBy, type NoteKey } from '../note/note-key.js';
-import type { NoteFault, NoteSignature } from '../note/signed-note.js';
-import { readConsistencyProof } from '../proof/consistency-proof.js';
+import type { NoteSignature } from '../note/signed-note.js';
+import { decodeConsistencyProof } from '../proof/consistency-proof.js';
 import { emptyRange, rangeRoot } from '../tree/compact-range.js';
 import { verifyConsistency } from '../tree/proof.js';
 
@@ -37,7 +38,7 @@ export interface WitnessedTree {
 export type AddCheckpointDecision =
   | {
       readonly status: 200;
-      /** The first signature by each of the log's keys that signed: all of theirs are right. */
+      /** The first signature by each of the log's keys that signed: all of theirs are valid. */
       readonly logSignatures: readonly NoteSignature[];
     }
   | {
@@ -50,26 +51,28 @@ export type AddCheckpointDecision =
 export const SIZE_CONTENT_TYPE = 'text/x.tlog.size';
 
 /** Why a body is no request. */
-export interface AddCheckpointFault extends NoteFault {
+export interface AddCheckpointFault extends Fault<'NOTE_MALFORMED' | 'PROOF_MALFORMED'> {
   /** Where only the signature lines are malformed: the origin of the checkpoint. */
   readonly origin?: string;
 }
 
-/** Reads the body of a request, which has the form of a consistency proof's file; what is wrong with it is returned. */
-export function readAddCheckpoint(body: Uint8Array): AddCheckpointRequest | AddCheckpointFault {
-  const parts = readConsistencyProof(body);
-  if ('expected' in parts) return parts;
-  const note = readCheckpoint(parts.note);
-  if ('expected' in note) return { ...note, ...originOfText(parts.note) };
-  return { oldSize: parts.oldSize, proof: parts.hashes, note };
+/** Decodes the body of a request, which has the form of a consistency proof's file. */
+export function decodeAddCheckpoint(body: Uint8Array): Result<AddCheckpointRequest, AddCheckpointFault> {
+  const parts = decodeConsistencyProof(body);
+  if (!parts.ok) return parts;
+  const { oldSize, hashes, note } = parts.value;
+  const signed = decodeCheckpoint(note);
+  return signed.ok
+    ? succeed({ oldSize, proof: hashes, note: signed.value })
+    : fail({ ...signed.fault, ...originOfText(note) });
 }
 
 /** The origin that the text of a malformed note states, where that text at least is a checkpoint. */
 function originOfText(note: Uint8Array): { readonly origin?: string } {
   const text = Buffer.from(note).toString();
   const split = text.lastIndexOf('\n\n');
-  const checkpoint = readCheckpointText(text.slice(0, split + 1));
-  return split === -1 || 'expected' in checkpoint ? {} : { origin: checkpoint.origin };
+  const checkpoint = decodeCheckpointText(text.slice(0, split + 1));
+  return split === -1 || !checkpoint.ok ? {} : { origin: checkpoint.value.origin };
 }
 
 /**
@@ -84,9 +87,9 @@ export function decideAddCheckpoint(
   last: WitnessedTree | undefined,
 ): AddCheckpointDecision {
   if (keys === undefined) return refuse(404, 'the log is not known here');
-  const { right, wrong } = judgeNote(note, keys);
-  if (wrong.length > 0) return refuse(403, "a signature of the log's is wrong");
-  if (right.length === 0) return refuse(403, 'there is no signature by a known key of the log');
+  const { valid, invalid } = verifyNoteSignatures(note, keys);
+  if (invalid.length > 0) return refuse(403, "a signature of the log's is invalid");
+  if (valid.length === 0) return refuse(403, 'there is no signature by a known key of the log');
 
   const { size, root } = note.checkpoint;
   if (oldSize > size) return refuse(400, "the old size is larger than the checkpoint's");

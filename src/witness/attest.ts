@@ -12,7 +12,7 @@ import {
 } from '../note/signed-note.js';
 import type { AttestationEvent } from '../schema/generated/types.js';
 import { consistencyRanges, RangeHasher } from '../tree/proof.js';
-import type { Appended, Checkpointed, Ledger } from '../writer/ledger.js';
+import type { Appended, CheckpointResult, Ledger } from '../writer/ledger.js';
 import { collectCosignatures, verifyCosignatures, type Collected } from './witness-client.js';
 
 /** Whom to ask, and whom to believe. */
@@ -30,14 +30,14 @@ export interface AttestOptions {
   /** Who appends the attestation; the maker of the ledger unless given. */
   readonly principalId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told of the note with the cosignatures, as in {@link Attested.note}, once the attestation is on disk; the ledger is still held. */
+  /** Told of the note with the cosignatures, as in {@link AttestResult.note}, once the attestation is on disk; the ledger is still held. */
   readonly onAttested?: ((note: string, ledger: Ledger) => Promise<void> | void) | undefined;
   readonly onProgress?: ((result: Collected) => void) | undefined;
   readonly fetch?: typeof fetch | undefined;
 }
 
 /** What came of it. */
-export interface Attested {
+export interface AttestResult {
   /** What each witness answered, in the order of the URLs. */
   readonly answers: readonly Collected[];
   /** The lines that were appended, each verified by a given key or by one that the ledger declares. */
@@ -69,9 +69,9 @@ const MAX_ATTESTED_BYTES = 60_000;
  */
 export async function attestCheckpoint(
   withLedger: WithLedger,
-  checkpoint: Checkpointed,
+  checkpoint: CheckpointResult,
   options: AttestOptions,
-): Promise<Attested> {
+): Promise<AttestResult> {
   const {
     urls,
     keys = [],
@@ -144,12 +144,12 @@ async function sortLines(
 ): Promise<SortedLines> {
   const sorted: SortedLines = { given: [], declared: [], refused: [], unknown: [] };
   for (const { lines } of answers) {
-    const { right, wrong } = verifyCosignatures(own.text, lines, keys);
-    const rightLines = new Set(right.map(({ signature }) => signature));
+    const { valid, invalid } = verifyCosignatures(own.text, lines, keys);
+    const validLines = new Set(valid.map(({ signature }) => signature));
     for (const line of lines) {
       const check = await ledger.checkCosignature(own, line);
-      const isRefused = check === 'invalid' || wrong.includes(line) || line.name === own.checkpoint.origin;
-      if (!isRefused && rightLines.has(line)) sorted.given.push(line);
+      const isRefused = check === 'invalid' || invalid.includes(line) || line.name === own.checkpoint.origin;
+      if (!isRefused && validLines.has(line)) sorted.given.push(line);
       else if (!isRefused && check === 'valid') sorted.declared.push(line);
       else {
         sorted.refused.push(line);

@@ -124,7 +124,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       reject(
         new NorthrootError('LISTEN_FAILED', `cannot listen on ${printable(host)} port ${port}: ${why}`, {
           cause: error,
-          hint: 'give another --listen address; port 0 takes any that is free',
+          hint: 'give another address; port 0 takes any that is free',
         }),
       );
     });

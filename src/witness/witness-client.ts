@@ -1,6 +1,6 @@
 /**
  * The client of the C2SP witness protocol (https://c2sp.org/tlog-witness): asks witnesses to cosign a checkpoint. A witness is
- * not believed: its answer is read strictly and in bounded time and memory, and whether a cosignature is right is for
+ * not believed: its answer is read strictly and in bounded time and memory, and whether a cosignature is valid is for
  * {@link verifyCosignatures}, which has the keys.
  */
 
@@ -42,8 +42,8 @@ export interface Collected {
   readonly error?: NorthrootError;
 }
 
-/** A cosignature that is right. */
-export interface RightCosignature {
+/** A cosignature that is valid. */
+export interface ValidCosignature {
   readonly signature: NoteSignature;
   readonly key: NoteKey;
   /** Seconds since 1970. */
@@ -52,9 +52,9 @@ export interface RightCosignature {
 
 /** The cosignatures of an answer, judged. */
 export interface JudgedCosignatures {
-  readonly right: readonly RightCosignature[];
-  /** By a known witness, and wrong. */
-  readonly wrong: readonly NoteSignature[];
+  readonly valid: readonly ValidCosignature[];
+  /** By a known witness, and invalid. */
+  readonly invalid: readonly NoteSignature[];
   readonly unknown: readonly NoteSignature[];
 }
 
@@ -97,18 +97,18 @@ export function verifyCosignatures(
   lines: readonly NoteSignature[],
   keys: readonly NoteKey[],
 ): JudgedCosignatures {
-  const right: RightCosignature[] = [];
-  const wrong: NoteSignature[] = [];
+  const valid: ValidCosignature[] = [];
+  const invalid: NoteSignature[] = [];
   const unknown: NoteSignature[] = [];
   for (const signature of lines) {
     const key = keys.find((each) => canBeWitnessKey(each) && isSignedBy(signature, each));
     const timestamp = key === undefined ? undefined : verifyNoteSignature(text, signature, key)?.timestamp;
     if (key === undefined) unknown.push(signature);
     // A time of 0 says that there is none, which a cosignature of a whole tree may not.
-    else if (!timestamp) wrong.push(signature);
-    else right.push({ signature, key, timestamp });
+    else if (!timestamp) invalid.push(signature);
+    else valid.push({ signature, key, timestamp });
   }
-  return { right, wrong, unknown };
+  return { valid, invalid, unknown };
 }
 
 async function collectFrom(url: string, size: number, options: CollectOptions): Promise<NoteSignature[]> {

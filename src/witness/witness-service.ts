@@ -19,8 +19,8 @@ import { sha256 } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import { nodeFileSystem, replaceFile, type FileSystem, type OpenFile } from '../fs/file-system.js';
 import { lockFile } from '../fs/lock.js';
-import { readCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import { judgeNote } from '../note/judge-note.js';
+import { decodeCheckpoint, type Checkpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { verifyNoteSignatures } from '../note/verify-note.js';
 import {
   canBeLogKey,
   cosignNote,
@@ -32,7 +32,7 @@ import { formatNote, formatSignatureLine } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import {
   decideAddCheckpoint,
-  readAddCheckpoint,
+  decodeAddCheckpoint,
   SIZE_CONTENT_TYPE,
   type AddCheckpointDecision,
 } from './add-checkpoint.js';
@@ -238,13 +238,15 @@ class FolderWitness implements Witness {
 
   async #addCheckpoint(body: Uint8Array): Promise<WitnessResponse> {
     if (body.length > MAX_REQUEST_BYTES) return answer(413, `expected at most ${MAX_REQUEST_BYTES} bytes`);
-    const request = readAddCheckpoint(body);
-    if ('expected' in request) {
+    const decoded = decodeAddCheckpoint(body);
+    if (!decoded.ok) {
+      const { origin, expected } = decoded.fault;
       // A note whose signature lines are malformed has no signature by a key that is known.
-      const isKnown = request.origin !== undefined && this.#states.has(request.origin);
-      const status = request.origin === undefined ? 400 : isKnown ? 403 : 404;
-      return answer(status, `expected ${request.expected}`);
+      const isKnown = origin !== undefined && this.#states.has(origin);
+      const status = origin === undefined ? 400 : isKnown ? 403 : 404;
+      return answer(status, `expected ${expected}`);
     }
+    const request = decoded.value;
     const { note } = request;
     const state = this.#states.get(note.checkpoint.origin);
     const decide = async (): Promise<WitnessResponse> => {
@@ -355,13 +357,14 @@ async function readState(
 ): Promise<LastCosigned | undefined> {
   if ((await fileSystem.kindOf(path)) === 'missing') return undefined;
   const bytes = await readSynced(path, fileSystem);
-  const note = readCheckpoint(bytes);
-  if ('expected' in note) throw damaged(path, note.expected, note.actual);
+  const decoded = decodeCheckpoint(bytes);
+  if (!decoded.ok) throw damaged(path, decoded.fault.expected, decoded.fault.actual);
+  const note = decoded.value;
   if (note.checkpoint.origin !== origin) throw damaged(path, printable(origin), 'another log');
-  const { right, wrong } = judgeNote(note, [key, ...logKeys]);
-  if (wrong.length > 0) throw damaged(path, 'right signatures', 'a wrong one');
+  const { valid, invalid } = verifyNoteSignatures(note, [key, ...logKeys]);
+  if (invalid.length > 0) throw damaged(path, 'valid signatures', 'an invalid one');
   // The log's key may have been replaced since, so that its signature need not be by one that is known now.
-  const timestamp = right.find((signer) => signer.key === key)?.timestamp;
+  const timestamp = valid.find((signer) => signer.key === key)?.timestamp;
   if (typeof timestamp !== 'number') throw damaged(path, "this witness's own cosignature", 'none');
   return { checkpoint: note.checkpoint, timestamp, text: Buffer.from(bytes).toString() };
 }

@@ -3,19 +3,20 @@
  * §7), asked before a record is written and answered by the same code that judges it afterwards.
  */
 
-import { tryDecodeBase64url } from '../bytes/encoding.js';
 import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { SignatureEntry } from '../ledger/examine-line.js';
-import { readWireKey } from '../key/wire-key.js';
+import { decodeWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
+import type { NoteSignature } from '../note/signed-note.js';
 import type { AttestationEvent, CheckpointEvent, Key, KeyEvent } from '../schema/generated/types.js';
-import { PAYLOAD_TYPE, preAuthEncoding } from '../signature/dsse.js';
+import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
 import type { VerifyState } from '../verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';
@@ -46,9 +47,8 @@ export class AdmissionRules {
   assertLinked(event: AnyEvent): void {
     const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
     if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
-    const message = `prev_event_id sha-256:${previousId} is not in the ledger`;
+    const message = `prev_event_id ${toDigestText(previousId)} is not in the ledger`;
     throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
-      exitStatus: 1,
       hint: 'append the event that it names first',
     });
   }
@@ -71,7 +71,7 @@ export class AdmissionRules {
   /**
    * Whether a record of this event with these signatures, and one more by `signer`, would count as signed.
    *
-   * @throws NorthrootError with the code that verification would give, exit status 1.
+   * @throws NorthrootError with the code that verification would give.
    */
   check(
     event: AnyEvent,
@@ -87,7 +87,7 @@ export class AdmissionRules {
       signaturesRequired || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
     const instant = this.#instantOf(event.occurred_at);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
-    for (const entry of signatures) this.#assertRight(entry, eventBytes);
+    this.#assertValid(signatures, eventBytes);
     let doubt: NorthrootError | undefined;
     for (const keyid of keyids) {
       const known = keyring.find(keyid);
@@ -104,7 +104,7 @@ export class AdmissionRules {
       doubt = new NorthrootError(
         'SIGNATURE_MISSING',
         'the ledger requires every record to be signed, and there is no key',
-        { hint: HINTS['SIGNATURE_MISSING'] ?? '' },
+        { hint: HINTS['SIGNATURE_MISSING'] },
       );
     }
     if (doubt !== undefined) throw doubt;
@@ -113,7 +113,7 @@ export class AdmissionRules {
   /**
    * Whether an event is for this ledger, where it must say so.
    *
-   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`, exit status 1.
+   * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`.
    */
   assertBound(event: AnyEvent): void {
     const { ledgerId, bindingRequired } = this.#state;
@@ -141,9 +141,11 @@ export class AdmissionRules {
   /** @throws NorthrootError `SCHEMA` when a key event adds a key that is known, or contradicts itself. */
   assertNewKey({ action, key }: KeyEvent): void {
     if (action !== 'add') return;
-    const read = readWireKey(key);
-    if ('pointer' in read)
-      throw refuse('SCHEMA', `/key${read.pointer}: expected ${read.expected}, found ${read.actual}`);
+    const decoded = decodeWireKey(key);
+    if (!decoded.ok) {
+      const { code, pointer, expected, actual } = decoded.fault;
+      throw refuse(code, `/key${pointer}: expected ${expected}, found ${actual}`);
+    }
     if (this.#state.keyring.find(key.keyid) !== undefined) {
       throw refuse(
         'SCHEMA',
@@ -163,7 +165,7 @@ export class AdmissionRules {
         'KEY_UNSUPPORTED',
         `checkpoints are signed with ed25519 and ml-dsa-44 keys, this is ${publicKey.alg}`,
         {
-          hint: 'make one with northroot keygen, and let the ledger know it with northroot key add',
+          hint: 'make one of these, and add it to the keys of the ledger',
         },
       );
     }
@@ -200,31 +202,42 @@ export class AdmissionRules {
     });
   }
 
+  /**
+   * What one line of a checkpoint's note is worth: `valid` where it counts, `invalid` where it names a key of the ledger's and does not
+   * count, `unknown` where no key of the ledger's has its name.
+   */
+  judgeCosignature(
+    checkpoint: SignedCheckpoint,
+    line: NoteSignature,
+    now: string,
+  ): 'valid' | 'invalid' | 'unknown' {
+    const { counted, unknown } = this.judgeNote({ ...checkpoint, signatures: [line] }, now);
+    if (unknown > 0) return 'unknown';
+    return counted.length > 0 ? 'valid' : 'invalid';
+  }
+
   /** At which a key's validity is judged: an event that is dated back does not revive an expired key. */
   #instantOf(occurredAt: string): string {
     const { clock } = this.#state;
     return clock !== undefined && compareTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
   }
 
-  #assertRight(entry: SignatureEntry, eventBytes: Uint8Array): void {
-    const known = this.#state.keyring.find(entry.keyid);
-    const signature = tryDecodeBase64url(entry.sig);
-    const message = preAuthEncoding(PAYLOAD_TYPE, eventBytes);
-    if (known === undefined || (signature !== undefined && known.verification.verify(message, signature)))
-      return;
-    throw refuse('SIGNATURE_INVALID', `the signature by ${entry.keyid} is not one of this event`);
+  #assertValid(signatures: readonly SignatureEntry[], eventBytes: Uint8Array): void {
+    const message = eventMessage(eventBytes);
+    for (const { keyid, sig } of signatures) {
+      const known = this.#state.keyring.find(keyid);
+      if (known === undefined || isValidSignature(message, sig, known.verification)) continue;
+      throw refuse('SIGNATURE_INVALID', `the signature by ${keyid} is not one of this event`);
+    }
   }
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  SIGNATURE_MISSING: 'give the key with --key',
+  SIGNATURE_MISSING: 'give a signer',
   KEY_UNKNOWN: 'sign with a key that the ledger declares',
-  KEY_NOT_VALID_HERE: 'sign with another key: --key',
+  KEY_NOT_VALID_HERE: 'sign with another key',
 };
 
 function refuse(code: string, message: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
-    hint: HINTS[code] ?? `northroot explain ${code}`,
-  });
+  return new NorthrootError(code, message, { hint: HINTS[code] });
 }

@@ -5,13 +5,13 @@ import { printable } from '../bytes/printable.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import { buildCheckpoint } from '../event/build.js';
-import { formatCheckpoint, readCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { formatCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { signNote } from '../note/note-key.js';
 import { formatNote } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
 import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { ChainTip } from './chain-tip.js';
 
@@ -49,8 +49,7 @@ export function makeCheckpoint(tip: ChainTip, options: CheckpointOptions): Check
       'LEDGER_TAIL_INVALID',
       `the ledger has ${tip.tree.size} lines, and its last seq is ${tip.seq - 1}`,
       {
-        hint: 'northroot verify says what is wrong; a checkpoint would not mend it',
-        exitStatus: 1,
+        hint: 'verify it: its findings say what is wrong; a checkpoint would not mend it',
       },
     );
   }
@@ -120,8 +119,7 @@ export function assertFits(
   const { tree_size: size, root, chain_tip_event_id: last } = event;
   const problem = (code: string, message: string): NorthrootError =>
     new NorthrootError(code, message, {
-      exitStatus: 1,
-      hint: 'northroot checkpoint makes the checkpoint that fits',
+      hint: 'let the ledger make the checkpoint',
     });
   if (size !== tip.seq) {
     throw problem('CHECKPOINT_SIZE_MISMATCH', `expected tree_size ${tip.seq}, found ${size}`);
@@ -130,12 +128,9 @@ export function assertFits(
   if (!isOwn || last.b64 !== tip.eventId) {
     throw problem('CHECKPOINT_ROOT_MISMATCH', 'the checkpoint is not one of the records before it');
   }
-  const note = readCheckpoint(Buffer.from(event.note));
-  const isSame =
-    'checkpoint' in note &&
-    note.checkpoint.size === size &&
-    hashToBase64url(note.checkpoint.root) === root.b64;
-  if (!isSame)
+  const decoded = decodeCheckpoint(Buffer.from(event.note));
+  const note = decoded.ok ? decoded.value : undefined;
+  if (note?.checkpoint.size !== size || hashToBase64url(note.checkpoint.root) !== root.b64)
     throw problem('CHECKPOINT_NOTE_MALFORMED', 'the note does not state the tree that the checkpoint states');
   if (note.checkpoint.origin !== origin) {
     const [expected, found] = [printable(origin), printable(note.checkpoint.origin)];
@@ -164,16 +159,18 @@ export function assertAttests(
 ): void {
   const problem = (code: string, message: string): NorthrootError =>
     new NorthrootError(code, message, {
-      exitStatus: 1,
-      hint: 'northroot checkpoint LEDGER --witness URL makes attestations',
+      hint: 'ask witnesses to cosign a checkpoint of the ledger',
     });
   const expected = textHash(id);
   if (expected === undefined) {
-    throw problem('CHECKPOINT_MISSING', `sha-256:${id} is not the id of an earlier checkpoint of the ledger`);
+    throw problem(
+      'CHECKPOINT_MISSING',
+      `${toDigestText(id)} is not the id of an earlier checkpoint of the ledger`,
+    );
   }
-  const note = readCheckpoint(Buffer.from(text));
-  if ('expected' in note) {
-    const [wanted, found] = [printable(note.expected), printable(note.actual)];
+  const decoded = decodeCheckpoint(Buffer.from(text));
+  if (!decoded.ok) {
+    const [wanted, found] = [printable(decoded.fault.expected), printable(decoded.fault.actual)];
     throw problem('CHECKPOINT_NOTE_MALFORMED', `the note is malformed: expected ${wanted}, found ${found}`);
   }
   if (hashNoteOf(text) !== expected) {
@@ -183,6 +180,6 @@ export function assertAttests(
 
 /** The SHA-256 of a note's text, which may be long; `null` for a note that is malformed. */
 function hashNoteOf(note: string): string | null {
-  const read = readCheckpoint(Buffer.from(note));
-  return 'expected' in read ? null : sha256Base64url(Buffer.from(read.text));
+  const decoded = decodeCheckpoint(Buffer.from(note));
+  return decoded.ok ? sha256Base64url(Buffer.from(decoded.value.text)) : null;
 }

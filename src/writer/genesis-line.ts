@@ -3,7 +3,7 @@
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
-import { readWireKey } from '../key/wire-key.js';
+import { findKeyFault } from '../verify/genesis.js';
 import { examineLine } from '../ledger/examine-line.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 
@@ -15,7 +15,7 @@ const GENESIS_START = `{"event":{"canonical_profile_id":"${CANONICAL_PROFILE_ID}
  *
  * @throws NorthrootError `NOT_A_LEDGER` for any other line.
  */
-export function readGenesis(name: string, firstLine: Uint8Array): GenesisEvent {
+export function parseGenesis(name: string, firstLine: Uint8Array): GenesisEvent {
   const first = examineLine(firstLine, 'records');
   if (first.type === 'genesis') return first.event();
   throw notALedger(name, 'its first record is no genesis');
@@ -38,16 +38,10 @@ export function notALedger(name: string, why: string): NorthrootError {
 export function assertGenesisKeys({ keys }: GenesisEvent): void {
   const seen = new Set<string>();
   for (const key of keys) {
-    const read = readWireKey(key);
-    const problem =
-      'pointer' in read
-        ? read
-        : seen.has(key.keyid)
-          ? { pointer: '/keyid', expected: 'each key once', actual: `${key.keyid} again` }
-          : undefined;
+    const fault = findKeyFault(key, seen);
     seen.add(key.keyid);
-    if (problem === undefined) continue;
-    const { pointer, expected, actual } = problem;
+    if (fault === undefined) continue;
+    const { pointer, expected, actual } = fault;
     throw new NorthrootError(
       'KEY_MALFORMED',
       `genesis key ${pointer}: expected ${expected}, found ${actual}`,

@@ -5,71 +5,19 @@
  *     turn → catch up on what others wrote → judge, sign, chain → append if → save the state → give the turn back → tell
  */
 
-import { printable } from '../bytes/printable.js';
 import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
-import type { Finding } from '../finding/finding.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import type { VerifyState } from '../verify/state.js';
 import { failed, type CheckpointTimer } from './checkpoint-timer.js';
-import { nowOf, type Appended, type Checkpointed, type Entry, type LedgerOptions } from './options.js';
+import type { ActJob, Job } from './jobs.js';
+import { nowOf, type Appended, type CheckpointResult, type LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
 import type { StateCache } from './state-cache.js';
+import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
-import type { Withdrawal } from './withdrawal.js';
-
-interface Promised<T> {
-  /** Where it can be withdrawn until it is made. */
-  readonly withdrawal?: Withdrawal | undefined;
-  readonly resolve: (result: T) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** An event that is complete. */
-export interface EventJob extends Promised<Appended> {
-  readonly kind: 'event';
-  readonly prepared: Prepared;
-  readonly givenAt: string;
-}
-
-/** A checkpoint that is asked for, made when its place is known. */
-export interface CheckpointJob extends Promised<Checkpointed> {
-  readonly kind: 'checkpoint';
-  readonly givenAt: string;
-  readonly principalId: string | undefined;
-}
-
-/** A checkpoint that is due by time; left out when records before it made one already. */
-interface DueJob {
-  readonly kind: 'due';
-  readonly givenAt: string;
-}
-
-/** An event that is made when its place is known. */
-export interface DecisionJob extends Promised<Appended> {
-  readonly kind: 'decision';
-  readonly makes: (state: VerifyState) => Entry;
-  readonly givenAt: string;
-}
-
-/** A look at what the ledger says, with what others wrote. */
-export interface LookJob extends Promised<void> {
-  readonly kind: 'look';
-  /** Called with the turn held. */
-  readonly look: () => void;
-  readonly givenAt: string;
-}
-
-/** Something that is done while nobody else has the turn, when what others wrote is known. */
-export interface ActJob extends Promised<void> {
-  readonly kind: 'act';
-  readonly act: () => Promise<void>;
-  readonly givenAt: string;
-}
-
-type Job = EventJob | CheckpointJob | DueJob | DecisionJob | LookJob | ActJob;
 
 /** What a {@link GroupCommit} works with. */
 export interface GroupParts {
@@ -80,7 +28,7 @@ export interface GroupParts {
   readonly turns: TurnKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
-  readonly onCheckpoint: (made: Checkpointed) => void;
+  readonly onCheckpoint: (made: CheckpointResult) => void;
 }
 
 /** One write and one sync take at most so much. */
@@ -103,7 +51,7 @@ export class GroupCommit {
   /** Set when an event was refused and none may be given after it. */
   #stopped: NorthrootError | undefined;
   /** Set when that event stood in the queue: those behind it in the queue were given after it. */
-  #cut: NorthrootError | undefined;
+  #rejectAfter: NorthrootError | undefined;
   #conflicts = 0;
 
   constructor(parts: GroupParts) {
@@ -131,6 +79,12 @@ export class GroupCommit {
   /** A checkpoint is due by time. Where it cannot be made, the next append says why. */
   addDue(givenAt: string): void {
     this.add({ kind: 'due', givenAt });
+  }
+
+  /** Does something while nobody else writes, behind all that was asked for. */
+  act(act: () => Promise<void>): Promise<void> {
+    const givenAt = nowOf(this.#parts.options);
+    return new Promise((resolve, reject) => this.add({ kind: 'act', act, givenAt, resolve, reject }));
   }
 
   /** What was given was refused before it was queued. */
@@ -176,7 +130,7 @@ export class GroupCommit {
       if (this.#needsAll(jobs)) await running.deepen();
       await running.begin();
       const { position } = running;
-      this.#fill(group, jobs);
+      await this.#fill(group, jobs);
       if (group.lines.length > 0) await store.appendIf(position, group.lines);
       // That an event is there already is acknowledged too.
       else await store.confirm();
@@ -211,7 +165,7 @@ export class GroupCommit {
   }
 
   /** Makes the lines of a group; what does not fit goes back to the queue. */
-  #fill(group: Group, jobs: Job[]): void {
+  async #fill(group: Group, jobs: Job[]): Promise<void> {
     const { timer, turns } = this.#parts;
     const end = performance.now() + turns.groupMs;
     for (const [index, job] of jobs.entries()) {
@@ -220,13 +174,14 @@ export class GroupCommit {
         this.#queue.unshift(...jobs.splice(index));
         return;
       }
-      const cut = this.#cut;
-      if (cut !== undefined && job.kind !== 'look') {
-        group.outcomes.push(() => rejectAll([job], cut));
+      const refusal = this.#rejectAfter;
+      if (refusal !== undefined && job.kind !== 'look') {
+        group.outcomes.push(() => rejectAll([job], refusal));
         continue;
       }
       try {
-        group.add(job);
+        const looking = group.add(job);
+        if (looking !== undefined) await looking;
       } catch (error) {
         if (error instanceof IndexFault) throw error;
         if (job.kind === 'due') {
@@ -234,7 +189,7 @@ export class GroupCommit {
           continue;
         }
         // A question that is not answered is no event that was refused.
-        if (job.kind === 'event' || job.kind === 'checkpoint') this.#cutAfterRefusal();
+        if (job.kind === 'event' || job.kind === 'checkpoint') this.#rejectAfterRefusal();
         group.outcomes.push(() => rejectAll([job], error));
         continue;
       }
@@ -259,7 +214,7 @@ export class GroupCommit {
       if (isMisled) await this.#parts.cache.discard?.(error.message).catch(() => undefined);
       // Another came first: the group is made again, behind what that one wrote.
       this.#conflicts += 1;
-      this.#cut = undefined;
+      this.#rejectAfter = undefined;
       this.#queue.unshift(...jobs);
       await turns.giveBack();
       return;
@@ -281,7 +236,7 @@ export class GroupCommit {
     const isStream = this.#parts.options.stopsAtRefusal === true;
     // What comes after an event that was not appended is not to be either.
     const waiting = isStream && mayComeAgain ? this.#queue.splice(0) : [];
-    if (isStream) this.#cutAfterRefusal();
+    if (isStream) this.#rejectAfterRefusal();
     rejectAll(jobs, this.#failure ?? error);
     rejectAll(waiting, notReached());
   }
@@ -300,9 +255,9 @@ export class GroupCommit {
     );
   }
 
-  #cutAfterRefusal(): void {
+  #rejectAfterRefusal(): void {
     this.noteRefusal();
-    this.#cut = this.#stopped;
+    this.#rejectAfter = this.#stopped;
   }
 
   #stop(error: unknown): void {
@@ -316,7 +271,7 @@ export class GroupCommit {
 class Group {
   readonly lines: Uint8Array[] = [];
   readonly outcomes: (() => void)[] = [];
-  readonly made: Checkpointed[] = [];
+  readonly made: CheckpointResult[] = [];
   /** Done when the lines are on disk. */
   readonly acts: ActJob[] = [];
   bytes = 0;
@@ -328,41 +283,49 @@ class Group {
     this.#parts = parts;
   }
 
-  /** Makes the record that is asked for. @throws what the asker is told */
-  add(job: Job): void {
+  /**
+   * Makes the record that is asked for.
+   *
+   * @returns A promise only where a look takes its time.
+   * @throws what the asker is told
+   */
+  add(job: Job): Promise<void> | undefined {
     if (job.kind !== 'due') job.withdrawal?.take();
     switch (job.kind) {
-      case 'look':
-        job.look();
-        this.outcomes.push(() => job.resolve());
-        return;
+      case 'look': {
+        const see = (seen: unknown): void => void this.outcomes.push(() => job.resolve(seen));
+        const seen = job.look();
+        if (seen instanceof Promise) return seen.then(see);
+        see(seen);
+        return undefined;
+      }
       case 'act':
         this.acts.push(job);
-        return;
+        return undefined;
       case 'due':
         if (this.#parts.timer.isDue(job.givenAt)) this.addCheckpoint(job.givenAt);
-        return;
+        return undefined;
       case 'checkpoint': {
         const checkpoint = this.addCheckpoint(job.givenAt, job.principalId);
         this.outcomes.push(() => job.resolve(checkpoint));
-        return;
+        return undefined;
       }
       case 'decision': {
         const { running, maker } = this.#parts;
         running.assertDecidable();
         const appended = this.#addEvent(maker.prepare(job.makes(running.deciding)));
         this.outcomes.push(() => job.resolve(appended));
-        return;
+        return undefined;
       }
       case 'event': {
         const appended = this.#addEvent(job.prepared);
         this.outcomes.push(() => job.resolve(appended));
-        return;
+        return undefined;
       }
     }
   }
 
-  addCheckpoint(givenAt: string, principalId?: string): Checkpointed {
+  addCheckpoint(givenAt: string, principalId?: string): CheckpointResult {
     const { running, maker } = this.#parts;
     running.assertSound();
     const { seq } = running.tip;
@@ -371,7 +334,7 @@ class Group {
     const judged = running.add(line);
     this.#put(line.bytes);
     const { note, tree_size: treeSize } = event;
-    const eventId = `sha-256:${event.event_id.b64}`;
+    const eventId = toDigestText(event.event_id.b64);
     const checkpoint = { seq, eventId, status: 'appended', note, treeSize, ...judged } as const;
     this.made.push(checkpoint);
     return checkpoint;
@@ -392,7 +355,7 @@ class Group {
     const { running, maker, options } = this.#parts;
     const entry = maker.makeDistinct(prepared);
     const { b64 } = entry.event.event_id;
-    const eventId = `sha-256:${b64}`;
+    const eventId = toDigestText(b64);
     const existing = running.state.events.find(b64);
     if (existing !== undefined) {
       if (entry.refusesExisting) throw duplicate(eventId, existing.seq);
@@ -403,7 +366,7 @@ class Group {
     const judged = running.add(line);
     if (options.strict === true && judged.verdict === 'invalid') {
       this.isAhead = true;
-      throw wouldInvalidate(judged.findings);
+      throw new StrictError(judged.findings);
     }
     this.#put(line.bytes);
     return { seq, eventId, status: 'appended', ...judged };
@@ -425,24 +388,11 @@ function rejectAll(jobs: readonly Job[], error: unknown): void {
 
 function notReached(): NorthrootError {
   return new NorthrootError('NOT_REACHED', 'an event before this one was refused', {
-    exitStatus: 1,
     hint: 'mend the event that was refused, then append from it on',
   });
 }
 
-/** Why a strict writer takes no event that would make the ledger invalid. */
-function wouldInvalidate(findings: readonly Finding[]): NorthrootError {
-  const fault = findings.find((finding) => finding.class === 'invalid');
-  const { expected, actual } = fault ?? {};
-  const found = expected === undefined ? '' : `: expected ${expected}, found ${actual ?? 'none'}`;
-  return new NorthrootError(
-    fault?.code ?? 'LEDGER_INVALID',
-    `the event would make the ledger invalid${printable(found)}`,
-    { exitStatus: 1, hint: 'without strict it is recorded as it is' },
-  );
-}
-
 function duplicate(eventId: string, seq: number): NorthrootError {
   const message = `the ledger has this event already, at seq ${seq}: ${eventId}`;
-  return new NorthrootError('EVENT_DUPLICATE', message, { exitStatus: 1 });
+  return new NorthrootError('EVENT_DUPLICATE', message);
 }

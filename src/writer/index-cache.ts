@@ -38,7 +38,7 @@ export class IndexCache implements StateCache {
     try {
       const index = await this.#opened();
       if (index === undefined) return false;
-      await index.catchUp(await index.view(this.#store, trust), this.#store, this.#signal);
+      await index.catchUp(await index.view(this.#store, trust), this.#store, { signal: this.#signal });
       return true;
     } finally {
       // However it ended: nobody waits for the turn with the index open.
@@ -60,7 +60,7 @@ export class IndexCache implements StateCache {
     const view = await index.view(this.#store, trust);
     // Everybody waits for the turn meanwhile: what takes long is left to who opens the ledger next.
     if (mayDoWithout && current.lines - view.state.lines > MAX_LAG_LINES) return undefined;
-    await index.catchUp(view, this.#store, this.#signal);
+    await index.catchUp(view, this.#store, { signal: this.#signal });
     this.#views.set(view.state, view);
     return view.state;
   }

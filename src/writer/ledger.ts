@@ -7,32 +7,25 @@
  * all further work: after a failed sync nobody knows what is on disk, and trying again would only pretend to.
  */
 
-import { nodeFileSystem } from '../fs/file-system.js';
-import type { Key } from '../schema/generated/types.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import type { NoteSignature } from '../note/signed-note.js';
+import type { Key } from '../schema/generated/types.js';
 import type { LedgerStore } from '../store/ledger-store.js';
+import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from '../verify/state.js';
-import { CheckpointTimer } from './checkpoint-timer.js';
-import { GroupCommit } from './group-commit.js';
-import { openParts, type OpenParts } from './open.js';
+import { closeParts, openParts, type OpenParts } from './open.js';
 import {
   assertLedgerOptions,
-  lingerOf,
-  lockTimeoutOf,
   nowOf,
-  willSeal,
   type Appended,
-  type Checkpointed,
+  type CheckpointResult,
   type Entry,
   type LedgerOptions,
 } from './options.js';
-import { replaceNote } from './publish-note.js';
-import { TurnKeeper } from './turn-keeper.js';
-import { Watchers, type WatchOptions, type WatchedRecords } from './watch.js';
-import { Withdrawal, type AskOptions } from './withdrawal.js';
+import type { WatchOptions, WatchedRecords } from './watch.js';
+import type { AskOptions } from './withdrawal.js';
 
-export type { Appended, Checkpointed, Entry, LedgerOptions, Notice } from './options.js';
+export type { Appended, CheckpointResult, Entry, LedgerOptions, Notice } from './options.js';
 
 /** See the head of this file. */
 export class Ledger {
@@ -40,34 +33,12 @@ export class Ledger {
   readonly path: string;
   readonly #options: LedgerOptions;
   readonly #parts: OpenParts;
-  readonly #commits: GroupCommit;
-  readonly #watchers: Watchers;
   #closing: Promise<void> | undefined;
-  #publications: Promise<unknown> = Promise.resolve();
-  /** Set when the store is closed, or about to be. */
-  #isReleased = false;
 
   private constructor(parts: OpenParts, options: LedgerOptions) {
-    const { store, running, maker, cache } = parts;
-    this.path = store.name;
+    this.path = parts.store.name;
     this.#options = options;
     this.#parts = parts;
-    const timer = new CheckpointTimer(options, running, () => this.#commits.addDue(nowOf(options)));
-    const turns = new TurnKeeper(store, {
-      timeoutMs: lockTimeoutOf(options),
-      lingerMs: lingerOf(options),
-      signal: options.signal,
-      onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
-      beforeRelease: () => parts.cache.release(),
-    });
-    const onCheckpoint = (made: Checkpointed): void => options.onCheckpoint?.(made, this);
-    this.#commits = new GroupCommit({ store, options, running, maker, cache, turns, timer, onCheckpoint });
-    this.#watchers = new Watchers(
-      store,
-      () => running.position,
-      () => this.#act(() => Promise.resolve()),
-    );
-    timer.set();
   }
 
   /**
@@ -81,12 +52,9 @@ export class Ledger {
    */
   static async open(place: string | LedgerStore, options: LedgerOptions = {}): Promise<Ledger> {
     assertLedgerOptions(options);
-    // Those who watch come later than the first look at the ledger.
-    const watched: { by?: Watchers } = {};
-    const parts = await openParts(place, options, (record) => watched.by?.tell(record));
-    const ledger = new Ledger(parts, options);
-    watched.by = ledger.#watchers;
-    return ledger;
+    const open: { as?: Ledger } = {};
+    const parts = await openParts(place, options, (made) => options.onCheckpoint?.(made, open.as as Ledger));
+    return (open.as = new Ledger(parts, options));
   }
 
   /** The log's unique name. */
@@ -106,7 +74,7 @@ export class Ledger {
 
   /** The id of the ledger's genesis event, `sha-256:…`. */
   get genesisId(): string {
-    return `sha-256:${this.#parts.running.genesis.event_id.b64}`;
+    return toDigestText(this.#parts.running.genesis.event_id.b64);
   }
 
   /** How many records the ledger is known to have on disk. What others append is known after the next group, or by {@link Ledger.watch}. */
@@ -119,44 +87,16 @@ export class Ledger {
    * them.
    *
    * @param look - Called once, or again where an index turns out to be damaged; it changes nothing of what it is given, and keeps
-   *   nothing of it.
+   *   nothing of it. Nobody else writes until a promise that it gives is settled, which must not wait for this ledger itself.
    *   Its second argument is what decisions rest on: the verification by the trust policy, where the ledger was opened with one, and
    *   else the same.
    * @throws what `look` throws; as {@link Ledger.append}.
    */
   inspect<T>(
-    look: (state: VerifyState, deciding: VerifyState) => T,
-    { signal }: AskOptions = {},
+    look: (state: VerifyState, deciding: VerifyState) => T | Promise<T>,
+    options: AskOptions = {},
   ): Promise<T> {
-    const { running } = this.#parts;
-    return this.#ask(signal, (withdrawal, resolve, reject) => {
-      this.#commits.assertOpen();
-      let seen: T;
-      this.#commits.add({
-        kind: 'look',
-        look: () => {
-          seen = look(running.state, running.deciding);
-        },
-        givenAt: nowOf(this.#options),
-        withdrawal,
-        resolve: () => resolve(seen),
-        reject,
-      });
-    });
-  }
-
-  /**
-   * Looks for something in what verification says, likewise, for as long as it takes; nobody else writes meanwhile.
-   *
-   * @throws what `look` throws; as {@link Ledger.append}.
-   */
-  async search<T>(look: (state: VerifyState) => Promise<T>): Promise<T> {
-    this.#commits.assertOpen();
-    let found: { readonly value: T } | undefined;
-    await this.#act(async () => {
-      found = { value: await look(this.#parts.running.state) };
-    });
-    return (found as unknown as { readonly value: T }).value;
+    return this.#parts.requests.inspect(look, options);
   }
 
   /**
@@ -170,24 +110,8 @@ export class Ledger {
    *   `GENESIS_MISPLACED`, `LINE_TOO_LONG`; `LEDGER_LOCKED` when another writer kept the turn, and then it may be tried again;
    *   `LEDGER_FAILED` after a failed write, and when the ledger was replaced, renamed or removed.
    */
-  append(entry: Entry, { signal }: AskOptions = {}): Promise<Appended> {
-    return this.#ask(signal, (withdrawal, resolve, reject) => {
-      this.#commits.assertUsable();
-      try {
-        const prepared = this.#parts.maker.prepare(entry);
-        this.#commits.add({
-          kind: 'event',
-          prepared,
-          givenAt: prepared.givenAt,
-          withdrawal,
-          resolve,
-          reject,
-        });
-      } catch (error) {
-        this.#commits.noteRefusal();
-        throw error;
-      }
-    });
+  append(entry: Entry, options: AskOptions = {}): Promise<Appended> {
+    return this.#parts.requests.append(entry, options);
   }
 
   /**
@@ -196,14 +120,10 @@ export class Ledger {
    * @param makes - Called with the verification of every record before the event; it makes the event at once, and changes
    *   nothing of what it is given. It is called again where the store has no lock and another writer came first. What it throws is
    *   what the promise is rejected with, and nothing is appended.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; as {@link Ledger.append}.
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; as {@link Ledger.append}.
    */
-  decide(makes: (state: VerifyState) => Entry, { signal }: AskOptions = {}): Promise<Appended> {
-    return this.#ask(signal, (withdrawal, resolve, reject) => {
-      this.#commits.assertUsable();
-      const givenAt = nowOf(this.#options);
-      this.#commits.add({ kind: 'decision', makes, givenAt, withdrawal, resolve, reject });
-    });
+  decide(makes: (state: VerifyState) => Entry, options: AskOptions = {}): Promise<Appended> {
+    return this.#parts.requests.decide(makes, options);
   }
 
   /**
@@ -213,8 +133,8 @@ export class Ledger {
    * @throws what {@link Ledger.append} would reject with, as far as it does not depend on the event's place.
    */
   assertAdmissible(entry: Entry): void {
-    this.#commits.assertUsable();
-    const { maker, rules } = this.#parts;
+    const { commits, maker, rules } = this.#parts;
+    commits.assertUsable();
     const prepared = maker.prepare(entry);
     if (!rules.has(prepared.event)) maker.admit(prepared);
   }
@@ -224,17 +144,12 @@ export class Ledger {
    * was opened with `checkpoints`. Nothing is sealed that does not verify.
    *
    * @param principalId - Who makes it; the maker of the ledger unless given.
-   * @throws NorthrootError `LEDGER_INVALID` (exit status 1) when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer;
+   * @throws NorthrootError `LEDGER_INVALID` when the ledger's evidence is broken; `SIGNATURE_MISSING` without a signer;
    *   `KEY_UNSUPPORTED`, `KEY_UNKNOWN`, `KEY_NOT_FOR_ROLE`, … when its key may not; as {@link Ledger.append}. TypeError when the ledger
    *   was opened without `checkpoints`.
    */
-  checkpoint(principalId?: string, { signal }: AskOptions = {}): Promise<Checkpointed> {
-    return this.#ask(signal, (withdrawal, resolve, reject) => {
-      this.#commits.assertUsable();
-      if (!willSeal(this.#options)) throw new TypeError('the ledger was opened without checkpoints');
-      const givenAt = nowOf(this.#options);
-      this.#commits.add({ kind: 'checkpoint', givenAt, principalId, withdrawal, resolve, reject });
-    });
+  checkpoint(principalId?: string, options: AskOptions = {}): Promise<CheckpointResult> {
+    return this.#parts.requests.checkpoint(principalId, options);
   }
 
   /**
@@ -242,8 +157,9 @@ export class Ledger {
    * some, and are told how many. Ends when the ledger is closed; fails as {@link Ledger.append} does.
    */
   watch(options: WatchOptions = {}): WatchedRecords {
-    this.#commits.assertUsable();
-    return this.#watchers.watch(options);
+    const { commits, watchers } = this.#parts;
+    commits.assertUsable();
+    return watchers.watch(options);
   }
 
   /**
@@ -255,12 +171,8 @@ export class Ledger {
    * @throws NorthrootError `LEDGER_FAILED`, nothing written, when the ledger's path no longer leads to this ledger; `LEDGER_LOCKED`
    *   when another writer kept the turn; as the file system does. TypeError when the ledger is closed.
    */
-  async publishNote(path: string, note: string): Promise<void> {
-    if (this.#isReleased) throw new TypeError('the ledger is closed');
-    const { fileSystem = nodeFileSystem } = this.#options;
-    const published = this.#act(() => replaceNote(path, note, fileSystem));
-    this.#publications = Promise.allSettled([this.#publications, published]);
-    await published;
+  publishNote(path: string, note: string): Promise<void> {
+    return this.#parts.publisher.publish(path, note);
   }
 
   /**
@@ -271,12 +183,8 @@ export class Ledger {
     checkpoint: SignedCheckpoint,
     line: NoteSignature,
   ): Promise<'valid' | 'invalid' | 'unknown'> {
-    return this.inspect(() => {
-      const note = { ...checkpoint, signatures: [line] };
-      const { counted, unknown } = this.#parts.rules.judgeNote(note, nowOf(this.#options));
-      if (unknown > 0) return 'unknown';
-      return counted.length > 0 ? 'valid' : 'invalid';
-    });
+    const { rules } = this.#parts;
+    return this.inspect(() => rules.judgeCosignature(checkpoint, line, nowOf(this.#options)));
   }
 
   /**
@@ -285,44 +193,6 @@ export class Ledger {
    * @throws NorthrootError when closing fails. Failed appends are told to their callers, not here.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#giveUp();
-    return this.#closing;
-  }
-
-  async #giveUp(): Promise<void> {
-    const committed = this.#commits.close();
-    await this.#watchers.close();
-    await committed;
-    await this.#publications;
-    this.#isReleased = true;
-    // Publishing may have taken the turn again.
-    await this.#commits.close();
-    await this.#parts.store.close();
-  }
-
-  /** Asks for something that is withdrawn where the signal aborts before it is made. */
-  #ask<T>(
-    signal: AbortSignal | undefined,
-    add: (
-      withdrawal: Withdrawal | undefined,
-      resolve: (result: T) => void,
-      reject: (error: unknown) => void,
-    ) => void,
-  ): Promise<T> {
-    if (signal === undefined) return new Promise((resolve, reject) => add(undefined, resolve, reject));
-    let withdrawal: Withdrawal | undefined;
-    const asked = new Promise<T>((resolve, reject) => {
-      signal.throwIfAborted();
-      withdrawal = new Withdrawal(signal, reject);
-      add(withdrawal, resolve, reject);
-    });
-    return asked.finally(() => withdrawal?.end());
-  }
-
-  /** Does something while nobody else writes, behind all that was asked for. */
-  #act(act: () => Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#commits.add({ kind: 'act', act, givenAt: nowOf(this.#options), resolve, reject });
-    });
+    return (this.#closing ??= closeParts(this.#parts));
   }
 }

@@ -3,18 +3,32 @@
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import type { AnyEvent } from '../event/build.js';
+import { nodeFileSystem } from '../fs/file-system.js';
 import { canonicalText } from '../json/canonicalize.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
 import { AdmissionRules } from './admission.js';
+import { CheckpointTimer } from './checkpoint-timer.js';
 import { assertGenesisKeys } from './genesis-line.js';
 import { makeGenesis } from './genesis.js';
-import { lockTimeoutOf, nowOf, willSeal, type LedgerOptions } from './options.js';
+import { GroupCommit } from './group-commit.js';
+import {
+  lingerOf,
+  lockTimeoutOf,
+  nowOf,
+  willSeal,
+  type CheckpointResult,
+  type LedgerOptions,
+} from './options.js';
+import { NotePublisher } from './publish-note.js';
 import { RecordMaker } from './record-maker.js';
+import { Requests } from './requests.js';
 import { RunningVerification, type OtherRecord } from './running-verification.js';
 import { IndexCache } from './index-cache.js';
 import { memoryOnly, type StateCache } from './state-cache.js';
+import { TurnKeeper } from './turn-keeper.js';
+import { Watchers } from './watch.js';
 
 /** A ledger in files gets an index beside it as soon as it is large, unless it is to have none. */
 function findCache(store: LedgerStore, { index = true, ...options }: LedgerOptions): StateCache {
@@ -23,8 +37,8 @@ function findCache(store: LedgerStore, { index = true, ...options }: LedgerOptio
   return new IndexCache(store.name, store, { fileSystem, onNotice }, signal);
 }
 
-/** What an open ledger is made of. */
-export interface OpenParts {
+/** What is there when a ledger was read. */
+interface ReadParts {
   readonly store: LedgerStore;
   readonly running: RunningVerification;
   readonly rules: AdmissionRules;
@@ -32,27 +46,77 @@ export interface OpenParts {
   readonly cache: StateCache;
 }
 
+/** What an open ledger is made of. */
+export interface OpenParts extends ReadParts {
+  readonly commits: GroupCommit;
+  readonly requests: Requests;
+  readonly watchers: Watchers;
+  readonly publisher: NotePublisher;
+}
+
 /**
  * Opens a ledger, or makes it.
  *
  * @param place - A path, or a store, which is closed when that fails.
- * @param onOther - Told of each record that others append from then on.
+ * @param onCheckpoint - Told of each checkpoint that was made, once it is on disk.
  */
 export async function openParts(
   place: string | LedgerStore,
   options: LedgerOptions,
-  onOther: (record: OtherRecord) => void,
+  onCheckpoint: (made: CheckpointResult) => void,
 ): Promise<OpenParts> {
   // Made before anything is touched: a bad option leaves no empty file behind.
   const genesis = options.create && makeGenesis(options.create, options.signer?.publicKey, nowOf(options));
   const store = typeof place === 'string' ? await openFiles(place, options) : place;
+  // Those who watch come later than the first look at the ledger.
+  const watched: { by?: Watchers } = {};
   try {
     const cache = options.stateCache ?? findCache(store, options);
-    return await openStore(store, options, cache, genesis, onOther);
+    const parts = await openStore(store, options, cache, genesis, (record) => watched.by?.tell(record));
+    const open = connect(parts, options, onCheckpoint);
+    watched.by = open.watchers;
+    return open;
   } catch (error) {
     await store.close().catch(() => undefined);
     throw error;
   }
+}
+
+/** Puts the queue before what was opened. */
+function connect(
+  parts: ReadParts,
+  options: LedgerOptions,
+  onCheckpoint: (made: CheckpointResult) => void,
+): OpenParts {
+  const { store, running, cache } = parts;
+  const timer = new CheckpointTimer(options, running, () => commits.addDue(nowOf(options)));
+  const turns = new TurnKeeper(store, {
+    timeoutMs: lockTimeoutOf(options),
+    lingerMs: lingerOf(options),
+    signal: options.signal,
+    onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
+    beforeRelease: () => cache.release(),
+  });
+  const commits = new GroupCommit({ ...parts, options, turns, timer, onCheckpoint });
+  const watchers = new Watchers(
+    store,
+    () => running.position,
+    () => commits.act(() => Promise.resolve()),
+  );
+  const publisher = new NotePublisher(commits, options.fileSystem ?? nodeFileSystem);
+  timer.set();
+  return { ...parts, commits, requests: new Requests({ ...parts, commits }, options), watchers, publisher };
+}
+
+/** Settles what was asked for, and gives all of it up. @throws as the store does when closing fails */
+export async function closeParts({ commits, watchers, publisher, store }: OpenParts): Promise<void> {
+  const committed = commits.close();
+  await watchers.close();
+  await committed;
+  await publisher.close();
+  // Publishing may have taken the turn again.
+  await commits.close();
+  await store.close();
 }
 
 function openFiles(path: string, { create, segmentBytes, fileSystem }: LedgerOptions): Promise<FileStore> {
@@ -69,7 +133,7 @@ async function openStore(
   cache: StateCache,
   genesis: GenesisEvent | undefined,
   onOther: (record: OtherRecord) => void,
-): Promise<OpenParts> {
+): Promise<ReadParts> {
   const { trust, signal, decides, checkpointEvery, onNotice } = options;
   const { name } = store;
   const isAsked = decides === true && trust === undefined;
@@ -109,13 +173,13 @@ async function openStore(
 
 /** Writes the genesis record of a new ledger. */
 async function begin(
-  { store, running, rules, maker }: OpenParts,
+  { store, running, rules, maker }: ReadParts,
   { onNotice }: LedgerOptions,
   genesis: GenesisEvent | undefined,
 ): Promise<void> {
   if (genesis === undefined) {
     throw new NorthrootError('LEDGER_EMPTY', `${printable(store.name)} has no records`, {
-      hint: 'northroot init makes a ledger of it',
+      hint: 'give the genesis that it is to begin with',
     });
   }
   assertGenesisKeys(genesis);

@@ -70,7 +70,7 @@ export interface LedgerOptions {
    */
   readonly noteSigners?: readonly Signer[] | undefined;
   /** Told of each checkpoint that was made, once it is on disk; {@link Ledger.publishNote} may be called from it. */
-  readonly onCheckpoint?: ((checkpoint: Checkpointed, ledger: Ledger) => void) | undefined;
+  readonly onCheckpoint?: ((checkpoint: CheckpointResult, ledger: Ledger) => void) | undefined;
   readonly onNotice?: ((notice: Notice) => void) | undefined;
   /**
    * Whether the index beside a large ledger is used, and made. Default: true. Without it the ledger is read when it is opened, and what
@@ -114,7 +114,7 @@ export interface Appended {
 }
 
 /** A checkpoint that was made. */
-export interface Checkpointed extends Appended {
+export interface CheckpointResult extends Appended {
   /** The signed note, as it stands in the record: to be published, or kept elsewhere. */
   readonly note: string;
   readonly treeSize: number;

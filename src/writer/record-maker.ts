@@ -11,7 +11,7 @@ import { formatRecord } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
 import type { CheckpointEvent, GenesisEvent, KeyEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
-import { digestFromBase64url } from '../value/digest.js';
+import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import type { AdmissionRules } from './admission.js';
 import type { ChainTip } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
@@ -54,7 +54,6 @@ export class RecordMaker {
       throw new NorthrootError(
         'GENESIS_MISPLACED',
         'only the first record of a ledger may be a genesis event',
-        { exitStatus: 1 },
       );
     }
     const { meta, given } = this.#readCompanions(entry, event);
@@ -110,7 +109,7 @@ export class RecordMaker {
       principalId: principalId ?? genesis.principal_id,
       occurredAt,
       noteSigners: this.assertNoteSigners(),
-      ledgerId: `sha-256:${genesis.event_id.b64}`,
+      ledgerId: toDigestText(genesis.event_id.b64),
     });
     const eventText = canonicalText(event);
     const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
@@ -122,7 +121,7 @@ export class RecordMaker {
     const { signer, noteSigners = signer === undefined ? [] : [signer] } = this.#options;
     if (noteSigners.length === 0) {
       throw new NorthrootError('SIGNATURE_MISSING', 'a checkpoint must be signed, and there is no key', {
-        hint: 'give the key with --key',
+        hint: 'give a signer',
       });
     }
     const now = nowOf(this.#options);
@@ -140,7 +139,7 @@ export class RecordMaker {
     return completeDraft(event, {
       occurredAt: nowOf(this.#options),
       ...(principalId === undefined ? {} : { principalId }),
-      ledgerId: `sha-256:${this.#running.genesis.event_id.b64}`,
+      ledgerId: toDigestText(this.#running.genesis.event_id.b64),
     });
   }
 
@@ -149,8 +148,8 @@ export class RecordMaker {
     const { meta, signatures = [] } = entry;
     if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
     const prev = { alg: 'sha-256', b64: this.#running.tip.prev };
-    const [issue] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
-    if (issue !== undefined) throw new EventError([issue]);
+    const [fault] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
+    if (fault !== undefined) throw new EventError([fault]);
     return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
   }
 
@@ -173,16 +172,13 @@ function toLine(
   if (bytes.length - 1 > MAX_LINE_BYTES) {
     const message = `the record has ${bytes.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
     throw new NorthrootError('LINE_TOO_LONG', message, {
-      exitStatus: 1,
       hint: 'refer to large content by its digest',
     });
   }
   const examined = examineLine(bytes.subarray(0, -1), 'records');
-  const [issue] = examined.issues;
-  if (issue === undefined) return { bytes, examined };
-  const { code, pointer = '', expected = '', actual = '' } = issue;
+  const [fault] = examined.faults;
+  if (fault === undefined) return { bytes, examined };
+  const { code, pointer, expected, actual } = fault;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
-  throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`, {
-    exitStatus: 1,
-  });
+  throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`);
 }

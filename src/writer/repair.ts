@@ -3,7 +3,7 @@
 import type { FileSystem } from '../fs/file-system.js';
 import { FileStore } from '../store/file-store.js';
 import type { SavedTail } from '../store/ledger-store.js';
-import { isStartOfGenesis, notALedger, readGenesis } from './genesis-line.js';
+import { isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
 
 /** What a repair found and did. */
 export interface Repair {
@@ -36,7 +36,7 @@ export async function repairLedger(
     for await (const stored of store.read()) {
       if (stored.kind === 'lines') {
         for (const { bytes } of stored.lines) {
-          if (lines === 0) readGenesis(path, bytes);
+          if (lines === 0) parseGenesis(path, bytes);
           lines += 1;
         }
       } else if (stored.kind === 'torn' && stored.isLast && lines === 0 && !isStartOfGenesis(stored.start)) {

@@ -12,13 +12,15 @@ import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
-import { nodeVerifier } from '../signature/node-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
 import { misplacedSegment } from '../store/segments.js';
+import { toDigestText } from '../value/digest.js';
+import { positionOf } from '../verify/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
 import type { ChainTip } from './chain-tip.js';
-import { assertGenesisKeys, isStartOfGenesis, notALedger, readGenesis } from './genesis-line.js';
+import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
 /** What one record gave. */
@@ -205,11 +207,8 @@ export class RunningVerification {
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
-    // What is alike in an earlier record is told of this one too.
-    this.state.foldRoots.clear();
-    const { findings, waiting, verdict, eventId } = this.#step(this.#own, raw, segment, examined);
-    // What an earlier execution waited for is told of that one.
-    const own = findings.filter((finding) => finding.eventId === eventId);
+    // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
+    const { own, waiting, verdict } = this.#step(this.#own, raw, segment, examined);
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
@@ -246,17 +245,16 @@ export class RunningVerification {
     this.#genesis = genesis;
   }
 
-  /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when any evidence is broken or missing. */
+  /** @throws NorthrootError `LEDGER_INVALID`, when any evidence is broken or missing. */
   assertSound(): void {
     if (!this.state.hasInvalid) return;
     const name = printable(this.#store.name);
     throw new NorthrootError('LEDGER_INVALID', `${name} does not verify, and was not sealed`, {
-      exitStatus: 1,
-      hint: `northroot verify ${name} says what is wrong with it`,
+      hint: 'verify it: its findings say what is wrong',
     });
   }
 
-  /** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when nothing can be decided upon it. */
+  /** @throws NorthrootError `LEDGER_INVALID`, when nothing can be decided upon it. */
   assertDecidable(): void {
     assertDecidable(this.deciding, this.#store.name);
   }
@@ -306,7 +304,7 @@ export class RunningVerification {
   /** Reads what is stored beyond a view's state. */
   async #follow(view: View): Promise<void> {
     if (view.isSpoilt) {
-      view.state = startVerification(view.trust, nodeVerifier);
+      view.state = startVerification(view.trust, defaultBackend);
       view.isSpoilt = false;
       if (view.isOwn) {
         this.#reading = freshReading();
@@ -352,8 +350,8 @@ export class RunningVerification {
     const reading = this.#reading;
     reading.nextSeq = examined?.seq === undefined ? undefined : examined.seq + 1;
     reading.isTailSound =
-      examined?.seq !== undefined && eventId !== undefined && examined.issues.length === 0;
-    if (ordinal === 0) this.#genesis = readGenesis(this.#store.name, line.bytes);
+      examined?.seq !== undefined && eventId !== undefined && examined.faults.length === 0;
+    if (ordinal === 0) this.#genesis = parseGenesis(this.#store.name, line.bytes);
     if (this.#toldSize === undefined || ordinal < this.#toldSize) return;
     const event = examined?.json();
     const seq = examined?.seq;
@@ -376,8 +374,7 @@ export class RunningVerification {
     if (isEmpty) return;
     if (!isTailSound) {
       throw new NorthrootError('LEDGER_TAIL_INVALID', `the last record of ${printable(name)} is not valid`, {
-        hint: `northroot verify ${printable(name)} says what is wrong with it`,
-        exitStatus: 1,
+        hint: 'verify it: its findings say what is wrong',
       });
     }
     if (this.#toldSize === undefined) assertGenesisKeys(this.genesis);
@@ -389,7 +386,7 @@ export class RunningVerification {
   async #readGenesis(): Promise<GenesisEvent | undefined> {
     for await (const stored of this.#store.read()) {
       if (stored.kind !== 'lines') continue;
-      for (const { bytes } of stored.lines) return readGenesis(this.#store.name, bytes);
+      for (const { bytes } of stored.lines) return parseGenesis(this.#store.name, bytes);
     }
     return undefined;
   }
@@ -409,15 +406,15 @@ export class RunningVerification {
         const { seq, eventId } = examined;
         const event = examined.json();
         if (event === undefined || seq === undefined || eventId === undefined) continue;
-        onOther({ seq, eventId: `sha-256:${eventId}`, event, verdict: undefined, findings: [] });
+        onOther({ seq, eventId: toDigestText(eventId), event, verdict: undefined, findings: [] });
       }
     }
     this.#toldSize = to.size;
   }
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
-    const { findings, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
-    const eventId = examined?.eventId === undefined ? undefined : `sha-256:${examined.eventId}`;
+    const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
+    const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
     if (view.isOwn) {
       if (eventId === undefined) this.#unreadable += 1;
       // Of our own records the form was examined when they were made.
@@ -426,33 +423,29 @@ export class RunningVerification {
         this.#reading.isTailSound = true;
       }
     }
-    return { findings, waiting, verdict, eventId, examined };
+    return { findings, own, waiting, verdict, eventId, examined };
   }
 }
 
 interface Step extends Judged {
   readonly eventId: string | undefined;
+  readonly own: readonly Finding[];
   readonly waiting: Finding | undefined;
   readonly examined: ExaminedLine | undefined;
 }
 
-/** @throws NorthrootError `LEDGER_INVALID`, exit status 1, when the evidence in a ledger is broken. */
+/** @throws NorthrootError `LEDGER_INVALID`, when the evidence in a ledger is broken. */
 export function assertDecidable(state: VerifyState, path: string): void {
   if (!state.hasInvalid) return;
   throw new NorthrootError(
     'LEDGER_INVALID',
     `${printable(path)} is not valid: nothing can be decided upon it`,
-    { exitStatus: 1, hint: `northroot verify ${printable(path)} says what is wrong` },
+    { hint: 'verify it: its findings say what is wrong' },
   );
 }
 
-/** Where a state stands in what is stored. */
-function positionOf({ lines, chain, end }: VerifyState): StorePosition {
-  return { size: lines, tip: chain.prev, file: end.file, line: end.line, byteOffset: end.byteOffset };
-}
-
 function freshView(isOwn: boolean, trust: TrustPolicy | undefined): View {
-  return { isOwn, trust, state: startVerification(trust, nodeVerifier), isSpoilt: false };
+  return { isOwn, trust, state: startVerification(trust, defaultBackend), isSpoilt: false };
 }
 
 function freshReading(): Reading {

@@ -1,10 +1,11 @@
 /** What a program that keeps a ledger open is told, and that no number of agents spends more than was granted. */
 
+import { mkdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LiveLedger, withLiveLedger, type LiveLedgerOptions } from '../../src/agent/live-ledger.js';
 import { formatQuantity } from '../../src/value/quantity.js';
 import { codeOf, errorOf, signer, temporaryFolder } from '../writer/support.js';
-import { AGENT, filePlace, gate, grant, leftOf, memoryPlace, openLive, request } from './support.js';
+import { AGENT, filePlace, gate, grant, keysOf, leftOf, memoryPlace, openLive, request } from './support.js';
 
 const PLACES = [
   { name: 'a file', place: filePlace },
@@ -141,6 +142,51 @@ describe('LiveLedger', () => {
     expect(await leftOf(ledger, grantId, 'usd')).toBe('4');
     expect(await codeOf(ledger.abandon(other.recorded.eventId))).toMatch(/^(START_NOT_FOUND|AUTH)/);
     expect(await place.verdict()).toBe('ok');
+  });
+
+  it('takes an id, the beginning of one and a number for an authorization, with an index and a policy too', async () => {
+    const place = filePlace();
+    mkdirSync(`${place.path}.index`);
+    const own = await openLive(place);
+    await grant(own, { meterCaps: { calls: 10 } });
+    const trust = { trust_version: '1', keys: await keysOf(place.path) } as const;
+    for (const ledger of [own, await openLive(place, { trust })]) {
+      const one = (await ledger.authorize(request(1))).recorded;
+      const { paramsDigest } = request(1);
+      const { startedAt } = await ledger.start(one.eventId.slice(0, 20), { paramsDigest });
+      const done = { startedAt, endedAt: startedAt, outcome: 'success', meterUsed: [] } as const;
+      expect(await ledger.record(String(one.seq), done)).toMatchObject({ seq: one.seq + 2, verdict: 'ok' });
+      expect(await codeOf(ledger.record(one.eventId.slice(8, 20), done))).toBe('AUTHORIZATION_REUSED');
+      const two = (await ledger.authorize(request(2))).recorded;
+      await ledger.start(String(two.seq), { paramsDigest: request(2).paramsDigest });
+      await ledger.abandon(two.eventId.slice(0, 20), { start: String(two.seq + 1) });
+      expect(place.events().at(-1)).toMatchObject({ error_code: 'ABANDONED' });
+      expect(await codeOf(ledger.abandon('999999'))).toBe('AUTH_NOT_FOUND');
+      expect(await codeOf(ledger.record('0', done))).toBe('AUTH_NOT_AN_AUTHORIZATION');
+      expect(await codeOf(ledger.abandon('not an id'))).toBe('USAGE');
+    }
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it('queues what names an authorization whole in the order of the calls', async () => {
+    const ledger = await openLive(memoryPlace());
+    await grant(ledger, { meterCaps: { calls: 10 } });
+    const { recorded } = await ledger.authorize(request(1));
+    const at = new Date().toISOString();
+    const done = { startedAt: at, endedAt: at, outcome: 'success', meterUsed: [] } as const;
+    const [{ verdict }] = await Promise.all([ledger.record(recorded.eventId, done), ledger.close()]);
+    expect(verdict).toBe('ok');
+  });
+
+  it('closes behind what was asked for by a number', async () => {
+    const ledger = await openLive(memoryPlace());
+    await grant(ledger, { meterCaps: { calls: 10 } });
+    const { recorded } = await ledger.authorize(request(1));
+    const at = new Date().toISOString();
+    const done = { startedAt: at, endedAt: at, outcome: 'success', meterUsed: [] } as const;
+    const recording = ledger.record(String(recorded.seq), done);
+    await ledger.close();
+    expect(await recording).toMatchObject({ verdict: 'ok' });
   });
 
   it('knows what others write, and tells of it', async () => {

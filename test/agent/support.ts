@@ -6,11 +6,13 @@ import { LiveLedger, type LiveLedgerOptions, type LiveRequest } from '../../src/
 import { digestIntent, draftGrant, type GrantOptions } from '../../src/policy/draft-grant.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { verifyChunks } from '../../src/report/verify-chunks.js';
+import type { Key } from '../../src/schema/generated/types.js';
 import type { LedgerStore } from '../../src/store/ledger-store.js';
 import { MemoryStore } from '../../src/store/memory-store.js';
 import { sha256Digest } from '../../src/value/digest.js';
 import { meters, type AmountsByUnit } from '../../src/value/meter.js';
 import { formatQuantity } from '../../src/value/quantity.js';
+import { Ledger } from '../../src/writer/ledger.js';
 import { readRecords, signer, temporaryFolder } from '../writer/support.js';
 
 export const AGENT = 'agent:a1';
@@ -69,6 +71,14 @@ export async function openLive(place: Place, options: LiveLedgerOptions = {}): P
   });
   onTestFinished(() => ledger.close());
   return ledger;
+}
+
+/** The keys that a ledger declares. */
+export async function keysOf(path: string): Promise<Key[]> {
+  const ledger = await Ledger.open(path);
+  const keys = await ledger.listKeys();
+  await ledger.close();
+  return keys;
 }
 
 /** Grants an agent the tools `fs.*`. @returns the grant's id */

@@ -4,7 +4,7 @@ import { buildEvent, type AnyEvent } from '../../src/event/build.js';
 import { identifyEvent } from '../../src/event/identity.js';
 import type { Finding } from '../../src/finding/finding.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { digestFromBase64url, sha256Digest, type Digest } from '../../src/value/digest.js';
 import { meters, type MeterVector } from '../../src/value/meter.js';
 import type { Quantity } from '../../src/value/quantity.js';
@@ -165,7 +165,7 @@ export function isMalformed(event: object): boolean {
 
 /** A run of the verifier over bare events. */
 export class BareRun {
-  readonly state: VerifyState = startVerification(undefined, nodeVerifier);
+  readonly state: VerifyState = startVerification(undefined, nodeBackend);
   readonly verdicts: EventVerdict[] = [];
   #offset = 0;
 

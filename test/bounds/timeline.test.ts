@@ -2,7 +2,16 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addInterval, emptyTimeline, fitsWindows, peakOverlap } from '../../src/bounds/timeline.js';
+import {
+  addInterval,
+  emptyTimeline,
+  fitsWindows,
+  peakOverlap,
+  readTimeline,
+  saveTimeline,
+  type SavedNode,
+  type TimelineStep,
+} from '../../src/bounds/timeline.js';
 import { allowsTool, coversPattern, makeToolSet } from '../../src/bounds/tool-set.js';
 import {
   ZERO,
@@ -42,6 +51,25 @@ function naivePeak(list: readonly Interval[], from: bigint, to: bigint): Rationa
 describe('timeline', () => {
   test('an empty one has no overlap', () => {
     expect(peakOverlap(emptyTimeline(), 0n, 10n)).toEqual(ZERO);
+  });
+
+  test('says the same of the same intervals, in whatever order they came', () => {
+    const read = (list: readonly Interval[]): TimelineStep[] => {
+      const timeline = emptyTimeline();
+      for (const { from, to, weight: own } of list) addInterval(timeline, from, to, own);
+      const nodes = new Map<number, SavedNode>();
+      const saved = saveTimeline(timeline, 'all', (node) => nodes.set(node.id, node));
+      return [...readTimeline(saved, (id) => nodes.get(id)!)];
+    };
+    fc.assert(
+      fc.property(fc.array(interval, { maxLength: 25 }), (list) => {
+        const steps = read(list);
+        expect(read([...list].reverse())).toEqual(steps);
+        for (const { at, overlap } of steps) expect(overlap).toEqual(naivePeak(list, at, at + 1n));
+        const ends = list.filter(({ from, to }) => from < to).flatMap(({ from, to }) => [from, to]);
+        expect(new Set(steps.map(({ at }) => at))).toEqual(new Set(ends));
+      }),
+    );
   });
 
   test('its peaks are those of the list of its intervals, at every step', () => {

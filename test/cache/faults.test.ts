@@ -5,7 +5,7 @@ import { IndexFault, IndexGap, type MemoryEntries } from '../../src/cache/entry-
 import { makeProof } from '../../src/proof/make-proof.js';
 import { indexBasis } from '../../src/proof/proof-basis.js';
 import { findRecord } from '../../src/reader/find-record.js';
-import { tellIndexedStory, tellStory } from '../../src/report/story.js';
+import { explainIndexedEvent, explainEvent } from '../../src/report/event-history.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { buildIndex, fileSystemOf, openIndex, opener } from './support.js';
 
@@ -27,7 +27,7 @@ async function ask(store: MemoryEntries, bytes: Uint8Array, seq: number): Promis
     const record = await reader.find(String(seq));
     if (record === undefined) return undefined;
     const proof = await makeProof(indexBasis(reader), String(seq));
-    return [record, await tellIndexedStory(reader, indexed.state, seq), proof];
+    return [record, await explainIndexedEvent(reader, indexed.state, seq), proof];
   } catch (error) {
     if (error instanceof IndexFault || error instanceof IndexGap) return undefined;
     throw error;
@@ -38,7 +38,7 @@ test('whichever of the entries of a record, of the tree and of all is missing', 
   const open = opener(BYTES);
   const { store: whole } = await buildIndex(BYTES, 5);
   const record = await findRecord(await open(), String(SEQ));
-  const expected = [record, await tellStory(open, record), await makeProof(open, String(SEQ))];
+  const expected = [record, await explainEvent(open, record), await makeProof(open, String(SEQ))];
   expect(await ask(whole, BYTES, SEQ)).toEqual(expected);
   let faults = 0;
   for (const [key] of (await entriesOf(whole)).filter(([key]) => /^-:[rTRh]/.test(key))) {

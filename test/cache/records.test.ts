@@ -9,9 +9,9 @@ import { canonicalBytes } from '../../src/json/canonicalize.js';
 import { findCheckpoint } from '../../src/reader/find-checkpoint.js';
 import { findRecord } from '../../src/reader/find-record.js';
 import { readRecords, type ReadRecord } from '../../src/reader/read-records.js';
-import { tellIndexedStory, tellStory } from '../../src/report/story.js';
+import { explainIndexedEvent, explainEvent } from '../../src/report/event-history.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { parseRecordName } from '../../src/value/record-name.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
@@ -26,8 +26,8 @@ async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
     return await work;
   } catch (error) {
     if (!(error instanceof NorthrootError)) throw error;
-    const { code, message, hint, exitStatus } = error;
-    return { code, message, hint, exitStatus };
+    const { code, message, hint } = error;
+    return { code, message, hint };
   }
 }
 
@@ -62,9 +62,9 @@ async function compare(
     expect(found).toEqual(await outcomeOf(findRecord(await open(), wanted)));
     answered += 1;
   }
-  const story = await ofIndex(tellIndexedStory(reader, state, record.seq));
-  if (story === undefined) return;
-  expect(story).toEqual(await tellStory(open, record, trust));
+  const history = await ofIndex(explainIndexedEvent(reader, state, record.seq));
+  if (history === undefined) return;
+  expect(history).toEqual(await explainEvent(open, record, trust));
   answered += 1;
 }
 
@@ -112,7 +112,7 @@ describe('an index tells of a record what the ledger does', () => {
         await compare(bytes, indexed.records(fileSystemOf(bytes)), indexed.state, record);
         // Also while some of it is not written yet.
         const { state } = await openIndex(new MemoryEntries());
-        const inMemory = startVerification(undefined, nodeVerifier);
+        const inMemory = startVerification(undefined, nodeBackend);
         for (const line of linesOf(bytes)) {
           verifyLine(state, line, SEGMENT);
           verifyLine(inMemory, line, SEGMENT);

@@ -6,14 +6,14 @@ import type { FileSystem, OpenFile } from '../../src/fs/file-system.js';
 import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import { LineSplitter, type RawLine } from '../../src/ledger/line-splitter.js';
 import type { TrustPolicy } from '../../src/schema/generated/types.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 
 export const FILE = 'ledger.jsonl';
 export const NAMES = { toIndex: () => '', fromIndex: () => FILE };
 export const SEGMENT = { file: FILE, firstSeq: undefined };
 
 export function openIndex(store: MemoryEntries, trust?: TrustPolicy): Promise<IndexedState> {
-  return IndexedState.open(store, '-:', NAMES, nodeVerifier, trust);
+  return IndexedState.open(store, '-:', NAMES, nodeBackend, trust);
 }
 
 export function linesOf(bytes: Uint8Array): RawLine[] {

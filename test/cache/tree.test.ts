@@ -8,7 +8,7 @@ import { RecordReader } from '../../src/cache/record-reader.js';
 import { Entries } from '../../src/cache/tables.js';
 import { makeConsistencyProof, makeProof } from '../../src/proof/make-proof.js';
 import { indexBasis } from '../../src/proof/proof-basis.js';
-import { defaultVerifier } from '../../src/signature/default-verifier.js';
+import { defaultBackend } from '../../src/signature/default-backend.js';
 import { appendLeaf, hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
 import { RangeHasher, consistencyRanges, inclusionRanges, type LeafRange } from '../../src/tree/proof.js';
 import { startVerification } from '../../src/verify/state.js';
@@ -31,7 +31,7 @@ function rootsOf(ranges: readonly LeafRange[]): string[] {
 test('of any size, however often it was written', async () => {
   const store = new MemoryEntries();
   const entries = new Entries(store, '', NAMES);
-  const state = startVerification(undefined, defaultVerifier);
+  const state = startVerification(undefined, defaultBackend);
   let records = new RecordEntries(entries, state);
   for (const [i, leaf] of LEAVES.entries()) {
     records.beforeLine(undefined);

@@ -280,7 +280,7 @@ function why(...args: string[]): Run {
   return shop.run(['why', ...args]);
 }
 
-interface StoryJson {
+interface HistoryJson {
   readonly seq: number;
   readonly verdict: string;
   readonly findings: readonly FindingJson[];
@@ -296,31 +296,31 @@ interface StoryJson {
   readonly executions_total: number;
 }
 
-function storyOf(name: string, which: string, status = 0): StoryJson {
+function historyOf(name: string, which: string, status = 0): HistoryJson {
   const run = why(name, which, '--format', 'json');
   expect([run.status, run.stderr]).toEqual([status, '']);
-  return parse<StoryJson>(run.stdout);
+  return parse<HistoryJson>(run.stdout);
 }
 
-/** The lines of a story that begin with one of these words. */
+/** The lines of a history that begin with one of these words. */
 function linesOf(text: string, ...words: string[]): string[] {
   return text.split('\n').filter((line) => words.some((word) => line.trimStart().startsWith(`${word} `)));
 }
 
 describe('why', () => {
   it('tells of an execution: who decided, under which grants, with what before and after', () => {
-    const story = storyOf('good.jsonl', '9');
-    expect(story).toMatchObject({
+    const history = historyOf('good.jsonl', '9');
+    expect(history).toMatchObject({
       seq: 9,
       verdict: 'ok',
       signatures: [{ keyid: signer.publicKey.keyid, outcome: 'valid', roles: ['event'] }],
       executions_total: 0,
     });
-    expect(story.grants.map(({ seq }) => seq)).toEqual([2, 1]);
-    expect(story.authorization?.seq).toBe(2);
-    const usd = ({ before, after }: StoryJson['grants'][number]): unknown[] =>
+    expect(history.grants.map(({ seq }) => seq)).toEqual([2, 1]);
+    expect(history.authorization?.seq).toBe(2);
+    const usd = ({ before, after }: HistoryJson['grants'][number]): unknown[] =>
       [before, after].map((balances) => (balances[1] as { left: unknown }).left);
-    expect(story.grants.map(usd)).toEqual([
+    expect(history.grants.map(usd)).toEqual([
       [
         { t: 'int', v: '1' },
         { t: 'dec', m: '875', s: 3 },
@@ -376,22 +376,22 @@ describe('why', () => {
   });
 
   it('tells of a grant what is left of it in the end', () => {
-    expect(storyOf('good.jsonl', '1')).toMatchObject({
+    expect(historyOf('good.jsonl', '1')).toMatchObject({
       account: [{ unit: 'calls' }, { unit: 'usd', left: { t: 'dec', m: '4125', s: 3 } }],
       grants: [],
       executions: [],
     });
-    expect(storyOf('good.jsonl', '2')).toMatchObject({ executions: [{ seq: 9 }], executions_total: 1 });
+    expect(historyOf('good.jsonl', '2')).toMatchObject({ executions: [{ seq: 9 }], executions_total: 1 });
   });
 
   it('tells of what broke a bound, also where it is listed with others', () => {
-    const first = storyOf('violating.jsonl', '11', 3);
-    const second = storyOf('violating.jsonl', idOf(againAgain), 3);
-    for (const story of [first, second]) {
-      expect(story.verdict).toBe('violation');
-      expect(story.findings.map(({ code }) => code)).toEqual(['AUTHORIZATION_REUSED']);
-      expect(story.findings[0]).not.toHaveProperty('folded');
-      expect(story).toMatchObject({ authorization: { seq: 4 }, grants: [{ seq: 1 }] });
+    const first = historyOf('violating.jsonl', '11', 3);
+    const second = historyOf('violating.jsonl', idOf(againAgain), 3);
+    for (const history of [first, second]) {
+      expect(history.verdict).toBe('violation');
+      expect(history.findings.map(({ code }) => code)).toEqual(['AUTHORIZATION_REUSED']);
+      expect(history.findings[0]).not.toHaveProperty('folded');
+      expect(history).toMatchObject({ authorization: { seq: 4 }, grants: [{ seq: 1 }] });
     }
     expect(second.findings[0]?.seq).toBe(12);
     const { status, stdout } = why('violating.jsonl', '13');
@@ -403,10 +403,12 @@ describe('why', () => {
 
   it('tells of an execution whose authorization never came, and of the next one', () => {
     for (const which of ['16', '17']) {
-      const story = storyOf('invalid.jsonl', which, 1);
-      expect(story).toMatchObject({ verdict: 'invalid', grants: [] });
-      expect(story).not.toHaveProperty('authorization');
-      expect(story.findings.map(({ code, seq }) => [code, seq])).toEqual([['AUTH_NOT_FOUND', Number(which)]]);
+      const history = historyOf('invalid.jsonl', which, 1);
+      expect(history).toMatchObject({ verdict: 'invalid', grants: [] });
+      expect(history).not.toHaveProperty('authorization');
+      expect(history.findings.map(({ code, seq }) => [code, seq])).toEqual([
+        ['AUTH_NOT_FOUND', Number(which)],
+      ]);
     }
   });
 
@@ -420,10 +422,10 @@ describe('why', () => {
 
   it('tells of an event that stands in the ledger twice', () => {
     write('twice.jsonl', [...good, later]);
-    expect(storyOf('twice.jsonl', '10')).toMatchObject({ verdict: 'ok', seq: 10, findings: [] });
-    const story = storyOf('twice.jsonl', '11', 1);
-    expect(story.findings.map(({ code }) => code)).toEqual(['EVENT_DUPLICATE']);
-    expect(story).toMatchObject({ verdict: 'invalid', seq: 11 });
+    expect(historyOf('twice.jsonl', '10')).toMatchObject({ verdict: 'ok', seq: 10, findings: [] });
+    const history = historyOf('twice.jsonl', '11', 1);
+    expect(history.findings.map(({ code }) => code)).toEqual(['EVENT_DUPLICATE']);
+    expect(history).toMatchObject({ verdict: 'invalid', seq: 11 });
     const run = why('twice.jsonl', idOf(later));
     expectError(run, 2, 'RECORD_AMBIGUOUS');
     expect(run.stderr).toContain('give the seq, 10 or 11');

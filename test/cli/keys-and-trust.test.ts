@@ -361,7 +361,7 @@ describe('trust init', () => {
 
   it.each<[string, 1 | 2, string, string]>([
     ['a ledger that does not verify', 1, 'LEDGER_INVALID', 't-broken.jsonl'],
-    ['an empty file', 2, 'LEDGER_INVALID', 't-empty.jsonl'],
+    ['an empty file', 2, 'LEDGER_EMPTY', 't-empty.jsonl'],
     ['a ledger without keys', 2, 'KEY_UNKNOWN', 't-unsigned.jsonl'],
     ['standard input', 2, 'USAGE', '-'],
     ['nothing', 2, 'FILE_NOT_FOUND', 't-missing.jsonl'],

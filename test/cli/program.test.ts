@@ -111,6 +111,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   resource: 'file=/etc/hosts',
   role: 'event',
   seconds: '0.5',
+  span: '7d',
   size: '64KiB',
   text: 'rotation',
   time: '2026-03-01',

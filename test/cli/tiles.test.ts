@@ -39,8 +39,8 @@ append(2);
 describe('tiles', () => {
   it('needs a checkpoint', () => {
     const run = shop.run(['tiles', 'l.jsonl', '--out', 'none']);
-    expectError(run, 1, 'CHECKPOINT_MISSING');
-    expect(run.stderr).toContain('hint: northroot checkpoint l.jsonl\n');
+    expectError(run, 2, 'CHECKPOINT_MISSING');
+    expect(run.stderr).toContain('hint: northroot checkpoint l.jsonl ');
     expect(shop.has('none')).toBe(false);
   });
 

@@ -117,7 +117,7 @@ describe('init --continues', () => {
   });
 
   it.each<[string, string]>([
-    ['what is no ledger', 'LEDGER_INVALID'],
+    ['what is no ledger', 'NOT_A_LEDGER'],
     ['what is not there', 'FILE_NOT_FOUND'],
   ])('makes nothing of %s', (which, code) => {
     shop.write('text.txt', '{}\n');

@@ -48,7 +48,7 @@ async function cosign(url: string, log: TestLog, size: number): Promise<string |
   const options = { note: log.note(size), urls: [url], timeoutMs: 10_000 };
   const proofFor = (oldSize: number) => Promise.resolve(log.proof(oldSize, size));
   const [{ lines, error }] = await collectCosignatures({ ...options, proofFor });
-  return error?.code ?? verifyCosignatures(log.text(size), lines, [witnessKey]).right.length;
+  return error?.code ?? verifyCosignatures(log.text(size), lines, [witnessKey]).valid.length;
 }
 
 describe('northroot witness', () => {

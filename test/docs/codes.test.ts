@@ -1,10 +1,11 @@
-/** docs/codes.md is written from the catalogue: `UPDATE=1 npx vitest run test/docs/codes.test.ts` writes it anew. */
+/** docs/codes.md is written from the catalogue and the command line's remedies: `UPDATE=1 npx vitest run test/docs/codes.test.ts` writes it anew. */
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
-import { CODE_PAGES } from '../../src/index.js';
+import { remedyFor } from '../../src/cli/remedies.js';
+import { CODE_PAGES, type FindingCode } from '../../src/index.js';
 import { anchorOf, headings, readText, root } from './markdown.js';
 
 const PATH = 'docs/codes.md';
@@ -16,10 +17,9 @@ interface Page {
   readonly section: string;
   readonly meaning: string;
   readonly cause: string;
-  readonly remedy: string;
 }
 
-const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>);
+const pages = Object.entries(CODE_PAGES as Readonly<Record<string, Page>>) as [FindingCode, Page][];
 
 const anchors = new Map(
   ['format', 'verification'].flatMap((name) =>
@@ -55,14 +55,14 @@ ${page.title[0]?.toUpperCase()}${page.title.slice(1)}. (${weight(page)}; ${link(
 ${page.meaning}
 
 - Usual cause: ${page.cause}
-- What to do: ${page.remedy}
+- What to do: ${remedyFor(code)}
 `,
   );
   return `# Codes
 
 Every code that a finding can have: what it means, what usually causes it, what to do. When exactly each is given, and where it points, is in [verification.md](verification.md#codes). A code never changes its meaning within a major version. \`northroot explain CODE\` says the same.
 
-This file is generated from \`src/finding/catalog.ts\`.
+This file is generated from \`src/finding/catalog.ts\` and \`src/cli/remedies.ts\`.
 
 | code | what was found | weight |
 | --- | --- | --- |
@@ -71,7 +71,7 @@ ${index.join('\n')}
 ${sections.join('\n')}`;
 }
 
-it('docs/codes.md is what the catalogue says', async () => {
+it('docs/codes.md is what `northroot explain` says', async () => {
   const path = join(root, PATH);
   const text = await format(render(), { ...(await resolveConfig(path)), filepath: path });
   if (process.env['UPDATE'] === '1') writeFileSync(path, text);

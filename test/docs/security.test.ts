@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   formatPublicKey,
-  nodeVerifier,
+  nodeBackend,
   type AnyEvent,
   type Key,
   type TrustPolicy,
   type VerificationKey,
-  type Verifier,
+  type SignatureBackend,
 } from '../../src/index.js';
 import { brief, checkpoint, genesis, keyOf, ledger, makeSigner, note, verify } from './ledger-kit.js';
 import { readText, root, tablesOf } from './markdown.js';
@@ -57,11 +57,11 @@ it('nothing in src but the witness and its client can open a connection', () => 
 
 /** Checking a key takes longer than verifying a small ledger, and the keys are the same ones each time. */
 const prepared = new Map<string, VerificationKey>();
-const verifier: Verifier = {
-  name: nodeVerifier.name,
+const backend: SignatureBackend = {
+  name: nodeBackend.name,
   importKey: (key) => {
     const text = formatPublicKey(key);
-    const verification = prepared.get(text) ?? nodeVerifier.importKey(key);
+    const verification = prepared.get(text) ?? nodeBackend.importKey(key);
     prepared.set(text, verification);
     return verification;
   },
@@ -95,7 +95,7 @@ describe('one changed byte', () => {
     for (const offset of offsets) {
       const changed = Buffer.from(bytes);
       changed[offset] = changed[offset] ^ 1;
-      if ((await verify(changed, { verifier })).verdict === 'ok') hidden.push(offset);
+      if ((await verify(changed, { backend })).verdict === 'ok') hidden.push(offset);
     }
     return hidden;
   }
@@ -133,7 +133,7 @@ describe('one changed byte', () => {
     for (let offset = from; offset < strict.length; offset += 1) {
       const changed = Buffer.from(strict);
       changed[offset] = changed[offset] ^ 1;
-      const isHidden = (await verify(changed, { verifier })).verdict === 'ok';
+      const isHidden = (await verify(changed, { backend })).verdict === 'ok';
       if (isHidden) expect(isWithin([metaAt, metaEnd])(offset)).toBe(true);
     }
   });

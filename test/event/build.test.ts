@@ -40,7 +40,7 @@ function expectIdentity(event: object): void {
 }
 
 const refusal = (code: string, pointer: string) =>
-  expect.objectContaining({ code, issues: [expect.objectContaining({ code, pointer })] }) as Error;
+  expect.objectContaining({ code, faults: [expect.objectContaining({ code, pointer })] }) as Error;
 
 /** A sample without what a builder adds. */
 function draftOf<T extends object>(sample: T): T {

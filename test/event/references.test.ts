@@ -75,8 +75,8 @@ it('every member of the schemas that is a digest may be one', () => {
     })();
     // The member is not one of executions; but what was there when it was judged is the object.
     expect(refusal).toBeInstanceOf(EventError);
-    const [issue] = (refusal as EventError).issues.filter(({ pointer }) => pointer === '/nested');
-    expect([name, issue?.actual.includes('"alg"')]).toEqual([name, true]);
+    const [fault] = (refusal as EventError).faults.filter(({ pointer }) => pointer === '/nested');
+    expect([name, fault?.actual.includes('"alg"')]).toEqual([name, true]);
   }
 });
 
@@ -123,8 +123,8 @@ it('an event that is refused is told of with all its faults', () => {
     }
   })();
   expect(refusal?.schema).toBe('execution');
-  expect(refusal?.faults).toHaveLength(refusal?.issues.length ?? 0);
-  expect(refusal?.issues.map(({ pointer }) => pointer)).toEqual([
+  expect(refusal?.messages).toHaveLength(refusal?.faults.length ?? 0);
+  expect(refusal?.faults.map(({ pointer }) => pointer)).toEqual([
     '/auth_event_id',
     '/intents',
     '/meter_used/0/amount',
@@ -132,7 +132,27 @@ it('an event that is refused is told of with all its faults', () => {
     '/outcome',
     '/tool_name',
   ]);
-  for (const fault of refusal?.faults ?? []) expect(refusal?.message).toContain(fault);
-  expect(refusal?.faults[2]).toContain('{"t":"int","v":"5"}');
-  expect(refusal?.faults[3]).toContain('did you mean outcome?');
+  for (const fault of refusal?.messages ?? []) expect(refusal?.message).toContain(fault);
+  expect(refusal?.messages[2]).toContain('{"t":"int","v":"5"}');
+  expect(refusal?.messages[3]).toContain('did you mean outcome?');
+});
+
+it('a member that is missing is told of with one that was misspelt', () => {
+  const refuse = (draft: object): EventError => {
+    try {
+      buildEvent(draft, by);
+    } catch (error) {
+      return error as EventError;
+    }
+    return expect.fail('expected to be refused');
+  };
+  const misspelt = refuse({ event_tpye: 'x.note', note: 'tpye' });
+  expect(misspelt.faults.map(({ pointer }) => pointer)).toEqual(['/event_type']);
+  expect(misspelt.message).toContain('"event_tpye"');
+  expect(misspelt.message).toContain('did you mean event_type?');
+  expect(refuse({ note: 'tpye' }).message).not.toContain('did you mean');
+  // Closed types name what they do not know.
+  expect(refuse({ event_type: 'execution', outcom: 'success' }).faults.map(({ actual }) => actual)).toContain(
+    'absent',
+  );
 });

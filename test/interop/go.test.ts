@@ -14,7 +14,7 @@ import { buildAttestation, buildCheckpoint } from '../../src/event/build.js';
 import { openLedgerSource } from '../../src/fs/source.js';
 import { parsePrivateKey } from '../../src/key/private-key.js';
 import { formatCheckpoint, parseCheckpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import { cosignNote, formatNoteKey, makeNoteKey, parseNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote, formatSignatureLine } from '../../src/note/signed-note.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
@@ -168,7 +168,7 @@ describe.skipIf(!isThere)('Go', () => {
       );
       const changed = sign(text).replace('\n5\n', '\n6\n');
       expect(tryAsk({ op: 'open', note: changed, vkey }).error).toContain('invalid signature');
-      expect(judgeNote(parseCheckpoint(Buffer.from(changed)), [key]).wrong).toHaveLength(1);
+      expect(verifyNoteSignatures(parseCheckpoint(Buffer.from(changed)), [key]).invalid).toHaveLength(1);
     });
 
     test('keys that Go makes are read, and sign what Go opens', () => {
@@ -268,8 +268,8 @@ describe.skipIf(!isThere)('Go', () => {
 
       const tree = await openTileTree(dir);
       expect(Buffer.from(tree.note).toString()).toBe(answer.note);
-      const { right, wrong, unknown } = judgeNote(tree.checkpoint, [parseNoteKey(theirs)]);
-      expect([right.length, wrong.length, unknown.length]).toEqual([1, 0, 0]);
+      const { valid, invalid, unknown } = verifyNoteSignatures(tree.checkpoint, [parseNoteKey(theirs)]);
+      expect([valid.length, invalid.length, unknown.length]).toEqual([1, 0, 0]);
       expect(tree.checkpoint.checkpoint).toEqual({
         origin: NAME,
         size,

@@ -1,11 +1,11 @@
 /** Texts that others' vectors leave out, with what SPEC §1 says of each. */
 
-import type { JsonIssueCode } from '../../src/json/diagnose.js';
+import type { JsonFaultCode } from '../../src/json/diagnose.js';
 
 /** A text that is canonical, or the code, byte offset and pointer of why it is not. */
 export type CanonicalCase = readonly [
   text: string | Uint8Array,
-  refusal?: readonly [code: JsonIssueCode, offset: number, pointer: string],
+  refusal?: readonly [code: JsonFaultCode, offset: number, pointer: string],
 ];
 
 export function nestedArrays(depth: number): string {

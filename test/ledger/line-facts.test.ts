@@ -6,7 +6,7 @@ import { canonicalText } from '../../src/json/canonicalize.js';
 import { examineLine, withEvent, type Layout, type LineFacts } from '../../src/ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { readLines } from '../../src/ledger/read-lines.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { startVerification } from '../../src/verify/state.js';
 import { verifyLine, type LineResult } from '../../src/verify/verify-line.js';
 import { bytesSource } from '../../src/fs/source.js';
@@ -23,8 +23,8 @@ const fixtures = [...new Set(FILE_CASES.map(({ ledger }) => ledger))].filter(
 );
 
 test.each(fixtures)('%s gives the same from facts that were cloned', async (ledger) => {
-  const whole = startVerification(undefined, nodeVerifier);
-  const fromFacts = startVerification(undefined, nodeVerifier);
+  const whole = startVerification(undefined, nodeBackend);
+  const fromFacts = startVerification(undefined, nodeBackend);
   const shown = ({ findings, verdict, signatures, examined }: LineResult): unknown => {
     return { findings, verdict, signatures, event: examined?.json() };
   };
@@ -42,7 +42,7 @@ test('of an event of no type of its own nothing is parsed again', () => {
   );
   const lines = events.map((event) => Buffer.from(canonicalText(event)));
   const facts = lines.map((line) => cloned(line));
-  const state = startVerification(undefined, nodeVerifier);
+  const state = startVerification(undefined, nodeBackend);
   const parse = vi.spyOn(JSON, 'parse');
   for (const [n, bytes] of lines.entries()) {
     const line = {

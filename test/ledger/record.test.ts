@@ -15,9 +15,9 @@ const good = FILE_CASES.filter(
 test.each(good.map(({ ledger }) => ledger))('records of %s are written again byte by byte', (ledger) => {
   for (const line of linesOf(fixtureBytes(ledger))) {
     const examined = examineLine(line, undefined);
-    const { eventId, issues, layout, prev, seq, signatures, span } = examined;
+    const { eventId, faults, layout, prev, seq, signatures, span } = examined;
     const event = examined.json();
-    expect({ issues, layout }).toEqual({ issues: [], layout: 'records' });
+    expect({ faults, layout }).toEqual({ faults: [], layout: 'records' });
     const eventText = canonicalText(event);
     expect(line.toString('utf8', span?.start, span?.end)).toBe(eventText);
     expect(validateEvent(event as object)).toEqual([]);

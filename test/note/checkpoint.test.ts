@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encodeBase64, tryDecodeBase64 } from '../../src/bytes/encoding.js';
-import { formatCheckpoint, readCheckpointText } from '../../src/note/checkpoint.js';
+import { formatCheckpoint, decodeCheckpointText } from '../../src/note/checkpoint.js';
 import { formatNoteKey, parseNoteKey } from '../../src/note/note-key.js';
 import { codeOf } from '../key/key-samples.js';
 
@@ -28,7 +28,7 @@ describe('the text of a checkpoint', () => {
     });
     fc.assert(
       fc.property(checkpoint, (given) => {
-        expect(readCheckpointText(formatCheckpoint(given))).toEqual(given);
+        expect(decodeCheckpointText(formatCheckpoint(given))).toEqual({ ok: true, value: given });
       }),
     );
   });
@@ -58,22 +58,23 @@ describe('the text of a checkpoint', () => {
     ['an empty extension', `a\n1\n${ROOT}\n\n`],
     ['an empty extension before another', `a\n1\n${ROOT}\n\nb\n`],
   ])('is none: %s', (_what, text) => {
-    expect(readCheckpointText(text)).toHaveProperty('expected');
+    expect(decodeCheckpointText(text)).toHaveProperty('fault.code', 'NOTE_MALFORMED');
   });
 
   it('is quoted in part only where it is wrong', () => {
-    const fault = readCheckpointText(`a\n${'9'.repeat(100_000)}\n${ROOT}\n`) as { actual: string };
-    expect(fault.actual.length).toBeLessThan(100);
+    const decoded = decodeCheckpointText(`a\n${'9'.repeat(100_000)}\n${ROOT}\n`);
+    expect(decoded.ok ? '' : decoded.fault.actual).toMatch(/^.{1,99}$/);
   });
 
   it('takes the largest size', () => {
-    expect(readCheckpointText(`a\n9007199254740991\n${ROOT}\n`)).toHaveProperty('size', 2 ** 53 - 1);
+    expect(decodeCheckpointText(`a\n9007199254740991\n${ROOT}\n`)).toHaveProperty('value.size', 2 ** 53 - 1);
   });
 
   it.skipIf(!existsSync(bodies))('refuses what others refuse', () => {
     const { invalid } = JSON.parse(readFileSync(bodies, 'utf8')) as { invalid: [string, string][] };
     expect(invalid.length).toBeGreaterThan(5);
-    for (const [text] of invalid) expect(readCheckpointText(text)).toHaveProperty('expected');
+    for (const [text] of invalid)
+      expect(decodeCheckpointText(text)).toHaveProperty('fault.code', 'NOTE_MALFORMED');
   });
 });
 

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { formatPublicKeyAs, makePublicKey, parsePublicKey } from '../../src/key/public-key.js';
 import { generatePrivateKey, parsePrivateKey } from '../../src/key/private-key.js';
 import { formatVkey } from '../../src/key/vkey.js';
-import { formatCheckpoint, readCheckpointText, type Checkpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { formatCheckpoint, decodeCheckpointText, type Checkpoint } from '../../src/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import {
   canBeLogKey,
   canBeWitnessKey,
@@ -21,6 +21,7 @@ import {
 import { formatNote, parseNote, readSignatureLine, type NoteSignature } from '../../src/note/signed-note.js';
 import { createSigner, signEvent } from '../../src/signature/signer.js';
 import { codeOf } from '../key/key-samples.js';
+import { valueOf } from '../value-of.js';
 import { logKey, logSigner, ORIGIN, strangerLine, TEXT, TIME } from './support.js';
 
 /** A cosignature that another implementation made. */
@@ -87,7 +88,7 @@ describe('a cosignature by another implementation', () => {
 });
 
 describe('what is signed', () => {
-  const checkpoint = readCheckpointText(TEXT) as Checkpoint;
+  const checkpoint = valueOf(decodeCheckpointText(TEXT));
   const textOf = (change: Partial<Checkpoint>): string => formatCheckpoint({ ...checkpoint, ...change });
 
   test('is the name, the time, the origin, the size and the root', () => {
@@ -138,18 +139,18 @@ describe('a hybrid note', () => {
   );
 
   test('is signed by both keys of the log, and by the witness', () => {
-    const { right, wrong, unknown } = judgeNote(note, [logKey, log, witness]);
-    expect(right.map(({ key, timestamp }) => [key, timestamp])).toEqual([
+    const { valid, invalid, unknown } = verifyNoteSignatures(note, [logKey, log, witness]);
+    expect(valid.map(({ key, timestamp }) => [key, timestamp])).toEqual([
       [logKey, null],
       [log, TIME],
       [witness, TIME],
     ]);
-    expect([wrong.length, unknown.length]).toEqual([0, 1]);
+    expect([invalid.length, unknown.length]).toEqual([0, 1]);
   });
 
   test('is read by those who know one of its kinds', () => {
-    expect(judgeNote(note, [logKey])).toMatchObject({ right: [{ key: logKey }], wrong: [] });
-    expect(judgeNote(note, [log])).toMatchObject({ right: [{ key: log }], wrong: [] });
+    expect(verifyNoteSignatures(note, [logKey])).toMatchObject({ valid: [{ key: logKey }], invalid: [] });
+    expect(verifyNoteSignatures(note, [log])).toMatchObject({ valid: [{ key: log }], invalid: [] });
   });
 });
 
@@ -161,7 +162,7 @@ describe('a vkey of ML-DSA-44', () => {
     expect([canBeLogKey(logKey), canBeWitnessKey(logKey)]).toEqual([true, false]);
   });
 
-  test('is none with a byte changed', () => {
+  test('is refused when any byte is changed', () => {
     for (let at = 0; at < vkey.length; at += 1) {
       const byte = vkey.charCodeAt(at);
       for (const other of [byte ^ 1, byte ^ 0x20, (byte + 1) % 128]) {
@@ -174,7 +175,7 @@ describe('a vkey of ML-DSA-44', () => {
     }
   });
 
-  test('is none in part', () => {
+  test('is refused when a part is missing', () => {
     for (let at = 1; at < vkey.length; at += 1) {
       for (const part of [vkey.slice(at), vkey.slice(0, at), vkey.slice(0, at) + vkey.slice(at + 1)]) {
         expect(
@@ -197,7 +198,7 @@ describe('a vkey of ML-DSA-44', () => {
 
 const ORDER_8 = Buffer.from('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a', 'hex');
 
-test('a vkey of a point that is no key is none (SPEC §5)', () => {
+test('a vkey of a point that is not a valid key is refused (SPEC §5)', () => {
   const points = {
     'small order': Uint8Array.of(1, ...new Uint8Array(31)),
     'not canonical': Uint8Array.of(0xee, ...new Uint8Array(30).fill(0xff), 0x7f),

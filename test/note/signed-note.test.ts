@@ -3,8 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parsePrivateKey } from '../../src/key/private-key.js';
-import { parseCheckpoint, readCheckpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { parseCheckpoint, decodeCheckpoint } from '../../src/note/checkpoint.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import {
   cosignNote,
   formatNoteKey,
@@ -19,7 +19,7 @@ import {
   formatNote,
   formatSignatureLine,
   parseNote,
-  readNote,
+  decodeNote,
   readSignatureLine,
 } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
@@ -51,10 +51,10 @@ function note(text: string): Buffer {
 
 /** Whether a note can be read and is signed by each of these keys, and wrongly by none. */
 function verifies(bytes: Uint8Array, keys: readonly NoteKey[]): boolean {
-  const read = readNote(bytes);
-  if ('expected' in read) return false;
-  const { right, wrong } = judgeNote(read, keys);
-  return wrong.length === 0 && keys.every((key) => right.some((signer) => signer.key === key));
+  const decoded = decodeNote(bytes);
+  if (!decoded.ok) return false;
+  const { valid, invalid } = verifyNoteSignatures(decoded.value, keys);
+  return invalid.length === 0 && keys.every((key) => valid.some((signer) => signer.key === key));
 }
 
 describe('a signed note', () => {
@@ -65,27 +65,27 @@ describe('a signed note', () => {
     expect(verifies(COSIGNED, [logKey, witnessKey])).toBe(true);
   });
 
-  it('keeps right, wrong and unknown signatures apart', () => {
+  it('keeps valid, invalid and unknown signatures apart', () => {
     const { signatures } = parseNote(COSIGNED);
     const other = parseNote(note(formatNote({ text: `${TEXT}more\n`, signatures })));
     const known = [logKey, witnessKey];
-    expect(judgeNote(parseNote(COSIGNED), known)).toEqual({
-      right: [
+    expect(verifyNoteSignatures(parseNote(COSIGNED), known)).toEqual({
+      valid: [
         { key: logKey, timestamp: null },
         { key: witnessKey, timestamp: TIME },
       ],
-      wrong: [],
+      invalid: [],
       unknown: [strangerLine],
     });
-    expect(judgeNote(other, known)).toEqual({
-      right: [],
-      wrong: [
+    expect(verifyNoteSignatures(other, known)).toEqual({
+      valid: [],
+      invalid: [
         { key: logKey, signature: logLine },
         { key: witnessKey, signature: witnessLine },
       ],
       unknown: [strangerLine],
     });
-    expect(judgeNote(parseNote(COSIGNED), []).unknown).toHaveLength(3);
+    expect(verifyNoteSignatures(parseNote(COSIGNED), []).unknown).toHaveLength(3);
   });
 
   it('takes a key for another when only its name or only its id is the same', () => {
@@ -94,19 +94,23 @@ describe('a signed note', () => {
     const sameId = { ...sameKey, keyId: logKey.keyId };
     const otherType = makeNoteKey(ORIGIN, logSigner.publicKey, 'cosignature');
     for (const key of [sameName, sameKey, sameId, otherType]) {
-      expect(judgeNote(parseNote(SIGNED), [key])).toEqual({ right: [], wrong: [], unknown: [logLine] });
+      expect(verifyNoteSignatures(parseNote(SIGNED), [key])).toEqual({
+        valid: [],
+        invalid: [],
+        unknown: [logLine],
+      });
     }
   });
 
-  it('has a wrong signature when the key of that name and id did not make it', () => {
+  it('has an invalid signature when the key of that name and id did not make it', () => {
     const impostor = { ...makeNoteKey(ORIGIN, strangerSigner.publicKey, 'ed25519'), keyId: logKey.keyId };
-    expect(judgeNote(parseNote(SIGNED), [impostor]).wrong).toHaveLength(1);
+    expect(verifyNoteSignatures(parseNote(SIGNED), [impostor]).invalid).toHaveLength(1);
   });
 
   it('is judged by all signatures of one key', () => {
     const broken = { ...logLine, signature: Uint8Array.from(logLine.signature, (byte) => byte ^ 1) };
-    const judged = judgeNote({ text: TEXT, signatures: [logLine, broken] }, [logKey]);
-    expect([judged.right.length, judged.wrong.length]).toEqual([1, 1]);
+    const judged = verifyNoteSignatures({ text: TEXT, signatures: [logLine, broken] }, [logKey]);
+    expect([judged.valid.length, judged.invalid.length]).toEqual([1, 1]);
   });
 
   it('verifies no more after any change of a byte', () => {
@@ -145,22 +149,26 @@ describe('a cosigned checkpoint', () => {
     }
   });
 
-  it('has a wrong cosignature when its time is changed', () => {
+  it('has an invalid cosignature when its time is changed', () => {
     for (let i = 0; i < 8; i += 1) {
       const signature = Uint8Array.from(witnessLine.signature);
       signature[i] = signature[i] ^ 1;
-      const judged = judgeNote({ text: TEXT, signatures: [{ ...witnessLine, signature }] }, [witnessKey]);
-      expect(judged.wrong).toHaveLength(1);
+      const judged = verifyNoteSignatures({ text: TEXT, signatures: [{ ...witnessLine, signature }] }, [
+        witnessKey,
+      ]);
+      expect(judged.invalid).toHaveLength(1);
     }
   });
 
-  it('has a wrong cosignature when the note itself was signed, or the other way round', () => {
+  it('has an invalid cosignature when the note itself was signed, or the other way round', () => {
     const asNote = signNote(TEXT, witnessKey.name, witnessSigner);
     const disguised = { ...asNote, keyId: witnessKey.keyId };
-    expect(judgeNote({ text: TEXT, signatures: [disguised] }, [witnessKey]).wrong).toHaveLength(1);
+    expect(verifyNoteSignatures({ text: TEXT, signatures: [disguised] }, [witnessKey]).invalid).toHaveLength(
+      1,
+    );
     const cosigned = cosignNote(TEXT, ORIGIN, logSigner, TIME);
     const other = { ...cosigned, keyId: logKey.keyId, signature: cosigned.signature.subarray(8) };
-    expect(judgeNote({ text: TEXT, signatures: [other] }, [logKey]).wrong).toHaveLength(1);
+    expect(verifyNoteSignatures({ text: TEXT, signatures: [other] }, [logKey]).invalid).toHaveLength(1);
   });
 });
 
@@ -201,7 +209,7 @@ describe('what is no note', () => {
     ['overlong UTF-8', Buffer.concat([Buffer.from('c0af', 'hex'), note(`${text}\n${line}\n`)])],
   ])('a note with %s is refused', (_what, bytes) => {
     const given = typeof bytes === 'string' ? note(bytes) : bytes;
-    expect(readNote(given)).toHaveProperty('expected');
+    expect(decodeNote(given)).toHaveProperty('fault.code', 'NOTE_MALFORMED');
     expect(codeOf(() => parseNote(given))).toBe('NOTE_MALFORMED');
     expect(codeOf(() => parseCheckpoint(given))).toBe('NOTE_MALFORMED');
   });
@@ -209,8 +217,8 @@ describe('what is no note', () => {
   it('a note that is too large', () => {
     const filler = (length: number): Buffer => note(`${'x'.repeat(length)}\n\n${line}\n`);
     const rest = filler(0).length;
-    expect(readNote(filler(MAX_NOTE_BYTES - rest))).toHaveProperty('signatures');
-    expect(readNote(filler(MAX_NOTE_BYTES - rest + 1))).toHaveProperty('expected');
+    expect(decodeNote(filler(MAX_NOTE_BYTES - rest))).toHaveProperty('value.signatures');
+    expect(decodeNote(filler(MAX_NOTE_BYTES - rest + 1))).toHaveProperty('fault.code', 'NOTE_MALFORMED');
   });
 
   it('a note with too many signature lines', () => {
@@ -220,10 +228,16 @@ describe('what is no note', () => {
         (_, i) => `— k${i}.example ${Buffer.alloc(5, i % 256).toString('base64')}\n`,
       );
     const many = (count: number): Buffer => note(`${text}\n${lines(count).join('')}`);
-    expect(readNote(many(MAX_NOTE_SIGNATURES))).toHaveProperty('signatures.length', MAX_NOTE_SIGNATURES);
-    expect(readNote(many(MAX_NOTE_SIGNATURES + 1))).toHaveProperty('expected');
-    expect(readNote(many(10_000))).toHaveProperty('expected');
-    expect(readNote(note(`${text}\n${`${line}\n`.repeat(2_000)}`))).toHaveProperty('expected');
+    expect(decodeNote(many(MAX_NOTE_SIGNATURES))).toHaveProperty(
+      'value.signatures.length',
+      MAX_NOTE_SIGNATURES,
+    );
+    expect(decodeNote(many(MAX_NOTE_SIGNATURES + 1))).toHaveProperty('fault.code', 'NOTE_MALFORMED');
+    expect(decodeNote(many(10_000))).toHaveProperty('fault.code', 'NOTE_MALFORMED');
+    expect(decodeNote(note(`${text}\n${`${line}\n`.repeat(2_000)}`))).toHaveProperty(
+      'fault.code',
+      'NOTE_MALFORMED',
+    );
   });
 });
 
@@ -232,7 +246,7 @@ describe('unusual notes', () => {
     for (const text of ['a\n\nb\n', 'a\n\n', '\n\n\n', '\n', 'a\n\n— b c\n\n']) {
       const signature = signNote(text, ORIGIN, logSigner);
       const bytes = note(formatNote({ text, signatures: [signature] }));
-      expect(readNote(bytes)).toEqual({ text, signatures: [signature] });
+      expect(decodeNote(bytes)).toEqual({ ok: true, value: { text, signatures: [signature] } });
       expect(verifies(bytes, [logKey])).toBe(true);
     }
   });
@@ -249,14 +263,14 @@ describe('unusual notes', () => {
       `${TEXT}\n${formatSignatureLine(logLine)}\n— pq.example ${Buffer.alloc(5_000).toString('base64')}\n`,
     );
     expect(verifies(bytes, [logKey])).toBe(true);
-    expect(judgeNote(parseNote(bytes), [logKey]).unknown).toHaveLength(1);
+    expect(verifyNoteSignatures(parseNote(bytes), [logKey]).unknown).toHaveLength(1);
   });
 
-  it('have a wrong signature when that of a known key has another length', () => {
+  it('have an invalid signature when that of a known key has another length', () => {
     for (const length of [1, 63, 65, 71, 73]) {
       for (const key of [logKey, witnessKey]) {
         const signature = { name: key.name, keyId: key.keyId, signature: new Uint8Array(length) };
-        expect(judgeNote({ text: TEXT, signatures: [signature] }, [key]).wrong).toHaveLength(1);
+        expect(verifyNoteSignatures({ text: TEXT, signatures: [signature] }, [key]).invalid).toHaveLength(1);
       }
     }
   });
@@ -329,7 +343,7 @@ describe.skipIf(!existsSync(vectors))('signed notes of others', () => {
 
 describe('a checkpoint in a note', () => {
   it('is read with its signatures', () => {
-    expect(readCheckpoint(COSIGNED)).toEqual({
+    expect(decodeCheckpoint(COSIGNED)).toHaveProperty('value', {
       text: TEXT,
       signatures: [logLine, witnessLine, strangerLine],
       checkpoint: { origin: ORIGIN, size: 7, root: 'r'.repeat(32), extensions: [] },

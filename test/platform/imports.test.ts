@@ -74,7 +74,7 @@ describe('northroot/verify', () => {
         'verify/verify-line.ts',
         'text/report.ts',
         'proof/verify-proof.ts',
-        'note/judge-note.ts',
+        'note/verify-note.ts',
         PLATFORM,
       ]),
     );

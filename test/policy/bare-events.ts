@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { Finding } from '../../src/finding/finding.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import type { Meter } from '../../src/value/meter.js';
 import type { Quantity } from '../../src/value/quantity.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
@@ -24,7 +24,7 @@ export interface Fed {
 
 /** A verification that has seen nothing. */
 export function emptyState(): VerifyState {
-  return startVerification(undefined, nodeVerifier);
+  return startVerification(undefined, nodeBackend);
 }
 
 /** Members in the order of their names, so that JSON.stringify writes canonical JSON. */

@@ -465,7 +465,7 @@ describe('record does not run', () => {
     refused('EXECUTION_UNDER_DENY', (command) => record('main.jsonl', id, command));
   });
 
-  it('under what is none, or not certain to be one', async () => {
+  it('under what is not an authorization, or may be one of several', async () => {
     refused('AUTH_NOT_FOUND', (command) => record('main.jsonl', `sha-256:${'A'.repeat(43)}`, command));
     refused('AUTH_NOT_AN_AUTHORIZATION', (command) => record('main.jsonl', '0', command));
     refused('USAGE', (command) => record('main.jsonl', '', command), 2);
@@ -786,6 +786,12 @@ describe('record without a command', () => {
     const before = shop.read('main.jsonl');
     expectError(report('main.jsonl', mainGrant, '--tool', 'sh.run', ...options), 2, 'USAGE');
     expect(shop.read('main.jsonl')).toBe(before);
+  });
+
+  it('asks for the tool under a grant itself', () => {
+    const run = report('main.jsonl', mainGrant, '--outcome', 'success');
+    expectError(run, 2, 'USAGE');
+    expect(run.stderr).toContain('--tool');
   });
 
   it('does not record what broke another bound, and says what does', () => {

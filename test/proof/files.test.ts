@@ -7,10 +7,10 @@ import { encodeBase64 } from '../../src/bytes/encoding.js';
 import {
   formatConsistencyProof,
   parseConsistencyProof,
-  readConsistencyProof,
+  decodeConsistencyProof,
 } from '../../src/proof/consistency-proof.js';
 import { MAX_PROOF_BYTES } from '../../src/proof/proof-text.js';
-import { formatTlogProof, parseTlogProof, readTlogProof } from '../../src/proof/tlog-proof.js';
+import { formatTlogProof, parseTlogProof, decodeTlogProof } from '../../src/proof/tlog-proof.js';
 import { codeOf } from '../key/key-samples.js';
 
 const vectors = new URL('../../../shared/vectors/derived/tlog-proof-parse.json', import.meta.url);
@@ -71,15 +71,18 @@ describe('a tlog-proof', () => {
     ['too many hashes', `${HEAD}index 0\n${`${HASH}\n`.repeat(64)}\n${NOTE}`],
     ['very many hashes', `${HEAD}index 0\n${`${HASH}\n`.repeat(20_000)}\n${NOTE}`],
   ])('is none: %s', (_what, text) => {
-    expect(readTlogProof(Buffer.from(text))).toHaveProperty('expected');
+    expect(decodeTlogProof(Buffer.from(text))).toHaveProperty('fault.code', 'PROOF_MALFORMED');
     expect(codeOf(() => parseTlogProof(Buffer.from(text)))).toBe('PROOF_MALFORMED');
   });
 
   it('is refused beyond its bound', () => {
     const head = `${HEAD}index 0\n\n`;
     const whole = Buffer.concat([Buffer.from(head), Buffer.alloc(MAX_PROOF_BYTES - head.length)]);
-    expect(readTlogProof(whole)).toHaveProperty('index', 0);
-    expect(readTlogProof(Buffer.concat([whole, Buffer.of(0)]))).toHaveProperty('expected');
+    expect(decodeTlogProof(whole)).toHaveProperty('value.index', 0);
+    expect(decodeTlogProof(Buffer.concat([whole, Buffer.of(0)]))).toHaveProperty(
+      'fault.code',
+      'PROOF_MALFORMED',
+    );
   });
 
   it.skipIf(!existsSync(vectors))('is what others take for one', () => {
@@ -89,7 +92,7 @@ describe('a tlog-proof', () => {
     };
     expect(invalid.length).toBeGreaterThan(5);
     for (const [text, why] of invalid) {
-      expect(readTlogProof(Buffer.from(text)), why).toHaveProperty('expected');
+      expect(decodeTlogProof(Buffer.from(text)), why).toHaveProperty('fault.code', 'PROOF_MALFORMED');
     }
     expect(valid.length).toBeGreaterThan(0);
     for (const { text, index } of valid) {
@@ -125,7 +128,7 @@ describe("a consistency proof's file", () => {
     ['too many hashes', `old 1\n${`${HASH}\n`.repeat(64)}\n${NOTE}`],
     ['a tlog-proof', `c2sp.org/tlog-proof@v1\nindex 0\n\n${NOTE}`],
   ])('is none: %s', (_what, text) => {
-    expect(readConsistencyProof(Buffer.from(text))).toHaveProperty('expected');
+    expect(decodeConsistencyProof(Buffer.from(text))).toHaveProperty('fault.code', 'PROOF_MALFORMED');
     expect(codeOf(() => parseConsistencyProof(Buffer.from(text)))).toBe('PROOF_MALFORMED');
   });
 });

@@ -21,7 +21,7 @@ import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { codeOf, errorOf } from '../writer/support.js';
-import { ledgerOf, rememberingVerifier } from '../verify/support.js';
+import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { p256Key, codeOf as syncCodeOf } from '../key/key-samples.js';
 import { changedBytes } from '../note/support.js';
 import {
@@ -46,9 +46,9 @@ import {
 const lines = await makeLines({ events: [3, 2, 2], attested: true });
 const open = opener(lines);
 const sealed = 7;
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
-const known: ProofTrust = { keys: [logKey], verifier };
+const known: ProofTrust = { keys: [logKey], backend };
 
 function codes({ problems }: { problems: readonly { code: string }[] }): string[] {
   return problems.map(({ code }) => code);
@@ -61,7 +61,7 @@ async function prove(wanted: string, note?: Uint8Array): Promise<Uint8Array> {
 
 function policyOf(keys: readonly Key[], more: Partial<TrustPolicy> = {}): ProofTrust {
   const policy = { trust_version: '1', keys, ...more } as unknown as TrustPolicy;
-  return { policy, verifier };
+  return { policy, backend };
 }
 
 const own = ownKeyEntry(signer.publicKey);
@@ -281,7 +281,7 @@ describe('a witness policy', () => {
 
   function witnessed(...policy: string[]): ProofTrust {
     return {
-      verifier,
+      backend,
       witnessPolicy: parseWitnessPolicy(Buffer.from(policy.map((line) => `${line}\n`).join(''))),
     };
   }
@@ -567,7 +567,7 @@ describe('a proof of another log', () => {
       }
     }
     const shown = renderProofResult(verifyProof(ofEntry(0), known, { entry: entries[0] }), 'f', plainPaint);
-    expect(shown).toContain('not a northroot record');
+    expect(shown).toContain('not a record of this format');
   });
 
   it('is nothing without its log’s key, with another entry, or where events must be signed', () => {
@@ -581,51 +581,40 @@ describe('a proof of another log', () => {
 });
 
 describe('no proof is made', () => {
-  it.each<[string, () => Promise<unknown>, string, 1 | 2]>([
-    ['of a record after the last checkpoint', () => makeProof(open, '7'), 'CHECKPOINT_MISSING', 2],
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['of a record after the last checkpoint', () => makeProof(open, '7'), 'CHECKPOINT_MISSING'],
     [
       'of a record that the given checkpoint does not cover',
       () => makeProof(open, '5', { checkpoint: noteOf(lines.slice(0, 5)) }),
       'CHECKPOINT_MISSING',
-      2,
     ],
     [
       'from a ledger without a checkpoint',
       () => makeProof(opener(lines.slice(0, 4)), '1'),
       'CHECKPOINT_MISSING',
-      2,
     ],
-    ['of what is not there', () => makeProof(open, '99'), 'RECORD_NOT_FOUND', 2],
-    ['of what cannot be an id', () => makeProof(open, '!'), 'USAGE', 2],
-    [
-      'under what is no note',
-      () => makeProof(open, '1', { checkpoint: Buffer.from('x') }),
-      'NOTE_MALFORMED',
-      2,
-    ],
+    ['of what is not there', () => makeProof(open, '99'), 'RECORD_NOT_FOUND'],
+    ['of what cannot be an id', () => makeProof(open, '!'), 'USAGE'],
+    ['under what is no note', () => makeProof(open, '1', { checkpoint: Buffer.from('x') }), 'NOTE_MALFORMED'],
     [
       'when the ledger is shorter than the note says',
       () => makeProof(opener(lines.slice(0, 6)), '1', { checkpoint: noteOf(lines) }),
       'TRUNCATED',
-      1,
     ],
     [
       'when the ledger is another than the note says',
       () => makeProof(open, '1', { checkpoint: noteOf([...lines.slice(0, 4), Buffer.from('{}')]) }),
       'FORKED',
-      1,
     ],
     [
       'when a record before the checkpoint was changed',
       () => makeProof(opener(lines.with(2, lines[1])), '3'),
       'CHECKPOINT_ROOT_MISMATCH',
-      1,
     ],
     [
       'when a record before the checkpoint was dropped',
       () => makeProof(opener(lines.toSpliced(2, 1)), '3'),
       'CHECKPOINT_ROOT_MISMATCH',
-      1,
     ],
     [
       'of a record that stands in another place than it says',
@@ -634,13 +623,11 @@ describe('no proof is made', () => {
         return makeProof(opener(moved), '1', { checkpoint: noteOf(moved) });
       },
       'SEQ_GAP',
-      1,
     ],
     [
       'of a broken record',
       () => makeProof(opener([Buffer.from(lines[0].toString().replace('"seq":0', '"seq":0,"sez":1'))]), '0'),
       'SCHEMA',
-      1,
     ],
     [
       'of a bare event',
@@ -649,10 +636,9 @@ describe('no proof is made', () => {
         return makeProof(opener([Buffer.from(JSON.stringify(event))]), '0');
       },
       'NOT_A_LEDGER',
-      2,
     ],
-  ])('%s', async (_what, make, code, exitStatus) => {
-    expect(await errorOf(make())).toMatchObject({ name: 'NorthrootError', code, exitStatus });
+  ])('%s', async (_what, make, code) => {
+    expect(await errorOf(make())).toMatchObject({ name: 'NorthrootError', code });
   });
 
   it('when it is interrupted', async () => {
@@ -692,46 +678,36 @@ describe('a consistency proof', () => {
     expect(made).toMatchObject({ oldCheckpoint: { size: 3 }, checkpoint: { size: sealed } });
   });
 
-  it.each<[string, () => Promise<unknown>, string, 1 | 2]>([
+  it.each<[string, () => Promise<unknown>, string]>([
     [
       'the ledger is shorter',
       () => makeConsistencyProof(opener(lines.slice(0, 6)), noteOf(lines)),
       'TRUNCATED',
-      1,
     ],
     [
       'the ledger is shorter and has no checkpoint',
       () => makeConsistencyProof(opener(lines.slice(0, 3)), noteOf(lines)),
       'TRUNCATED',
-      1,
     ],
     [
       'the ledger is another',
       () => makeConsistencyProof(open, noteOf([...lines.slice(0, 2), Buffer.from('{}')])),
       'FORKED',
-      1,
     ],
     [
       'the ledger is another from the beginning',
       () => makeConsistencyProof(open, noteOf([], { root: 'x'.repeat(32) })),
       'FORKED',
-      1,
     ],
     [
       'the checkpoint is of another log',
       () => makeConsistencyProof(open, noteOf(lines.slice(0, 2), { origin: 'o' })),
       'ORIGIN_MISMATCH',
-      1,
     ],
-    [
-      'there is no newer checkpoint',
-      () => makeConsistencyProof(open, noteOf(lines)),
-      'CHECKPOINT_MISSING',
-      2,
-    ],
-    ['the old note is none', () => makeConsistencyProof(open, Buffer.from('x')), 'NOTE_MALFORMED', 2],
-  ])('is not made when %s', async (_what, make, code, exitStatus) => {
-    expect(await errorOf(make())).toMatchObject({ code, exitStatus });
+    ['there is no newer checkpoint', () => makeConsistencyProof(open, noteOf(lines)), 'CHECKPOINT_MISSING'],
+    ['the old note is none', () => makeConsistencyProof(open, Buffer.from('x')), 'NOTE_MALFORMED'],
+  ])('is not made when %s', async (_what, make, code) => {
+    expect(await errorOf(make())).toMatchObject({ code });
   });
 
   it('proves nothing without the right key, or with another checkpoint', async () => {

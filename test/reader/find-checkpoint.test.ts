@@ -52,7 +52,7 @@ const find = (bytes: Buffer): ReturnType<typeof findCheckpoint> =>
   findCheckpoint(bytesSource(bytes, 'ledger'));
 
 describe('findCheckpoint', () => {
-  test('finds none where there is none', async () => {
+  test('finds nothing in a ledger without a checkpoint', async () => {
     expect(await find(Buffer.of())).toBeUndefined();
     const talks = buildEvent({ event_type: 'x.talk', text: '"event_type":"checkpoint"' }, DEFAULTS);
     expect(await find(ledgerOf(filler(1), talks))).toBeUndefined();

@@ -1,7 +1,8 @@
 /** The report for people: who signed each grant, and whose record a finding is about. */
 
 import { expect, test } from 'vitest';
-import { checkReport, renderReport, type AnyEvent } from '../../src/index.js';
+import { commandGuide } from '../../src/cli/remedies.js';
+import { checkReport, plainPaint, renderReport, type AnyEvent } from '../../src/index.js';
 import { DIGEST, event, genesis, keyOf, ledger, makeSigner, verify } from '../docs/ledger-kit.js';
 
 const chief = makeSigner();
@@ -50,14 +51,14 @@ test('a finding says which record it is about, and how that is shown', async () 
     { code: 'METER_CAP_EXCEEDED', seq: 2, principal_id: 'agent:a1', tool_name: 'fs.read' },
   ]);
   const textOf = (path: string): string =>
-    renderReport({ ...report, ledger: { ...report.ledger, paths: [path] } });
+    renderReport({ ...report, ledger: { ...report.ledger, paths: [path] } }, plainPaint, commandGuide);
   expect(textOf('-')).toContain('seq 2, agent:a1, fs.read\n');
   expect(textOf('a/b.jsonl')).toContain('seq 2, agent:a1, fs.read: northroot show a/b.jsonl 2\n');
   expect(textOf("it's.jsonl")).toContain(`northroot show 'it'\\''s.jsonl' 2\n`);
   expect(textOf('\u001b[2J')).not.toContain('northroot show');
 });
 
-test('of what names no principal or tool none is named', async () => {
+test('a finding about an event without a valid principal or tool names none', async () => {
   const bad = { ...grant, principal_id: 'x'.repeat(500), tool_name: 'a b' };
   const line = JSON.stringify({ event: bad, prev: DIGEST, seq: 1, signatures: [] });
   const report = await verify(ledger({ event: first, signers: [chief] }, line));

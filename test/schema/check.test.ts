@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ValueFault } from '../../src/fault.js';
 import {
   checkEvent,
   checkKey,
@@ -6,13 +7,13 @@ import {
   checkReport,
   checkTrustPolicy,
   isKnownEventType,
-  type ShapeIssue,
+  type ShapeCode,
 } from '../../src/schema/check.js';
-import { MAX_ISSUES } from '../../src/schema/issue.js';
+import { MAX_FAULTS } from '../../src/schema/fault-list.js';
 import { places, withPlace } from './mutate.js';
 import * as samples from './samples.js';
 
-type Check = (value: unknown) => ShapeIssue[];
+type Check = (value: unknown) => ValueFault<ShapeCode>[];
 
 const { grant, action, execution, adjustment, genesis, checkpoint, attestation, keyEvent, extension } =
   samples;
@@ -70,7 +71,7 @@ const isOpen = (pointer: string, document: unknown) =>
   (document === extension && pointer === '') ||
   (document === samples.record && pointer === '/event');
 
-const brief = (issues: ShapeIssue[]) => issues.map(({ code, pointer }) => `${code} ${pointer}`);
+const brief = (faults: ValueFault<ShapeCode>[]) => faults.map(({ code, pointer }) => `${code} ${pointer}`);
 
 describe.each(DOCUMENTS)('%s', (_, check, document) => {
   const all = places(document);
@@ -82,15 +83,15 @@ describe.each(DOCUMENTS)('%s', (_, check, document) => {
   it('misses each required member by its own pointer, and no optional one', () => {
     for (const { pointer } of all) {
       if (pointer === '' || /\/[0-9]+$/.test(pointer)) continue;
-      const issues = check(withPlace(document, pointer, undefined));
+      const faults = check(withPlace(document, pointer, undefined));
       if (isOptional(pointer, document)) {
-        expect([pointer, issues]).toEqual([pointer, []]);
+        expect([pointer, faults]).toEqual([pointer, []]);
       } else {
-        expect([pointer, brief(issues)]).toEqual([pointer, [`SCHEMA ${pointer}`]]);
-        expect(issues[0].expected).toMatch(
+        expect([pointer, brief(faults)]).toEqual([pointer, [`SCHEMA ${pointer}`]]);
+        expect(faults[0].expected).toMatch(
           /^present \((?:string|object|array|integer|integer or null|string or null)\)$/,
         );
-        expect(issues[0].actual).toBe('absent');
+        expect(faults[0].actual).toBe('absent');
       }
     }
   });
@@ -102,12 +103,12 @@ describe.each(DOCUMENTS)('%s', (_, check, document) => {
       for (const { pointer, value } of all) {
         if (typeof value !== 'object' || value === null || Array.isArray(value)) continue;
         const place = `${pointer}/${token}`;
-        const issues = check(withPlace(document, place, 'x'));
+        const faults = check(withPlace(document, place, 'x'));
         if (isOpen(pointer, document)) {
           // Of these, the counts are the ones whose members are not texts.
-          if (!/metrics$|by_type$/.test(pointer)) expect([place, issues]).toEqual([place, []]);
+          if (!/metrics$|by_type$/.test(pointer)) expect([place, faults]).toEqual([place, []]);
         } else {
-          expect([place, issues]).toEqual([
+          expect([place, faults]).toEqual([
             place,
             [{ code: 'SCHEMA', pointer: place, expected: 'no such member', actual: '"x"' }],
           ]);
@@ -128,8 +129,8 @@ describe.each(DOCUMENTS)('%s', (_, check, document) => {
           /\/(?:origin|root|tip_event_id|last_tree_size|seq|event_id)$/.test(pointer) &&
           document === samples.report;
         if (isSameType || isNullable) continue;
-        const issues = check(withPlace(document, pointer, wrong));
-        expect([pointer, wrong, brief(issues)]).toEqual([pointer, wrong, [`SCHEMA ${pointer}`]]);
+        const faults = check(withPlace(document, pointer, wrong));
+        expect([pointer, wrong, brief(faults)]).toEqual([pointer, wrong, [`SCHEMA ${pointer}`]]);
       }
     }
   });
@@ -142,8 +143,8 @@ const int = (v: string) => ({ t: 'int', v });
 const BOUNDS = '/authorization/bounds';
 const B64 = samples.key.keyid;
 
-/** [document, place, value to set (undefined: none), issues] */
-type Row = [document: object, pointer: string, value: unknown, issues: string[]];
+/** [document, place, value to set (undefined: none), faults] */
+type Row = [document: object, pointer: string, value: unknown, faults: string[]];
 
 const at =
   (code: string) =>
@@ -490,8 +491,8 @@ const ROWS: Row[] = [
 describe('events', () => {
   it.each(ROWS.map((row, i) => [i, row[1], row] as const))(
     '%i: %s',
-    (_, __, [document, pointer, value, issues]) => {
-      expect(brief(checkEvent(withPlace(document, pointer, value)))).toEqual(issues);
+    (_, __, [document, pointer, value, faults]) => {
+      expect(brief(checkEvent(withPlace(document, pointer, value)))).toEqual(faults);
     },
   );
 
@@ -609,13 +610,13 @@ describe('records, keys, trust policies, reports', () => {
   ];
   it.each(rows.map((row, i) => [i, row[2], row] as const))(
     '%i: %s',
-    (_, __, [check, document, pointer, value, issues]) => {
-      expect(brief(check(withPlace(document, pointer, value)))).toEqual(issues);
+    (_, __, [check, document, pointer, value, faults]) => {
+      expect(brief(check(withPlace(document, pointer, value)))).toEqual(faults);
     },
   );
 });
 
-describe('issues', () => {
+describe('faults', () => {
   it('say what was expected and what is there', () => {
     const told = (document: object, pointer: string, value: unknown) => {
       const [{ expected, actual }] = checkEvent(withPlace(document, pointer, value));
@@ -695,10 +696,10 @@ describe('issues', () => {
 
   it('are at most sixteen, the first ones', () => {
     const many = checkEvent({ ...genesis, keys: times(400, () => 0) });
-    expect(brief(many)).toEqual(times(MAX_ISSUES, (i) => `SCHEMA /keys/${i}`));
+    expect(brief(many)).toEqual(times(MAX_FAULTS, (i) => `SCHEMA /keys/${i}`));
     const members = Object.fromEntries(times(400, (i) => [`m${999 - i}`, 0]));
     expect(brief(checkEvent({ ...genesis, ...members }))).toEqual(
-      times(MAX_ISSUES, (i) => `SCHEMA /m${600 + i}`),
+      times(MAX_FAULTS, (i) => `SCHEMA /m${600 + i}`),
     );
   });
 
@@ -709,7 +710,7 @@ describe('issues', () => {
         times(count, () => ({ unit: 7, amount: { t: 'int', v: 0 } })),
         { get: (target, key) => ((looks += 1), Reflect.get(target, key) as unknown) },
       );
-      expect(checkEvent({ ...execution, meter_used: junk })).toHaveLength(MAX_ISSUES);
+      expect(checkEvent({ ...execution, meter_used: junk })).toHaveLength(MAX_FAULTS);
       return looks;
     };
     const looks = looksAt(5_000);

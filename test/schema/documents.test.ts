@@ -4,16 +4,17 @@ import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { ValueFault } from '../../src/fault.js';
 import { CODE_PAGES } from '../../src/finding/catalog.js';
 import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
-import { examineLine, type LineIssue } from '../../src/ledger/examine-line.js';
+import { examineLine } from '../../src/ledger/examine-line.js';
 import {
   checkEvent,
   checkKey,
   checkRecord,
   checkReport,
   checkTrustPolicy,
-  type ShapeIssue,
+  type ShapeCode,
 } from '../../src/schema/check.js';
 import { schemaDocument, schemaNames } from '../../src/schema/documents.js';
 import { isDigest } from '../../src/value/digest.js';
@@ -51,8 +52,8 @@ const beyond = JSON.parse(
 const codesOf = (...scopes: string[]) =>
   beyond.rules.filter(({ scope }) => scopes.includes(scope)).flatMap(({ codes }) => codes);
 
-/** Whether an issue is one of the rules for values, or for the size of `meta`, that no schema says. */
-function isBeyond({ code, pointer, expected, actual }: LineIssue): boolean {
+/** Whether a fault is one of the rules for values, or for the size of `meta`, that no schema says. */
+function isBeyond({ code, pointer, expected, actual }: ValueFault): boolean {
   if (code === 'SCHEMA')
     return /\/hygiene\/warnings\/[0-9]+$/.test(pointer ?? '')
       ? /^"[A-Z0-9_]{3,64}"$/.test(actual ?? '')
@@ -246,14 +247,14 @@ describe('docs/beyond-schemas.json', () => {
 describe('the compiled validators', () => {
   const { grant, action, execution, adjustment, genesis, checkpoint, attestation, keyEvent, extension } =
     samples;
-  const checkLine: (value: unknown) => ShapeIssue[] = (value) => [
+  const checkLine: (value: unknown) => ValueFault<ShapeCode>[] = (value) => [
     ...checkRecord(value),
-    ...checkEvent((value as { event?: unknown } | null)?.event).map((issue) => ({
-      ...issue,
-      pointer: `/event${issue.pointer}`,
+    ...checkEvent((value as { event?: unknown } | null)?.event).map((fault) => ({
+      ...fault,
+      pointer: `/event${fault.pointer}`,
     })),
   ];
-  const cases: [string, (value: unknown) => ShapeIssue[], object][] = [
+  const cases: [string, (value: unknown) => ValueFault<ShapeCode>[], object][] = [
     ['authorization', checkEvent, grant],
     ['authorization', checkEvent, action],
     ['execution', checkEvent, execution],
@@ -350,17 +351,17 @@ describe('the compiled validators', () => {
           }
         }
         const before = JSON.stringify(value);
-        const issues = check(value);
+        const faults = check(value);
         expect(JSON.stringify(value)).toBe(before);
-        expect(check(value)).toEqual(issues);
+        expect(check(value)).toEqual(faults);
         // A record that is no object, or has no event, is told of twice here.
-        if (name !== 'record') expect(new Set(issues.map(({ pointer }) => pointer)).size).toBe(issues.length);
+        if (name !== 'record') expect(new Set(faults.map(({ pointer }) => pointer)).size).toBe(faults.length);
         // The schema's verdict is ours, but for the rules that no schema says.
-        const expected = issues.every(isBeyond);
+        const expected = faults.every(isBeyond);
         if (check === checkEvent)
-          expect([issues, compiled('any-event.json')(value)]).toEqual([issues, expected]);
+          expect([faults, compiled('any-event.json')(value)]).toEqual([faults, expected]);
         const isTyped = !('event_type' in document) || isOfType(value, document);
-        if (isTyped) expect([issues, plain(value)]).toEqual([issues, expected]);
+        if (isTyped) expect([faults, plain(value)]).toEqual([faults, expected]);
       }),
       { numRuns: 400 },
     );
@@ -402,17 +403,17 @@ describe('the compiled validators', () => {
 
 /** Whether our verdict of a line, as far as its shape and values go, is the schema's. */
 function expectSameVerdict(line: string): void {
-  const { layout, issues } = examineLine(Buffer.from(line), undefined);
+  const { layout, faults } = examineLine(Buffer.from(line), undefined);
   const bytesOnly = codesOf('bytes').filter((code) => code !== 'SCHEMA');
-  if (issues.some(({ code }) => bytesOnly.includes(code))) return;
+  if (faults.some(({ code }) => bytesOnly.includes(code))) return;
   const identity = codesOf('identity').filter((code) => code !== 'SCHEMA');
   const isMetaSize = ({ pointer, expected }: { pointer?: string; expected?: string }) =>
     pointer === '/meta' && expected?.endsWith(' bytes') === true;
-  const expected = issues.every(
-    (issue) => identity.includes(issue.code) || isMetaSize(issue) || isBeyond(issue),
+  const expected = faults.every(
+    (fault) => identity.includes(fault.code) || isMetaSize(fault) || isBeyond(fault),
   );
   const validate = compiled(layout === 'bare' ? 'any-event.json' : 'record.json');
-  expect([line, issues, validate(JSON.parse(line))]).toEqual([line, issues, expected]);
+  expect([line, faults, validate(JSON.parse(line))]).toEqual([line, faults, expected]);
 }
 
 describe('a plain validator with the schemas alone', () => {

@@ -13,8 +13,8 @@ import {
   preAuthEncoding,
   toDsseEnvelope,
 } from '../../src/signature/dsse.js';
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { codeOf } from '../key/key-samples.js';
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
@@ -49,7 +49,7 @@ describe('preAuthEncoding', () => {
       Buffer.concat([Buffer.of(4), coordinate(vector.x), coordinate(vector.y)]),
     );
     const signature = Buffer.from(vector.envelope.signatures[0].sig, 'base64');
-    for (const backend of [nodeVerifier, nobleVerifier]) {
+    for (const backend of [nodeBackend, nobleBackend]) {
       expect(backend.importKey(key).verify(pae, signature)).toBe(true);
       expect(backend.importKey(key).verify(Buffer.from(vector.serialized_body), signature)).toBe(false);
     }

@@ -12,13 +12,13 @@ import { describe, expect, test } from 'vitest';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makePublicKey, type PublicKey } from '../../src/key/public-key.js';
 import { checkEd25519PublicKey, checkEd25519Signature } from '../../src/signature/ed25519.js';
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
 
 const { p: P, n: L } = Point.CURVE();
-const BACKENDS = [nodeVerifier, nobleVerifier];
+const BACKENDS = [nodeBackend, nobleBackend];
 const MESSAGE = Buffer.from('a message');
 
 const TORSION = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a');
@@ -93,7 +93,7 @@ describe('the public key A', () => {
     for (let order = 0; order < 8; order++) {
       for (const a of encodings(small(order))) {
         count++;
-        expect(nodeVerifier.importKey(makePublicKey('ed25519', a)).usable).toBe(false);
+        expect(nodeBackend.importKey(makePublicKey('ed25519', a)).usable).toBe(false);
         // Of small-order keys anyone can make signatures that hold: R = [r]B − [k]A is found by trying messages.
         for (let i = 0; ; i++) {
           const message = Buffer.from(`${i}`);

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { ed25519Key } from '../key/key-samples.js';
 
@@ -47,8 +47,8 @@ describe.each(VECTORS)('RFC 8032 $name', ({ seed, message, signature }) => {
     expect(signer.sign(bytes(message))).toEqual(bytes(signature));
   });
 
-  test.each([nodeVerifier, nobleVerifier])('is valid for $name', (verifier) => {
-    const key = verifier.importKey(signer.publicKey);
+  test.each([nodeBackend, nobleBackend])('is valid for $name', (backend) => {
+    const key = backend.importKey(signer.publicKey);
     expect(key).toMatchObject({ usable: true, publicKey: signer.publicKey });
     expect(key.verify(bytes(message), bytes(signature))).toBe(true);
   });

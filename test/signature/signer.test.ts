@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makePublicKey } from '../../src/key/public-key.js';
 import { PAYLOAD_TYPE, preAuthEncoding } from '../../src/signature/dsse.js';
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner, signEvent } from '../../src/signature/signer.js';
 import { codeOf, ed25519Key } from '../key/key-samples.js';
 
@@ -21,7 +21,7 @@ describe('signEvent', () => {
       const { keyid, sig } = signEvent(EVENT, signer);
       expect(keyid).toBe(signer.publicKey.keyid);
       expect(sig).toMatch(/^[A-Za-z0-9_-]{86}$/);
-      for (const backend of [nodeVerifier, nobleVerifier]) {
+      for (const backend of [nodeBackend, nobleBackend]) {
         const key = backend.importKey(signer.publicKey);
         expect(key.verify(preAuthEncoding(PAYLOAD_TYPE, EVENT), Buffer.from(sig, 'base64url'))).toBe(true);
         expect(key.verify(EVENT, Buffer.from(sig, 'base64url'))).toBe(false);

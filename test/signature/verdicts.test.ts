@@ -5,9 +5,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
 import { makePublicKey } from '../../src/key/public-key.js';
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import type { VerificationKey } from '../../src/signature/verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
+import type { VerificationKey } from '../../src/signature/backend.js';
 import { VECTOR_SETS } from './vector-sets.js';
 
 type Frozen = Readonly<Record<string, { readonly cases: number; readonly accepted: readonly number[] }>>;
@@ -42,14 +42,14 @@ describe('the frozen verdict list', () => {
 describe.each(Object.entries(VECTOR_SETS))('%s', (name, { alg, read }) => {
   const cases = read();
 
-  test.skipIf(cases === undefined).each([nodeVerifier, nobleVerifier])(
+  test.skipIf(cases === undefined).each([nodeBackend, nobleBackend])(
     'has the frozen verdicts by $name',
-    (verifier) => {
+    (backend) => {
       const keys = new Map<string, VerificationKey>();
       const accepted: number[] = [];
       for (const { number, key: bytes, message, signature, expected } of cases!) {
         const id = Buffer.from(bytes).toString('hex');
-        const key = keys.get(id) ?? verifier.importKey(makePublicKey(alg, bytes));
+        const key = keys.get(id) ?? backend.importKey(makePublicKey(alg, bytes));
         keys.set(id, key);
         const verdict = key.verify(message, signature);
         if (verdict) accepted.push(number);

@@ -7,11 +7,12 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import { formatCheckpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import { makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
-import { openTileTree, type TileFault } from '../../src/tile/tile-tree.js';
+import type { FileFault } from '../../src/fault.js';
+import { openTileTree } from '../../src/tile/tile-tree.js';
 import { writeTiles, type WriteTilesOptions, type WrittenTiles } from '../../src/tile/tile-writer.js';
 import { ed25519Key } from '../key/key-samples.js';
 
@@ -118,7 +119,7 @@ export interface TreeReading {
   /** Its entries as a ledger. */
   readonly ledger: Buffer;
   readonly files: readonly string[];
-  readonly faults: readonly TileFault[];
+  readonly faults: readonly FileFault[];
   readonly total: number;
   /** Whether the entries are as many as the checkpoint says and have its root. */
   readonly isComplete: boolean;
@@ -137,13 +138,13 @@ export async function readTiles(folder: string): Promise<TreeReading> {
   const lines = linesOf(ledger);
   const { size, root } = tree.checkpoint.checkpoint;
   const isComplete = lines.length === size && merkleTreeHash(lines).toString('latin1') === root;
-  const { right, wrong } = judgeNote(tree.checkpoint, [noteKey]);
+  const { valid, invalid } = verifyNoteSignatures(tree.checkpoint, [noteKey]);
   return {
     ledger,
     files,
     ...(await tree.finish()),
     isComplete,
-    isSigned: right.length === 1 && wrong.length === 0,
+    isSigned: valid.length === 1 && invalid.length === 0,
   };
 }
 

@@ -10,16 +10,16 @@ import { formatPublicKeyAs } from '../../src/key/public-key.js';
 import type { VerifyOptions } from '../../src/verify/run-verification.js';
 import { brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, attestationOf, keyEvent, logLine, witnessLine } from './seal-kit.js';
-import { rememberingVerifier } from './support.js';
+import { rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 const [a, b, c, d] = Array.from({ length: 4 }, () => makeSigner()) as [Signer, Signer, Signer, Signer];
 const ALL: Key['roles'] = ['event', 'checkpoint', 'admin'];
 const all = (signer: Signer): Key => keyOf(signer, { roles: ALL });
 const TAIL = /^TAIL_UNSEALED/;
 
 const verify = (maker: LedgerMaker, options: VerifyOptions = {}): Promise<Report> =>
-  verifyLedger(maker.bytes, { verifier, ...options });
+  verifyLedger(maker.bytes, { backend, ...options });
 
 /** Findings without that there is a tail. */
 async function codes(maker: LedgerMaker, options: VerifyOptions = {}): Promise<string[]> {

@@ -7,14 +7,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { fixtureBytes } from '../fixtures/cases.js';
-import { ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 const lines = linesOf(fixtureBytes('ledgers/pipeline-1000.jsonl')).slice(0, 40);
 
 /** The chain's findings, as `code@line`, in the order of the lines; authorizations that are missed are not its affair. */
 async function breaksOf(parts: readonly Uint8Array[]): Promise<string[]> {
-  const { findings } = await verifyLedger(ledgerOf(parts), { verifier });
+  const { findings } = await verifyLedger(ledgerOf(parts), { backend });
   return findings
     .filter(({ code }) => code === 'SEQ_GAP' || code === 'PREV_MISMATCH' || code === 'EVENT_DUPLICATE')
     .map(({ code, at }) => `${code}@${at.line}`);

@@ -18,9 +18,9 @@ import { sha256Base64url } from '../../src/bytes/sha256.js';
 import { identifyEvent } from '../../src/event/identity.js';
 import { CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { times } from '../slow.js';
-import { inChunks, ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { inChunks, ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
 const SCHEMAS = new URL('../../schemas/', import.meta.url);
 const ajv = new Ajv2020({ allErrors: true, strict: false });
@@ -63,9 +63,9 @@ function expectSound(report: Report, bytes: number): void {
 }
 
 async function verifyTwice(bytes: Uint8Array): Promise<Report> {
-  const report = await verifyLedger(bytes, { verifier });
+  const report = await verifyLedger(bytes, { backend });
   expectSound(report, bytes.length);
-  expect(await verifyLedger(inChunks(bytes, 97), { verifier })).toEqual(report);
+  expect(await verifyLedger(inChunks(bytes, 97), { backend })).toEqual(report);
   return report;
 }
 
@@ -73,7 +73,7 @@ describe('fixtures', () => {
   test('have reports of the right form', async () => {
     for (const fixture of CASES) {
       const path = `${FIXTURES}${fixture.ledger}`;
-      const report = await verifyLedger(path, { verifier, ...optionsOf(fixture) });
+      const report = await verifyLedger(path, { backend, ...optionsOf(fixture) });
       const wire = JSON.parse(JSON.stringify(report)) as Report;
       expectSound(wire, report.ledger.bytes);
     }

@@ -5,17 +5,17 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Report } from '../../src/report/report.js';
 import { verifyLedger, type LedgerInput } from '../../src/report/verify-ledger.js';
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
 import type { VerifyOptions } from '../../src/verify/run-verification.js';
 import { CASES, FILE_CASES, FIXTURES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
-import { inChunks, rememberingVerifier } from './support.js';
+import { inChunks, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
 /** The report with the source's name left out, which is the only thing that may differ. */
 async function verify(source: LedgerInput, options: VerifyOptions): Promise<Report> {
-  const report = await verifyLedger(source, { verifier, ...options });
+  const report = await verifyLedger(source, { backend, ...options });
   const name = typeof source === 'string' ? source : '-';
   return JSON.parse(JSON.stringify(report).replaceAll(JSON.stringify(name).slice(1, -1), '-')) as Report;
 }
@@ -109,7 +109,7 @@ test('either signature backend gives the same report', async () => {
   for (const fixture of signed) {
     const path = `${FIXTURES}${fixture.ledger}`;
     const node = await verify(path, optionsOf(fixture));
-    expect(await verify(path, { ...optionsOf(fixture), verifier: nobleVerifier }), fixture.ledger).toEqual(
+    expect(await verify(path, { ...optionsOf(fixture), backend: nobleBackend }), fixture.ledger).toEqual(
       node,
     );
   }
@@ -146,13 +146,13 @@ test('progress is told in bytes, and an abort ends the work', async () => {
   const path = `${FIXTURES}ledgers/pipeline-1000.jsonl`;
   const { length } = fixtureBytes('ledgers/pipeline-1000.jsonl');
   const seen: [number, number | undefined][] = [];
-  await verifyLedger(path, { verifier, onProgress: (...progress) => seen.push(progress) });
+  await verifyLedger(path, { backend, onProgress: (...progress) => seen.push(progress) });
   expect(seen.length).toBeGreaterThan(1);
   expect(seen.at(-1)).toEqual([length, length]);
   const abort = new AbortController();
   const reason = new Error('enough');
   const aborted = verifyLedger(path, {
-    verifier,
+    backend,
     signal: abort.signal,
     onProgress: () => abort.abort(reason),
   });

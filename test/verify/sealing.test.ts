@@ -14,7 +14,7 @@ import { buildReport, type Report } from '../../src/report/report.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { checkReport } from '../../src/schema/check.js';
 import type { Key, TrustPolicy } from '../../src/schema/generated/types.js';
-import { nobleVerifier } from '../../src/signature/noble-verifier.js';
+import { nobleBackend } from '../../src/signature/noble-backend.js';
 import type { Signer } from '../../src/signature/signer.js';
 import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import { runVerification, type VerifyOptions } from '../../src/verify/run-verification.js';
@@ -27,9 +27,9 @@ import { genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { LedgerMaker, ORIGIN, anchorOf, attestationOf, keyEvent } from './seal-kit.js';
 import { samplePositions, times } from '../slow.js';
-import { inChunks, ledgerOf, linesOf, rememberingVerifier } from './support.js';
+import { inChunks, ledgerOf, linesOf, rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 
 /** An admin that is never revoked, and three keys that come and go. */
 const SIGNERS = Array.from({ length: 4 }, () => makeSigner());
@@ -204,7 +204,7 @@ const options = fc.record(
 
 async function verify(bytes: Buffer, given: VerifyOptions, from?: SavedVerification) {
   const result = await runVerification(bytesSource(bytes, '-'), {
-    verifier,
+    backend,
     ...given,
     ...(from === undefined ? {} : { from }),
   });
@@ -218,7 +218,7 @@ describe('random ledgers', () => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
         const made = make(list);
-        const report = await verifyLedger(made.bytes, { verifier });
+        const report = await verifyLedger(made.bytes, { backend });
         expect(report.checkpoints.last_tree_size).toBe(made.sealed);
         expect(checkReport(JSON.parse(JSON.stringify(report)))).toEqual([]);
         const { by_verdict: counts } = report.counts;
@@ -248,12 +248,12 @@ describe('random ledgers', () => {
           const all = { ...given, checkpoints };
           const { report } = await verify(bytes, all);
           const stream = inChunks(bytes, size);
-          expect(await verifyLedger(stream, { verifier, ...all })).toEqual(report);
+          expect(await verifyLedger(stream, { backend, ...all })).toEqual(report);
           const lines = linesOf(bytes);
           let from: SavedVerification | undefined;
           for (const stop of stops.map((each) => each % (lines.length + 1)).sort((x, y) => x - y)) {
             const { saved } = await verify(ledgerOf(lines.slice(0, stop)), given, from);
-            from = restoreVerification(saved, verifier);
+            from = restoreVerification(saved, backend);
           }
           expect((await verify(bytes, all, from)).report).toEqual(report);
         },
@@ -266,8 +266,8 @@ describe('random ledgers', () => {
     await fc.assert(
       fc.asyncProperty(steps, options, async (list, given) => {
         const { bytes } = make(list);
-        const noble = await verifyLedger(bytes, { ...given, verifier: nobleVerifier });
-        expect(noble).toEqual(await verifyLedger(bytes, { ...given, verifier }));
+        const noble = await verifyLedger(bytes, { ...given, backend: nobleBackend });
+        expect(noble).toEqual(await verifyLedger(bytes, { ...given, backend }));
       }),
       { numRuns: 15 },
     );
@@ -297,7 +297,7 @@ describe('fixtures with checkpoints and keys that change', () => {
       const lines = linesOf(bytes);
       for (const count of samplePositions(lines.length + 1, 4)) {
         const { saved } = await verify(ledgerOf(lines.slice(0, count)), given);
-        const from = restoreVerification(saved, verifier);
+        const from = restoreVerification(saved, backend);
         expect((await verify(bytes, given, from)).report, `${fixture.ledger} ${count}`).toEqual(report);
       }
     }
@@ -308,8 +308,8 @@ describe('fixtures with checkpoints and keys that change', () => {
     for (const fixture of few) {
       const bytes = fixtureBytes(fixture.ledger);
       const given: VerifyOptions = { now: '2026-01-02T00:00:00Z', ...optionsOf(fixture) };
-      const noble: Report = await verifyLedger(bytes, { ...given, verifier: nobleVerifier });
-      expect(noble, fixture.ledger).toEqual(await verifyLedger(bytes, { ...given, verifier }));
+      const noble: Report = await verifyLedger(bytes, { ...given, backend: nobleBackend });
+      expect(noble, fixture.ledger).toEqual(await verifyLedger(bytes, { ...given, backend }));
     }
   });
 });

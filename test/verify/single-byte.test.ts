@@ -11,8 +11,8 @@ import { describe, expect, test } from 'vitest';
 import { examineLine, type Layout } from '../../src/ledger/examine-line.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import type { Verifier } from '../../src/signature/verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
+import type { SignatureBackend } from '../../src/signature/backend.js';
 import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
@@ -70,7 +70,7 @@ interface Outcome {
 /** Verifies the ledger once, and at each line, from the state before it, once more for each change in that line. */
 function tryChanges(bytes: Buffer, kindsAt: (position: number) => readonly Kind[]): Outcome {
   const outcome: Outcome = { silent: [], warned: [], found: 0 };
-  const state = startVerification(undefined, nodeVerifier);
+  const state = startVerification(undefined, nodeBackend);
   for (let start = 0; start < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, start) + 1;
     const rest = bytes.subarray(start);
@@ -100,7 +100,7 @@ function showsAlone(line: Buffer, change: Change, layout: Layout | undefined): b
   if (change.position === line.length) return false;
   const changed = apply(line, change);
   if (changed.length === 0 || changed.includes(NEWLINE)) return false;
-  return examineLine(changed, layout).issues.length > 0;
+  return examineLine(changed, layout).faults.length > 0;
 }
 
 /** Takes the state on to the end of a ledger, or to where it is invalid. */
@@ -117,17 +117,17 @@ function goOn(state: VerifyState, rest: Uint8Array): VerifyState {
 }
 
 /** Of a copy whose keyring is not used. */
-const NO_VERIFIER: Verifier = {
+const NO_BACKEND: SignatureBackend = {
   name: 'none',
   importKey: (publicKey) => ({ publicKey, usable: false, verify: () => false }),
 };
 
 /** The keyring is shared, once genesis has filled it: nothing else changes it, and importing a key takes long. */
 function copyState(state: VerifyState): VerifyState {
-  const { state: copy } = restoreVerification(saveVerification({ state, findings: [] }), NO_VERIFIER);
+  const { state: copy } = restoreVerification(saveVerification({ state, findings: [] }), NO_BACKEND);
   return {
     ...copy,
-    keyring: state.records === 0 ? startVerification(undefined, nodeVerifier).keyring : state.keyring,
+    keyring: state.records === 0 ? startVerification(undefined, nodeBackend).keyring : state.keyring,
     assumedSignatures: state.assumedSignatures,
   };
 }

@@ -1,8 +1,8 @@
 /** What the verifier's tests share: ledgers as streams of chunks, and a verifier that does not repeat itself. */
 
 import { hash } from 'node:crypto';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
-import type { VerificationKey, Verifier } from '../../src/signature/verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
+import type { VerificationKey, SignatureBackend } from '../../src/signature/backend.js';
 
 /** `bytes` in pieces of these sizes, over and over; each piece is wiped when the next is asked for. */
 export async function* inChunks(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {
@@ -32,7 +32,7 @@ export function ledgerOf(lines: readonly Uint8Array[]): Buffer {
 }
 
 /** node:crypto, asked only once about each key and each signature: for tests that verify one ledger thousands of times. */
-export function rememberingVerifier(): Verifier {
+export function rememberingBackend(): SignatureBackend {
   const keys = new Map<string, VerificationKey>();
   const answers = new Map<string, boolean>();
   return {
@@ -40,7 +40,7 @@ export function rememberingVerifier(): Verifier {
     importKey: (publicKey) => {
       const known = keys.get(publicKey.keyid);
       if (known !== undefined) return known;
-      const imported = nodeVerifier.importKey(publicKey);
+      const imported = nodeBackend.importKey(publicKey);
       const key: VerificationKey = {
         ...imported,
         verify: (message, signature) => {

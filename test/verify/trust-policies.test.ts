@@ -15,9 +15,9 @@ import type { VerifyOptions } from '../../src/verify/run-verification.js';
 import { formatNote } from '../../src/note/signed-note.js';
 import { bare, brief, genesis, keyOf, makeSigner, note } from '../docs/ledger-kit.js';
 import { LedgerMaker, ORIGIN, attestationOf, keyEvent, logLine, witnessLine } from './seal-kit.js';
-import { rememberingVerifier } from './support.js';
+import { rememberingBackend } from './support.js';
 
-const verifier = rememberingVerifier();
+const backend = rememberingBackend();
 const [a, b, w1, w2, w3] = Array.from({ length: 5 }, () => makeSigner()) as [
   Signer,
   Signer,
@@ -46,7 +46,7 @@ function witnesses(...lines: readonly string[]): { readonly witnessPolicy: Witne
 }
 
 const verify = (maker: LedgerMaker, options: VerifyOptions): Promise<Report> =>
-  verifyLedger(maker.bytes, { verifier, ...options });
+  verifyLedger(maker.bytes, { backend, ...options });
 
 const codes = async (maker: LedgerMaker, options: VerifyOptions): Promise<string[]> =>
   (await verify(maker, options)).findings.map(brief);

@@ -12,10 +12,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Level } from 'level';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { openLevelEntries } from '../../src/cache/level-entries.js';
 import { NorthrootError } from '../../src/error.js';
-import { resolveAuthorization } from '../../src/policy/record.js';
+import { findPermission, resolveAuthorization } from '../../src/policy/record.js';
 import { listGrants, listOpenAuthorizations, listOpenStarts } from '../../src/report/accounts.js';
+import type { VerifyState } from '../../src/verify/state.js';
 import { LedgerView } from '../../src/view/ledger-view.js';
 import { maintainIndex } from '../../src/view/maintain-index.js';
 import { Ledger } from '../../src/writer/ledger.js';
@@ -41,7 +44,7 @@ async function tellAll(view: LedgerView): Promise<unknown> {
   return {
     record,
     byPrefix: await view.findRecord(record.eventId.slice(0, 20)),
-    story: await view.tellStory('12'),
+    history: await view.explainEvent('12'),
     accounts: await view.inspect((state) => ({
       grants: listGrants(state),
       open: listOpenAuthorizations(state),
@@ -60,7 +63,7 @@ async function ask(): Promise<{ told: unknown; notices: string[] }> {
   return { told: await tellAll(view), notices };
 }
 
-test('with an index, and without', async () => {
+test('a ledger answers alike with an index, and without', async () => {
   const expected = await tellAll(new LedgerView(path, { index: false }));
   expect(existsSync(index)).toBe(false);
   const { records } = await maintainIndex(path);
@@ -68,7 +71,7 @@ test('with an index, and without', async () => {
   expect(await ask()).toEqual({ told: expected, notices: [] });
 });
 
-test('an index that is damaged, in each of its files', async () => {
+test('a ledger answers alike whichever file of its index is damaged', async () => {
   const expected = await tellAll(new LedgerView(path, { index: false }));
   await maintainIndex(path);
   for (const name of readdirSync(index)) {
@@ -88,12 +91,27 @@ test('an index of another ledger is made anew, and said so', async () => {
   await maintainIndex(path);
   copyFileSync(join(FIXTURES, 'ledgers/checkpoints.jsonl'), path);
   const view = new LedgerView(path, { index: false });
-  const expected = await view.tellStory('2');
+  const expected = await view.explainEvent('2');
   const notices: string[] = [];
   const asked = new LedgerView(path, { onNotice: ({ code }) => notices.push(code) });
-  expect(await asked.tellStory('2')).toEqual(expected);
+  expect(await asked.explainEvent('2')).toEqual(expected);
   expect(notices).toEqual(['INDEX_REBUILT']);
   expect(await asked.makeProof('2')).toEqual(await view.makeProof('2'));
+});
+
+test('keys that the ledger declares are found by its index, and what it does not have is read', async () => {
+  const { signatures } = await new LedgerView(path, { index: false }).findRecord('12');
+  const keyids = signatures.map(({ keyid }) => keyid);
+  const unread = (): never => {
+    throw new RangeError('read');
+  };
+  await maintainIndex(path);
+  const view = new LedgerView(path, { open: unread });
+  const declared = await new LedgerView(path, { index: false }).findDeclaredKeys([]);
+  const found = await view.findDeclaredKeys(keyids);
+  expect([...found.keys()]).toEqual(keyids);
+  for (const [keyid, key] of found) expect(key).toEqual(declared.get(keyid));
+  await expect(view.findDeclaredKeys(['A'.repeat(43)])).rejects.toThrow('read');
 });
 
 test('what a look at the state throws is thrown as it is', async () => {
@@ -125,16 +143,62 @@ test('a check finds nothing in an index that is right', async () => {
   expect(existsSync(`${index}.check`)).toBe(false);
 });
 
+/** Changes an entry of the index as who may write it could. */
+async function change(key: string, to: (text: string) => string): Promise<void> {
+  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
+  const text = entries?.get(key) ?? '';
+  const value = to(text);
+  expect(value).not.toBe(text);
+  await entries?.write([{ key, value }]);
+  await entries?.close();
+}
+
 test('a check finds an entry that was changed', async () => {
   await maintainIndex(path);
-  const { openLevelEntries } = await import('../../src/cache/level-entries.js');
-  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
-  const key = '-:r:0000000000000003';
-  await entries?.write([{ key, value: entries.get(key)?.replace('"b":', '"b":1') }]);
-  await entries?.close();
+  await change('-:r:0000000000000003', (text) => text.replace('"b":', '"b":1'));
   const { differences } = await maintainIndex(path, { check: true });
   expect(differences).toEqual(['r:0000000000000003']);
   expect((await maintainIndex(path, { rebuild: true, check: true })).differences).toEqual([]);
+});
+
+test('a check finds whatever is changed in a timeline', async () => {
+  copyFileSync(join(FIXTURES, 'ledgers/at-the-bounds.jsonl'), path);
+  await maintainIndex(path);
+  expect((await maintainIndex(path, { check: true })).differences).toEqual([]);
+  const entries = await openLevelEntries(index, { create: false, waitMs: 0 });
+  const nodes: (readonly [key: string, text: string])[] = [];
+  for await (const node of entries!.list({ prefix: '-:t:' })) nodes.push(node);
+  await entries?.close();
+  const [key, text] = nodes.find(([, each]) => !each.includes('"left":0,"right":0'))!;
+  const [, limit] = /^-:(t:\d+:\d+):/.exec(key)!;
+  const changes: ((text: string) => string)[] = [
+    (was) => was.replace(/"key":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"priority":[\d.e-]+/, '"priority":-1'),
+    (was) => was.replace(/"value":\{"\$r":"/, '$&1'),
+    (was) => was.replace(/"max":\{"\$r":"/, '$&1'),
+    (was) => was.replace(/"pending":\{"\$r":"/, '$&1'),
+    (was) => was.replace(/"denominator":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"common":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"left":(\d+),"right":(\d+)/, '"left":$2,"right":$1'),
+    (was) => was.replace(/"left":\d+/, `"left":${Number(key.slice(-16))}`),
+    (was) => was.replace(/"left":\d+/, '"left":"x"'),
+    () => '{}',
+  ];
+  for (const each of changes) {
+    await change(key, each);
+    expect((await maintainIndex(path, { check: true })).differences, String(each)).toEqual([limit]);
+    await change(key, () => text);
+  }
+  await change(`${key.slice(0, -16)}9999999999999999`, () => text);
+  expect((await maintainIndex(path, { check: true })).differences).toEqual([limit]);
+});
+
+test('a check says behind which entry one cannot be read', async () => {
+  await maintainIndex(path);
+  const level = new Level(index);
+  await level.put('-:r:0000000000000003', 'damaged');
+  await level.close();
+  expect((await maintainIndex(path, { check: true })).differences.at(-1)).toBe('r:0000000000000002');
 });
 
 test('an authorization is found by number and prefix in a ledger that is opened by its index', async () => {
@@ -152,4 +216,39 @@ test('an authorization is found by number and prefix in a ledger that is opened 
   const expected = await resolveAll(false);
   expect(expected).not.toContain('unknown');
   expect(await resolveAll(true)).toEqual(expected);
+});
+
+test('what may be executed is found by id and number over an index, and by prefix when that was resolved', async () => {
+  await maintainIndex(path);
+  const now = '2026-03-01T11:00:00Z';
+  const names = ['1', '2', '5', '12', '999', '8', 'X', 'a', 'zzz', 'no id'];
+  const tell = (error: unknown): string => {
+    if (error instanceof NorthrootError) return `${error.code} ${error.message}`;
+    throw error;
+  };
+  const find = (view: LedgerView): Promise<unknown[]> =>
+    view.inspect(async (state) => {
+      const told: unknown[] = [];
+      for (const name of names) {
+        const resolved = await resolveAuthorization(state, name).catch(tell);
+        const ids = [
+          ...(/^\d+$/.test(name) ? [name] : []),
+          ...(resolved.startsWith('sha-256:') ? [resolved] : []),
+        ];
+        told.push(resolved);
+        for (const id of ids) {
+          try {
+            told.push(findPermission(state, id, { now, toolName: 'fs.read' }));
+          } catch (error) {
+            told.push(tell(error));
+          }
+        }
+      }
+      return told;
+    });
+  const told = await find(new LedgerView(path));
+  expect(told).toEqual(await find(new LedgerView(path, { index: false })));
+  expect(told).toEqual(expect.arrayContaining([expect.stringMatching(/^sha-256:/)]));
+  const begun = (state: VerifyState): unknown => findPermission(state, 'abc', { now });
+  expect(await codeOf(new LedgerView(path).inspect(begun))).toBe('USAGE');
 });

@@ -5,15 +5,17 @@ import { makeNoteKey, signNote } from '../../src/note/note-key.js';
 import { formatNote, formatSignatureLine, parseNote } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
-import { decideAddCheckpoint, readAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { decideAddCheckpoint, decodeAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { valueOf } from '../value-of.js';
 import { TestLog } from './support.js';
 
 const log = new TestLog('log.example/a');
 
 /** The status of a request by somebody who has cosigned `last` of the log. */
 function statusOf(body: Uint8Array | string, last: number | undefined, known: TestLog[] = [log]): number {
-  const request = readAddCheckpoint(Buffer.from(body));
-  if ('expected' in request) return 400;
+  const decoded = decodeAddCheckpoint(Buffer.from(body));
+  if (!decoded.ok) return 400;
+  const request = decoded.value;
   const keys = known.filter(({ origin }) => origin === request.note.checkpoint.origin).map(({ key }) => key);
   const tree = last === undefined ? undefined : { size: last, root: log.root(last) };
   return decideAddCheckpoint(request, keys.length === 0 ? undefined : keys, tree).status;
@@ -23,10 +25,13 @@ function body(oldSize: number, proof: readonly string[], note: string): Uint8Arr
   return formatConsistencyProof({ oldSize, hashes: proof, note: Buffer.from(note) });
 }
 
-describe('readAddCheckpoint', () => {
+describe('decodeAddCheckpoint', () => {
   test('reads what a client writes', () => {
-    const request = readAddCheckpoint(log.request(3, 7));
-    expect(request).toMatchObject({ oldSize: 3, proof: log.proof(3, 7), note: { checkpoint: { size: 7 } } });
+    const request = decodeAddCheckpoint(log.request(3, 7));
+    expect(request).toMatchObject({
+      ok: true,
+      value: { oldSize: 3, proof: log.proof(3, 7), note: { checkpoint: { size: 7 } } },
+    });
   });
 
   const hash = Buffer.alloc(32).toString('base64');
@@ -57,16 +62,16 @@ describe('readAddCheckpoint', () => {
     ['a size with a leading zero', `old 0\n\n${log.sign(log.text(1).replace('\n1\n', '\n01\n'))}`],
     ['control characters', `old 0\n\n${log.note(1).replace('log', 'l\tg')}`],
   ])('refuses %s', (_what, text) => {
-    expect(readAddCheckpoint(Buffer.from(text))).toHaveProperty('expected');
+    expect(decodeAddCheckpoint(Buffer.from(text))).toHaveProperty('ok', false);
   });
 
   test('reads as many lines of proof as are allowed', () => {
     const text = `old 9007199254740991\n${`${hash}\n`.repeat(63)}\n${log.note(2)}`;
-    expect(readAddCheckpoint(Buffer.from(text))).toHaveProperty('proof.length', 63);
+    expect(decodeAddCheckpoint(Buffer.from(text))).toHaveProperty('value.proof.length', 63);
   });
 
   test('says what is wrong without repeating it', () => {
-    const fault = readAddCheckpoint(Buffer.from(`old <script>\n\n${log.note(1)}`));
+    const fault = decodeAddCheckpoint(Buffer.from(`old <script>\n\n${log.note(1)}`));
     expect(JSON.stringify(fault)).not.toContain('script');
   });
 });
@@ -128,8 +133,7 @@ describe('decideAddCheckpoint', () => {
       signNote(text, log.origin, log.signer),
       { name: 'w.example', keyId: '00000000', signature: Uint8Array.of(1) },
     ];
-    const request = readAddCheckpoint(body(0, [], formatNote({ text, signatures })));
-    if ('expected' in request) throw new Error(request.expected);
+    const request = valueOf(decodeAddCheckpoint(body(0, [], formatNote({ text, signatures }))));
     const decision = decideAddCheckpoint(request, [log.key], undefined);
     expect(decision).toEqual({ status: 200, logSignatures: [expect.objectContaining({ name: log.origin })] });
     if (decision.status !== 200) throw new Error();
@@ -142,15 +146,13 @@ describe('decideAddCheckpoint', () => {
     const second = createSigner(generatePrivateKey());
     const text = log.text(2);
     const signatures = [signNote(text, log.origin, second), signNote(text, log.origin, log.signer)];
-    const request = readAddCheckpoint(body(0, [], formatNote({ text, signatures })));
-    if ('expected' in request) throw new Error(request.expected);
+    const request = valueOf(decodeAddCheckpoint(body(0, [], formatNote({ text, signatures }))));
     const keys = [log.key, makeNoteKey(log.origin, second.publicKey, 'ed25519')];
     expect(decideAddCheckpoint(request, keys, undefined)).toHaveProperty('logSignatures.length', 2);
   });
 
   test('409: another old size, with the one cosigned last', () => {
-    const request = readAddCheckpoint(log.request(3, 9));
-    if ('expected' in request) throw new Error(request.expected);
+    const request = valueOf(decodeAddCheckpoint(log.request(3, 9)));
     expect(decideAddCheckpoint(request, [log.key], { size: 5, root: log.root(5) })).toEqual({
       status: 409,
       body: '5\n',
@@ -228,8 +230,7 @@ describe('decideAddCheckpoint', () => {
         for (const { view, size, proofOf, ...step } of steps) {
           const old = step.old ?? last?.size ?? 0;
           const proof = old <= size ? views[proofOf].proof(old, size) : [];
-          const request = readAddCheckpoint(body(old, proof, views[view].note(size)));
-          if ('expected' in request) throw new Error(request.expected);
+          const request = valueOf(decodeAddCheckpoint(body(old, proof, views[view].note(size))));
           const decision = decideAddCheckpoint(request, [log.key], last);
           if (decision.status !== 200) continue;
           last = request.note.checkpoint;

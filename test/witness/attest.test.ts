@@ -13,9 +13,10 @@ import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
 import { verifyConsistency } from '../../src/tree/proof.js';
-import { attestCheckpoint, type Attested, type AttestOptions } from '../../src/witness/attest.js';
-import { readAddCheckpoint } from '../../src/witness/add-checkpoint.js';
-import { Ledger, type Checkpointed } from '../../src/writer/ledger.js';
+import { attestCheckpoint, type AttestResult, type AttestOptions } from '../../src/witness/attest.js';
+import { decodeAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { Ledger, type CheckpointResult } from '../../src/writer/ledger.js';
+import { valueOf } from '../value-of.js';
 import { NOW, temporaryFolder, witnessKey, WITNESS_NAME, witnessSigner } from './support.js';
 
 const URL_1 = 'http://witness.example/w1';
@@ -25,7 +26,7 @@ const ORIGIN = 'example.com/tests/attest';
 interface Sealed {
   readonly path: string;
   readonly ledger: Ledger;
-  readonly made: Checkpointed;
+  readonly made: CheckpointResult;
   readonly signer: Signer;
 }
 
@@ -65,7 +66,7 @@ function attest(
   { path, ledger, made }: Sealed,
   answers: Readonly<Record<string, Answer>>,
   options: Partial<AttestOptions> = {},
-): Promise<Attested> {
+): Promise<AttestResult> {
   return attestCheckpoint((use) => use(ledger), made, {
     urls: Object.keys(answers),
     open: () => openLedgerSource(path),
@@ -131,8 +132,7 @@ describe('attestCheckpoint', () => {
     const sealed = await seal();
     const sizes: number[] = [];
     const answer: Answer = (body) => {
-      const request = readAddCheckpoint(Buffer.from(body));
-      if (!('proof' in request)) throw new Error('no request');
+      const request = valueOf(decodeAddCheckpoint(Buffer.from(body)));
       sizes.push(request.oldSize);
       if (request.oldSize === 0) {
         return new Response('4\n', { status: 409, headers: { 'Content-Type': 'text/x.tlog.size' } });

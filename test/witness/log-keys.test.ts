@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { generatePrivateKey } from '../../src/key/private-key.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import { makeNoteKey, signNote } from '../../src/note/note-key.js';
 import {
   formatNote,
@@ -48,7 +48,7 @@ describe('a log whose key name is not its origin', () => {
     const { status, body } = await witness.handle({ method: 'GET', path, body: Buffer.alloc(0) });
     expect(status).toBe(200);
     const note = parseNote(Buffer.from(body));
-    expect(judgeNote(note, [named, witnessKey]).right).toHaveLength(2);
+    expect(verifyNoteSignatures(note, [named, witnessKey]).valid).toHaveLength(2);
     await witness.close();
     const again = await openWitness({ logs, stateFolder });
     expect(again.lastCheckpoint(ORIGIN)?.size).toBe(3);
@@ -123,8 +123,8 @@ describe('ML-DSA-44', () => {
     const { status, body } = await submit(witness, requestOf(3, [ed25519Line(3)]));
     expect(status).toBe(200);
     const line = readSignatureLine(body.trimEnd())!;
-    const { right } = judgeNote({ text: log.text(3), signatures: [line] }, [witness.key]);
-    expect(right.map(({ timestamp }) => timestamp)).toEqual([NOW]);
+    const { valid } = verifyNoteSignatures({ text: log.text(3), signatures: [line] }, [witness.key]);
+    expect(valid.map(({ timestamp }) => timestamp)).toEqual([NOW]);
     await witness.close();
     expect((await openWitness(options)).lastCheckpoint(log.origin)?.size).toBe(3);
   });

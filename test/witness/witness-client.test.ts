@@ -6,9 +6,10 @@ import { generatePrivateKey } from '../../src/key/private-key.js';
 import { cosignNote, makeNoteKey } from '../../src/note/note-key.js';
 import { formatSignatureLine } from '../../src/note/signed-note.js';
 import { createSigner } from '../../src/signature/signer.js';
-import { readAddCheckpoint } from '../../src/witness/add-checkpoint.js';
+import { decodeAddCheckpoint } from '../../src/witness/add-checkpoint.js';
 import { serveWitness } from '../../src/witness/serve-witness.js';
 import { collectCosignatures, verifyCosignatures, type Collected } from '../../src/witness/witness-client.js';
+import { valueOf } from '../value-of.js';
 import {
   NOW,
   openWitness,
@@ -86,15 +87,14 @@ describe('collectCosignatures', () => {
     const result = await collectOne(url);
     expect(result).toMatchObject({ url, lines: [{ name: WITNESS_NAME }] });
     expect(result.error).toBe(undefined);
-    const { right } = verifyCosignatures(log.text(SIZE), result.lines, [witnessKey]);
-    expect(right).toMatchObject([{ key: witnessKey, timestamp: NOW }]);
+    const { valid } = verifyCosignatures(log.text(SIZE), result.lines, [witnessKey]);
+    expect(valid).toMatchObject([{ key: witnessKey, timestamp: NOW }]);
   });
 
   test('of a witness whose size is remembered, at once', async () => {
     const sizes: number[] = [];
     const { url } = await hostile((_request, response, body) => {
-      const request = readAddCheckpoint(body);
-      if ('expected' in request) throw new Error(request.expected);
+      const request = valueOf(decodeAddCheckpoint(body));
       sizes.push(request.oldSize);
       expect(request.proof).toEqual(log.proof(4, SIZE));
       response.end(`${cosignature}\n`);
@@ -287,7 +287,7 @@ describe('collectCosignatures', () => {
   });
 });
 
-test('verifyCosignatures keeps right, wrong and unknown apart', () => {
+test('verifyCosignatures keeps valid, invalid and unknown apart', () => {
   const text = log.text(SIZE);
   const stranger = createSigner(generatePrivateKey());
   const right = cosignNote(text, WITNESS_NAME, witnessSigner, NOW);
@@ -301,9 +301,9 @@ test('verifyCosignatures keeps right, wrong and unknown apart', () => {
   expect(
     verifyCosignatures(text, [unknown, right, other, timeless, short, ofLog], [logKey, witnessKey]),
   ).toEqual({
-    right: [{ signature: right, key: witnessKey, timestamp: NOW }],
-    wrong: [other, timeless, short],
+    valid: [{ signature: right, key: witnessKey, timestamp: NOW }],
+    invalid: [other, timeless, short],
     unknown: [unknown, ofLog],
   });
-  expect(verifyCosignatures(text, [right], [])).toMatchObject({ right: [], unknown: [right] });
+  expect(verifyCosignatures(text, [right], [])).toMatchObject({ valid: [], unknown: [right] });
 });

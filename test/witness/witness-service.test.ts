@@ -12,9 +12,9 @@ import { describe, expect, test } from 'vitest';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makePublicKey } from '../../src/key/public-key.js';
 import { parseCheckpoint } from '../../src/note/checkpoint.js';
-import { judgeNote } from '../../src/note/judge-note.js';
+import { verifyNoteSignatures } from '../../src/note/verify-note.js';
 import { formatNote, parseNote, readSignatureLine } from '../../src/note/signed-note.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { formatConsistencyProof } from '../../src/proof/consistency-proof.js';
 import {
@@ -45,9 +45,9 @@ function timestampOf({ status, body }: WitnessResponse, text: string): number {
   expect(status).toBe(200);
   const signature = readSignatureLine(body.slice(0, -1));
   if (signature === undefined) throw new Error(body);
-  const { right } = judgeNote({ text, signatures: [signature] }, [witnessKey]);
-  expect(right).toHaveLength(1);
-  return right[0].timestamp!;
+  const { valid } = verifyNoteSignatures({ text, signatures: [signature] }, [witnessKey]);
+  expect(valid).toHaveLength(1);
+  return valid[0].timestamp!;
 }
 
 const get = (witness: Awaited<ReturnType<typeof openWitness>>, origin: string) =>
@@ -77,7 +77,10 @@ describe('a witness', () => {
     expect(served).toMatchObject({ status: 200, contentType: 'text/plain; charset=utf-8' });
     const note = parseNote(Buffer.from(served.body));
     expect(note.text).toBe(log.text(8));
-    expect(judgeNote(note, [log.key, witnessKey]).right.map(({ key }) => key)).toEqual([log.key, witnessKey]);
+    expect(verifyNoteSignatures(note, [log.key, witnessKey]).valid.map(({ key }) => key)).toEqual([
+      log.key,
+      witnessKey,
+    ]);
     expect(readFileSync(join(stateFolder, originHash(log.origin)), 'utf8')).toBe(served.body);
     expect(readdirSync(stateFolder)).toHaveLength(2);
     expect(witness.lastCheckpoint(log.origin)).toMatchObject({ size: 8 });
@@ -237,7 +240,7 @@ describe('what it refuses to start with', () => {
       'KEY_UNSUPPORTED',
     );
     const smallOrder = makePublicKey('ed25519', Uint8Array.of(1, ...new Uint8Array(31)));
-    const unusable = { ...log.key, verification: nodeVerifier.importKey(smallOrder) };
+    const unusable = { ...log.key, verification: nodeBackend.importKey(smallOrder) };
     expect(await failure({ logs: [unusable] })).toHaveProperty('code', 'KEY_MALFORMED');
   });
 

@@ -51,7 +51,7 @@ async function appendGroup(ledger: Ledger, first: number, acknowledged: Appended
   const failed = outcomes.filter((outcome) => outcome.status === 'rejected');
   if (failed.length === 0) return;
   expect(failed).toHaveLength(3);
-  for (const { reason } of failed) expect(reason).toMatchObject({ code: 'LEDGER_FAILED', exitStatus: 2 });
+  for (const { reason } of failed) expect(reason).toMatchObject({ code: 'LEDGER_FAILED' });
   expect(failed[0].reason).toHaveProperty('cause');
   for (let again = 0; again < 2; again += 1) {
     const error = await errorOf(settled(ledger.append({ event: draft(first) })));
@@ -202,7 +202,7 @@ describe('a failed write', () => {
     await expectSound(path, 1);
   });
 
-  test('that took a part, and then the rest, is none', async () => {
+  test('is not what a write is that takes a part at a time', async () => {
     const path = join(temporaryFolder(), 'ledger.jsonl');
     const fileSystem = new (class extends FaultyFileSystem {
       protected override write(file: Parameters<FaultyFileSystem['write']>[0], bytes: Uint8Array) {

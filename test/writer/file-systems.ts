@@ -171,9 +171,19 @@ export class VolatileFileSystem extends HookedFileSystem {
       this.#files.set(to, { ...traces, named: false });
     });
 
-  protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
+  /** Another operation of the same process, on what is not a file. */
+  async operate<T>(run: () => Promise<T>): Promise<T> {
+    this.#live();
+    return run();
+  }
+
+  #live(): void {
     this.operations += 1;
     if (this.operations > this.#lifetime) throw new Error('the process is dead');
+  }
+
+  protected async around<T>(operation: Operation, path: string, run: () => Promise<T>): Promise<T> {
+    this.#live();
     const isNew = operation === 'open' && !existsSync(path);
     const result = await run();
     switch (operation) {

@@ -17,7 +17,7 @@ import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { parseTrustPolicy } from '../../src/trust/trust-policy.js';
 import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import { attestCheckpoint } from '../../src/witness/attest.js';
-import type { Checkpointed, Ledger } from '../../src/writer/ledger.js';
+import type { CheckpointResult, Ledger } from '../../src/writer/ledger.js';
 import { codeOf, draft, NOON, openLedger, readRecords, signer, temporaryFolder } from './support.js';
 
 const ORIGIN = 'example.com/tests/writer';
@@ -48,7 +48,7 @@ function policyOf(keys: readonly Key[], require: TrustPolicy['require']): TrustP
 /** A ledger with the keys of {@link LOG_KEYS} and a checkpoint whose note `noteSigners` sign. */
 async function seal(
   noteSigners: readonly Signer[],
-): Promise<{ path: string; ledger: Ledger; made: Checkpointed }> {
+): Promise<{ path: string; ledger: Ledger; made: CheckpointResult }> {
   const path = join(temporaryFolder(), 'ledger.jsonl');
   const ledger = await openLedger(path, {
     create: { origin: ORIGIN, keys: LOG_KEYS },
@@ -68,7 +68,8 @@ async function codesOf(path: string, trust: TrustPolicy, witnesses?: string): Pr
   return [verdict, ...findings.filter(({ severity }) => severity === 'error').map(({ code }) => code)];
 }
 
-const lineOf = (made: Checkpointed): readonly NoteSignature[] => parseNote(Buffer.from(made.note)).signatures;
+const lineOf = (made: CheckpointResult): readonly NoteSignature[] =>
+  parseNote(Buffer.from(made.note)).signatures;
 
 describe('the note of a checkpoint', () => {
   test('is signed with each of the keys, the record with the one that may', async () => {
@@ -144,7 +145,12 @@ describe('a policy that asks for both keys of the log', () => {
 
 describe('witnesses with ML-DSA-44 keys', () => {
   /** Has the witness sign at a time, and appends its line. */
-  async function attest(path: string, ledger: Ledger, made: Checkpointed, lines: readonly NoteSignature[]) {
+  async function attest(
+    path: string,
+    ledger: Ledger,
+    made: CheckpointResult,
+    lines: readonly NoteSignature[],
+  ) {
     return attestCheckpoint((use) => use(ledger), made, {
       urls: ['http://witness.example'],
       keys: lines.map(({ name }, index) => makeNoteKey(name, witnesses[index].publicKey, 'ml-dsa-44')),

@@ -7,6 +7,7 @@ import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { meters } from '../../src/value/meter.js';
 import type { Ledger } from '../../src/writer/ledger.js';
 import { type Entry } from '../../src/writer/ledger.js';
+import { StrictError } from '../../src/writer/strict-error.js';
 import { codeOf, draft, openLedger, readRecords, temporaryFolder } from './support.js';
 
 const intents = { intent_digest: sha256Digest(Buffer.from('intent')) };
@@ -93,7 +94,9 @@ describe('a strict ledger', () => {
       'rejected',
       'fulfilled',
     ]);
-    expect(await codeOf(ledger.append(execution(nothing, '1')))).toBe('AUTH_NOT_FOUND');
+    const refusal: unknown = await ledger.append(execution(nothing, '1')).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(StrictError);
+    expect(refusal).toMatchObject({ code: 'AUTH_NOT_FOUND', findings: [{ code: 'AUTH_NOT_FOUND' }] });
     await ledger.close();
     expect(readRecords(path)).toHaveLength(5);
     const { verdict, counts } = await verifyLedger(path);
@@ -124,4 +127,43 @@ test('an event for another ledger is refused, and one that does not say for whic
   expect([bound, id, digest]).not.toContain(undefined);
   // A draft is bound where it goes; a whole event that is not says nothing of where it was meant to go.
   expect((await other.ledger.append({ event: unbound })).status).toBe('appended');
+});
+
+describe('a look that takes its time', () => {
+  test('sees what was asked for before it and nothing after, and keeps everybody else from writing', async () => {
+    const path = join(temporaryFolder(), 'ledger.jsonl');
+    const ledger = await openLedger(path);
+    const other = await openLedger(path);
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    let looked: () => void = () => undefined;
+    const looking = new Promise<void>((resolve) => (looked = resolve));
+    const before = ledger.append({ event: draft(1) });
+    const seen = ledger.inspect(async ({ lines }) => {
+      looked();
+      await opened;
+      return lines;
+    });
+    const broken = new Error('no');
+    const failing = ledger.inspect(() => Promise.reject(broken));
+    const after = ledger.append({ event: draft(2) });
+    await looking;
+    // Tries once: the turn is taken.
+    expect(await codeOf(other.append({ event: draft(3) }))).toBe('LEDGER_LOCKED');
+    expect(readRecords(path)).toHaveLength(1);
+    open();
+    expect(await seen).toBe(2);
+    await expect(failing).rejects.toBe(broken);
+    expect([(await before).seq, (await after).seq]).toEqual([1, 2]);
+    await ledger.close();
+    expect(await other.inspect(({ lines }) => lines)).toBe(3);
+  });
+
+  test('is withdrawn while it waits', async () => {
+    const ledger = await openLedger(join(temporaryFolder(), 'ledger.jsonl'));
+    const controller = new AbortController();
+    const waiting = ledger.inspect(() => Promise.resolve(expect.fail('it looked')), controller);
+    controller.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+  });
 });

@@ -12,7 +12,7 @@ import type { VerifyState } from '../../src/verify/state.js';
 import { startVerification } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
 import { LineSplitter } from '../../src/ledger/line-splitter.js';
-import { nodeVerifier } from '../../src/signature/node-verifier.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import {
   codeOf,
   draft,
@@ -167,7 +167,7 @@ class TestCache implements StateCache {
 
 /** The state of a ledger's bytes. */
 function stateOf(path: string): VerifyState {
-  const state = startVerification(undefined, nodeVerifier);
+  const state = startVerification(undefined, nodeBackend);
   for (const line of new LineSplitter().push(readBytes(path)))
     verifyLine(state, line, { file: path, firstSeq: undefined });
   return state;
@@ -261,7 +261,7 @@ describe('an option', () => {
     ['noteSigners', { noteSigners: {} }],
     ['create', { create: null }],
     ['now', { now: '2026-01-01T00:00:00Z' }],
-  ])('%s that is none is named', async (name, options) => {
+  ])('that is unknown or of the wrong type is refused by its name: %s', async (name, options) => {
     const error = await errorOf(LedgerClass.open(newPath(), options));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain(name);

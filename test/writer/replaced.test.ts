@@ -28,7 +28,7 @@ import {
   temporaryFolder,
 } from './support.js';
 
-const GONE = { code: 'LEDGER_FAILED', exitStatus: 2, cause: { code: 'FILE_CHANGED' } };
+const GONE = { code: 'LEDGER_FAILED', cause: { code: 'FILE_CHANGED' } };
 
 /** As `sed -i`, rsync and a restore from a backup do it. */
 function replaceByCopy(path: string): void {

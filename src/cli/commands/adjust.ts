@@ -2,11 +2,11 @@
 
 import { Option, type Command } from 'commander';
 import { createHash } from 'node:crypto';
+import type { NorthrootError } from '../../index.js';
 import {
   digestFromBase64url,
   draftAdjustment,
   formatQuantity,
-  NorthrootError,
   printable,
   type AdjustmentEvent,
   type AdjustmentOptions,
@@ -14,7 +14,9 @@ import {
   type ContentRef,
   type ReadRecord,
   type LedgerView,
+  toDigestText,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openInput } from '../input.js';
@@ -80,7 +82,7 @@ export function addAdjust(
 }
 
 /** Stands for an id that is looked up once the other options are right. */
-const SOME_ID = `sha-256:${'A'.repeat(43)}`;
+const SOME_ID = toDigestText('A'.repeat(43));
 
 async function adjust(context: Context, path: string, options: AdjustCommandOptions): Promise<ExitStatus> {
   const { terminal } = context;
@@ -106,14 +108,9 @@ async function adjust(context: Context, path: string, options: AdjustCommandOpti
     (now, ledger) => {
       const principalId = options.principal ?? ledger.principalId;
       if (options.credit !== undefined && principalId === grant.event['principal_id']) {
-        throw new NorthrootError(
-          'SELF_CREDIT',
-          `${printable(principalId)} cannot credit a grant of its own`,
-          {
-            exitStatus: 1,
-            hint: 'give who adjusts with --principal',
-          },
-        );
+        throw new CommandError('SELF_CREDIT', `${printable(principalId)} cannot credit a grant of its own`, {
+          hint: 'give who adjusts with --principal',
+        });
       }
       return draftAdjustment({
         ...said,
@@ -177,8 +174,7 @@ async function contentOf(context: Context, file: string): Promise<ContentRef> {
 }
 
 function refuse(code: string, message: string): NorthrootError {
-  return new NorthrootError(code, message, {
-    exitStatus: 1,
+  return new CommandError(code, message, {
     hint: 'northroot log LEDGER lists the records',
   });
 }

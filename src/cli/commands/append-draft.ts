@@ -10,6 +10,7 @@ import {
   type Appended,
   type Key,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context } from '../context.js';
 import { jsonText } from '../json-text.js';
@@ -80,9 +81,8 @@ export function withEntitledKeys(error: unknown, entitled: readonly Key[]): unkn
     keys.length === 0
       ? 'no key of the ledger may sign this; an admin can add one: northroot key add LEDGER FILE --role authority'
       : `sign with the key ${keys.map((each) => printable(each)).join(', or ')}: --key`;
-  return new NorthrootError(error.code, error.message, {
+  return new CommandError(error.code, error.message, {
     hint,
-    exitStatus: error.exitStatus,
     cause: error,
   });
 }
@@ -124,7 +124,7 @@ export class OptionProblems {
   /** @throws NorthrootError `USAGE` with everything that was wrong. */
   end(command: string): void {
     if (this.#problems.length === 0) return;
-    throw new NorthrootError('USAGE', this.#problems.join('; '), {
+    throw new CommandError('USAGE', this.#problems.join('; '), {
       hint: `northroot ${command} --help has examples`,
     });
   }

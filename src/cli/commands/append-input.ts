@@ -3,7 +3,6 @@
 import {
   ingestJson,
   JsonTextSplitter,
-  NorthrootError,
   placeInText,
   resolveReferences,
   type Entry,
@@ -11,6 +10,7 @@ import {
   type JsonText,
   type JsonValue,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context } from '../context.js';
 import { firstIssue, ingestError } from '../ingest-error.js';
 import { openInput, STDIN } from '../input.js';
@@ -36,13 +36,13 @@ export interface ReadInput {
 }
 
 /** An error within the text of an event, which may have many lines. */
-export class InputError extends NorthrootError {
+export class InputError extends CommandError {
   /** The input's name and the line. */
   readonly place: string;
 
-  constructor(error: NorthrootError, place: string) {
-    const { code, message, hint, exitStatus } = error;
-    super(code, message, { exitStatus, cause: error, ...(hint === undefined ? {} : { hint }) });
+  constructor(error: CommandError, place: string) {
+    const { code, message, hint } = error;
+    super(code, message, { hint, cause: error });
     this.place = place;
   }
 }
@@ -95,8 +95,7 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
     throw new InputError(error, `${name}:${line}`);
   }
   if (!isObject(value)) {
-    throw new NorthrootError('SCHEMA', 'expected a JSON object, found another JSON value', {
-      exitStatus: 1,
+    throw new CommandError('SCHEMA', 'expected a JSON object, found another JSON value', {
       hint: 'each event is one JSON object',
     });
   }
@@ -112,8 +111,7 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
         ? 'event: expected an object'
         : `${other}: expected nothing but event, meta and signatures beside an event`;
     const hint = 'prev and seq are given by the ledger that an event is appended to';
-    throw new NorthrootError('SCHEMA', problem, {
-      exitStatus: 1,
+    throw new CommandError('SCHEMA', problem, {
       ...(other === 'prev' || other === 'seq' ? { hint } : {}),
     });
   }
@@ -127,21 +125,15 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
 
 function assertWhole({ bytes, fault }: JsonText): void {
   if (fault === 'long') {
-    throw new NorthrootError('LINE_TOO_LONG', `the event has more than ${MAX_EVENT_TEXT_BYTES} bytes`, {
-      exitStatus: 1,
+    throw new CommandError('LINE_TOO_LONG', `the event has more than ${MAX_EVENT_TEXT_BYTES} bytes`, {
       hint: 'refer to large content by its digest; or is a closing bracket missing?',
     });
   }
   if (fault !== 'stray') return;
   const found = bytes.length === 0 ? 'the end of the input' : 'something else';
-  throw new NorthrootError(
-    'NOT_JSON',
-    `expected a comma or ] between the events of an array, found ${found}`,
-    {
-      exitStatus: 1,
-      hint: 'events may stand in one array, or one after the other without commas',
-    },
-  );
+  throw new CommandError('NOT_JSON', `expected a comma or ] between the events of an array, found ${found}`, {
+    hint: 'events may stand in one array, or one after the other without commas',
+  });
 }
 
 /** A whole event has its type, under its id. */

@@ -13,14 +13,16 @@ import {
   printable,
   readFileChunks,
   toFindingJson,
-  type Checkpointed,
+  type CheckpointResult,
   type CheckpointSchedule,
   type Entry,
   type Finding,
   type Notice,
   type Signer,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import { exitStatusForRefusal } from '../exit-status.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
@@ -111,7 +113,7 @@ async function append(
   const { terminal } = context;
   await assertReadable(inputs);
   let published: Promise<unknown> = Promise.resolve();
-  const publish = ({ note, seq, treeSize }: Checkpointed, ledger: Ledger): void => {
+  const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
     terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
     // Told of when it is waited for.
@@ -189,7 +191,7 @@ async function append(
   const { error, place } = refusal;
   if (!(error instanceof NorthrootError)) throw error;
   terminal.fail(error, place);
-  return error.exitStatus;
+  return exitStatusForRefusal(error);
 }
 
 /** A path that is wrong is told of before a ledger is made for nothing. */
@@ -199,11 +201,11 @@ async function assertReadable(inputs: readonly string[]): Promise<void> {
     const kind = await kindOfPath(input);
     if (kind === 'missing') await readFileChunks(input).next();
     if (kind === 'folder') {
-      throw new NorthrootError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
+      throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
     }
   }
   if (inputs.filter((input) => input === STDIN).length > 1) {
-    throw new NorthrootError('USAGE', 'standard input can be read once only');
+    throw new CommandError('USAGE', 'standard input can be read once only');
   }
 }
 
@@ -211,16 +213,16 @@ async function openLedger(
   { terminal, signal }: Context,
   path: string,
   options: AppendOptions,
-  onCheckpoint: (checkpoint: Checkpointed, ledger: Ledger) => void,
+  onCheckpoint: (checkpoint: CheckpointResult, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
   const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery } = options;
   if (unsigned && key !== undefined) {
-    throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
+    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
   const mayCreate = options.create === true || origin !== undefined;
   if (!mayCreate && (await kindOfPath(path)) === 'missing') {
-    throw new NorthrootError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
       hint: `northroot init ${printable(path)} makes one; append --create makes it and appends to it`,
     });
   }
@@ -246,10 +248,10 @@ async function openLedger(
   const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
   if (origin === undefined || origin === ledger.origin) return ledger;
   await ledger.close();
-  throw new NorthrootError(
+  throw new CommandError(
     'ORIGIN_MISMATCH',
     `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
-    { hint: 'check the path, or leave --origin out' },
+    { exitStatus: 2, hint: 'check the path, or leave --origin out' },
   );
 }
 
@@ -287,13 +289,13 @@ async function withKeys(
 function withHint(error: unknown, { event }: Entry): unknown {
   if (!(error instanceof EventError) || error.code !== 'SCHEMA') return error;
   let hint = error.schema === undefined ? error.hint : `northroot schema ${error.schema} shows the form`;
-  if (error.issues[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
+  if (error.faults[0].pointer === '/principal_id' && !Object.hasOwn(event, 'principal_id')) {
     hint = 'say who acted: in the event, or with --principal for all';
-  } else if (error.issues[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
+  } else if (error.faults[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
     hint =
       'say what kind of event it is: in the event, or with --type for all; northroot schema lists the known types';
-  } else if (error.issues.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
+  } else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
     hint = '--quantities makes quantities of JSON numbers in amounts';
   }
-  return new EventError(error.issues, error.eventType, hint);
+  return new EventError(error.faults, error.eventType, hint);
 }

@@ -6,7 +6,6 @@ import {
   canonicalBytes,
   describeLeft,
   ingestJson,
-  NorthrootError,
   parseDigest,
   printable,
   sha256Digest,
@@ -15,6 +14,7 @@ import {
   type Meter,
   type ResourceRef,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { STDIN, readInput, readTrustPolicy } from '../input.js';
@@ -154,7 +154,7 @@ async function readParams(
     (each) => each !== undefined,
   );
   if (given.length !== 1) {
-    throw new NorthrootError('USAGE', 'expected one of --params, --params-digest and a command after --', {
+    throw new CommandError('USAGE', 'expected one of --params, --params-digest and a command after --', {
       hint: 'what is to be done must be known to be allowed',
     });
   }
@@ -170,11 +170,11 @@ async function readIntent(
   params: Digest,
 ): Promise<Digest> {
   if (intent !== undefined && intentDigest !== undefined) {
-    throw new NorthrootError('USAGE', '--intent and --intent-digest exclude each other');
+    throw new CommandError('USAGE', '--intent and --intent-digest exclude each other');
   }
   if (intentDigest !== undefined) return digestArgument(intentDigest);
   if (intent === STDIN && file === STDIN) {
-    throw new NorthrootError('USAGE', 'only one of --params and --intent can come from standard input');
+    throw new CommandError('USAGE', 'only one of --params and --intent can come from standard input');
   }
   if (intent !== undefined) return digestOfJson(await readInput(intent, context), intent);
   return sha256Digest(canonicalBytes({ tool_name: tool, tool_params_digest: params }));
@@ -189,7 +189,7 @@ function digestArgument(text: string): Digest {
   try {
     return parseDigest(text);
   } catch (cause) {
-    throw new NorthrootError('USAGE', `${printable(text)} is not a valid digest`, {
+    throw new CommandError('USAGE', `${printable(text)} is not a valid digest`, {
       hint: 'northroot digest --json FILE writes one',
       cause,
     });

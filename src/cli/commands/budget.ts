@@ -9,7 +9,6 @@ import {
   listGrants,
   listOpenStarts,
   nameOfKey,
-  NorthrootError,
   printable,
   renderAccounts,
   replayTo,
@@ -20,7 +19,9 @@ import {
   type Point,
   type StartedAuthorization,
   type VerifyState,
+  fromDigestText,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -45,7 +46,7 @@ export function addBudget(
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--grant <id>', 'only this grant: its seq, its id, or a prefix of it')
-    .option('--at <point>', 'after the record of this seq, or at this time')
+    .option('--at <point>', 'after the record of this seq, or at this time; the whole ledger is read for it')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the accounts').choices(['text', 'json']).default('text'))
@@ -61,7 +62,7 @@ async function budget(context: Context, ledger: string, options: BudgetOptions):
   let only: string | undefined;
   if (options.grant !== undefined) {
     if (ledger === STDIN) {
-      throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+      throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
     }
     only = (await view.findRecord(options.grant)).eventId;
   }
@@ -132,19 +133,20 @@ function renderRows(rows: readonly AccountRow[], state: VerifyState, paint: Pain
 }
 
 function findOnly(state: VerifyState, id: string, ledger: string): GrantAccount {
-  const grant = state.links.grants.get(id.slice('sha-256:'.length));
+  const grant = state.links.grants.get(fromDigestText(id));
   const account = findGrant(state, id);
   if (grant?.decision === 'allow' && account !== undefined) return account;
   if (grant !== undefined) {
-    throw new NorthrootError('GRANT_DENIED', `${id} was denied: it has no accounts`, {
+    throw new CommandError('GRANT_DENIED', `${id} was denied: it has no accounts`, {
+      exitStatus: 2,
       hint: `northroot why ${printable(ledger)} ${grant.place.seq} says why`,
     });
   }
-  const isElse = state.events.find(id.slice('sha-256:'.length)) !== undefined;
-  throw new NorthrootError(
+  const isElse = state.events.find(fromDigestText(id)) !== undefined;
+  throw new CommandError(
     'GRANT_NOT_FOUND',
     isElse ? `${id} is not a grant` : `${id} was not recorded yet at that point`,
-    { hint: `northroot budget ${printable(ledger)} lists the grants` },
+    { exitStatus: 2, hint: `northroot budget ${printable(ledger)} lists the grants` },
   );
 }
 
@@ -153,7 +155,7 @@ function toPoint(at: string | undefined): Point {
   if (/^\d{1,15}$/.test(at)) return { seq: Number(at) };
   const time = /^\d{4}-\d{2}-\d{2}$/.test(at) ? `${at}T00:00:00Z` : at;
   if (isTimestamp(time)) return { time };
-  throw new NorthrootError('USAGE', `${printable(at)} is neither a seq nor a time`, {
+  throw new CommandError('USAGE', `${printable(at)} is neither a seq nor a time`, {
     hint: 'such as 17, 2026-03-01 or 2026-03-01T12:00:00Z',
   });
 }

@@ -8,20 +8,20 @@ import {
   isSignedBy,
   Ledger,
   meetsQuorum,
-  NorthrootError,
   openLedgerSource,
   parseNoteKey,
   printable,
   submissionUrl,
   witnessPolicyKeys,
-  type Attested,
-  type Checkpointed,
+  type AttestResult,
+  type CheckpointResult,
   type Collected,
   type NoteKey,
   type NoteSignature,
   type Signer,
   type WitnessPolicy,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
@@ -88,7 +88,7 @@ async function checkpoint(
   // What is wrong with the command is told of before anything is sealed.
   for (const url of urls) submissionUrl(url);
   if (urls.length === 0 && keys.length > 0) {
-    throw new NorthrootError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
+    throw new CommandError('USAGE', 'there is no witness to ask', { hint: 'name it with --witness URL' });
   }
   const noteSigners: Signer[] = [];
   for (const file of options.key) noteSigners.push(await readSigner(terminal, file));
@@ -146,12 +146,12 @@ async function checkpoint(
 function readWitnessKey(vkey: string): NoteKey {
   const key = parseNoteKey(vkey);
   if (canBeWitnessKey(key)) return key;
-  throw new NorthrootError('USAGE', `--witness-key ${printable(vkey)} is not the key of a witness`, {
+  throw new CommandError('USAGE', `--witness-key ${printable(vkey)} is not the key of a witness`, {
     hint: 'witnesses have vkeys of type 0x04 or 0x06; northroot witness prints its own',
   });
 }
 
-function toResult(made: Checkpointed, notePath: string, attested: Attested | undefined): object {
+function toResult(made: CheckpointResult, notePath: string, attested: AttestResult | undefined): object {
   const { seq, eventId, treeSize } = made;
   return {
     seq,
@@ -190,7 +190,7 @@ function describeRefused(line: NoteSignature, unknown: readonly NoteSignature[])
 
 /** The checkpoint stands; whether it is cosigned as it should be is another matter, and could not be had. */
 function assertCosigned(
-  { cosignatures, refused }: Attested,
+  { cosignatures, refused }: AttestResult,
   policy: WitnessPolicy | undefined,
   policyKeys: readonly NoteKey[],
 ): void {
@@ -203,9 +203,9 @@ function assertCosigned(
   if (policy !== undefined && !meetsQuorum(policy, (name) => cosigned.has(name))) {
     const actual = [...cosigned].map((name) => printable(name)).join(', ') || 'none';
     const message = `expected cosignatures by ${describeQuorum(policy)}, found ${actual}`;
-    throw new NorthrootError('WITNESS_QUORUM', message, { hint });
+    throw new CommandError('WITNESS_QUORUM', message, { hint });
   }
   if (cosignatures.length > 0) return;
   const what = refused.length > 0 ? 'no cosignature was valid and by a known witness' : 'no witness cosigned';
-  throw new NorthrootError('WITNESS_QUORUM', what, { hint });
+  throw new CommandError('WITNESS_QUORUM', what, { hint });
 }

@@ -1,10 +1,12 @@
 /** `northroot diff`: where two ledgers part. */
 
 import { Option, type Command } from 'commander';
-import { diffLedgers, NorthrootError, renderLedgerDiff } from '../../index.js';
+import { diffLedgers, renderLedgerDiff } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 
 export function addDiff(
   program: Command,
@@ -23,7 +25,7 @@ export function addDiff(
       run(async (context) => {
         const { terminal, signal } = context;
         if (a === STDIN && b === STDIN) {
-          throw new NorthrootError('USAGE', 'only one of the ledgers can be on standard input');
+          throw new CommandError('USAGE', 'only one of the ledgers can be on standard input');
         }
         const result = await diffLedgers(
           await openLedgerInput(a, context),
@@ -31,7 +33,9 @@ export function addDiff(
           signal,
         );
         const isJson = options.format === 'json';
-        await terminal.write(isJson ? `${jsonText(result, 2)}\n` : renderLedgerDiff(result, terminal.paint));
+        await terminal.write(
+          isJson ? `${jsonText(result, 2)}\n` : renderLedgerDiff(result, terminal.paint, commandGuide),
+        );
         return result.exit_status;
       }),
     );

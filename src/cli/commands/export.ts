@@ -1,7 +1,7 @@
 /** `northroot export`: writes what other tools read, each kind to a path of its own. */
 
 import type { Command } from 'commander';
-import { NorthrootError } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
@@ -57,12 +57,12 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     return typeof path === 'string' ? [{ kind, path }] : [];
   });
   if (asked.length === 0) {
-    throw new NorthrootError('USAGE', 'say what to export', {
+    throw new CommandError('USAGE', 'say what to export', {
       hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
     });
   }
   if (ledger === STDIN) {
-    throw new NorthrootError('USAGE', 'export needs a file: the ledger may be read more than once');
+    throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
   }
   const selection = await toSelection(context, ledger, options);
   const trust = await readTrustPolicy(options.trust);

@@ -6,7 +6,6 @@ import {
   formatQuantity,
   ingestJson,
   kindOfPath,
-  NorthrootError,
   printable,
   resolveTime,
   type AuthorizationEvent,
@@ -17,6 +16,7 @@ import {
   type ResourceRef,
   type Source,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { viewOf } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
@@ -290,12 +290,12 @@ async function readIntent(context: Context, text: string): Promise<JsonValue> {
     ingested,
     'an intent file is JSON; of any other file give northroot digest FILE as --intent-digest',
   );
-  throw error instanceof NorthrootError
-    ? new NorthrootError(error.code, `${printable(path)}: ${error.message}`, {
-        cause: error,
-        ...(error.hint === undefined ? {} : { hint: error.hint }),
-      })
-    : error;
+  // An intent is an option's value: what is wrong with it is no judgement on evidence.
+  throw new CommandError(error.code, `${printable(path)}: ${error.message}`, {
+    exitStatus: 2,
+    cause: error,
+    hint: error.hint,
+  });
 }
 
 function describeGrant(event: AuthorizationEvent, seq: number, signer: string | undefined): string {

@@ -1,13 +1,13 @@
 /** `northroot init`: makes a new ledger with its genesis record and, unless told otherwise, its key. */
 
 import type { Command } from 'commander';
+import type { NorthrootError } from '../../index.js';
 import {
   describePredecessor,
   isUnbegun,
   Ledger,
   makeKeyEntry,
   MAX_KEY_BYTES,
-  NorthrootError,
   openLedger,
   ownKeyEntry,
   printable,
@@ -16,6 +16,7 @@ import {
   type PublicKey,
   type Signer,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 import { collect, principalId } from '../options.js';
@@ -67,7 +68,7 @@ export function addInit(
 async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
   const { unsigned = false, key, origin, principal, requireCheckpoints = false } = options;
   if (unsigned && key !== undefined) {
-    throw new NorthrootError('USAGE', '--key and --unsigned exclude each other');
+    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
   const recovery = await readRecoveryKeys(options);
   if (!(await isUnbegun(path))) throw ledgerExists(path);
@@ -114,13 +115,13 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
 /** Either half of a key will do: its private half is not asked for before it is needed. */
 async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Promise<PublicKey[]> {
   if (unsigned === true && recoveryKey.length > 0) {
-    throw new NorthrootError('USAGE', '--recovery-key and --unsigned exclude each other');
+    throw new CommandError('USAGE', '--recovery-key and --unsigned exclude each other');
   }
   const keys: PublicKey[] = [];
   for (const file of recoveryKey) {
     const key = readPublicHalf(await readSmallFile(file, MAX_KEY_BYTES));
     if (keys.some(({ keyid }) => keyid === key.keyid)) {
-      throw new NorthrootError('USAGE', `--recovery-key ${printable(file)}: expected each key once`);
+      throw new CommandError('USAGE', `--recovery-key ${printable(file)}: expected each key once`);
     }
     keys.push(key);
   }
@@ -129,7 +130,7 @@ async function readRecoveryKeys({ recoveryKey = [], unsigned }: InitOptions): Pr
 
 function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
   if (recovery.some(({ keyid }) => keyid === signer.publicKey.keyid)) {
-    throw new NorthrootError('USAGE', '--recovery-key: expected another key than the one that signs', {
+    throw new CommandError('USAGE', '--recovery-key: expected another key than the one that signs', {
       hint: 'make one with northroot keygen --out FILE, and keep it elsewhere',
     });
   }
@@ -137,7 +138,7 @@ function besides(signer: Signer, recovery: readonly PublicKey[]): Key[] {
 }
 
 function ledgerExists(path: string): NorthrootError {
-  return new NorthrootError('LEDGER_EXISTS', `${printable(path)} exists already`, {
+  return new CommandError('LEDGER_EXISTS', `${printable(path)} exists already`, {
     hint: 'append to it, or choose another path; nothing was changed',
   });
 }

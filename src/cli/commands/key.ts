@@ -23,6 +23,7 @@ import {
   type PublicKeyForm,
   type Role,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
@@ -170,7 +171,7 @@ function findEntry(keys: readonly Key[], keyid: string): Key {
 }
 
 function usage(message: string, hint?: string): NorthrootError {
-  return new NorthrootError('USAGE', message, hint === undefined ? {} : { hint });
+  return new CommandError('USAGE', message, hint === undefined ? {} : { hint });
 }
 
 function addList(key: Command, run: Run): void {

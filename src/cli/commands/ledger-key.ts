@@ -18,6 +18,7 @@ import {
   type LedgerOptions,
   type Signer,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import type { Context } from '../context.js';
 import type { Terminal } from '../terminal.js';
@@ -148,8 +149,8 @@ export async function openWithNewKey(
 /** Options that make no genesis are a wrong use of the command: no evidence was judged. */
 export function asUsageError(error: unknown): unknown {
   if (!(error instanceof EventError)) return error;
-  const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.issues;
-  return new NorthrootError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
+  const [{ pointer, expected, actual } = { pointer: '', expected: '', actual: '' }] = error.faults;
+  return new CommandError('USAGE', `--${pointer.slice(1)}: expected ${expected}, found ${actual}`, {
     cause: error,
   });
 }

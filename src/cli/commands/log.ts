@@ -10,14 +10,15 @@ import {
   isToolPattern,
   matchesPrincipalPattern,
   matchesToolPattern,
-  NorthrootError,
   printable,
   readRecords,
   type JsonObject,
   type JsonValue,
   type Quantity,
   type ReadRecord,
+  shortenDigestText,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
@@ -82,7 +83,7 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
   const { terminal, signal } = context;
   const { last, limit, follow = false } = options;
   if (last !== undefined && limit !== undefined) {
-    throw new NorthrootError('USAGE', '--last and --limit exclude each other: the last, or the first');
+    throw new CommandError('USAGE', '--last and --limit exclude each other: the last, or the first');
   }
   const matches = matcher(options);
   const trust = await readTrustPolicy(options.trust);
@@ -158,12 +159,12 @@ function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   const { type, principal, tool, since, until, verdict } = options;
   assertSpan(since, until);
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
+    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
       hint: 'such as agent:a1, agent:* or *',
     });
   }
   if (tool !== undefined && !isToolPattern(tool)) {
-    throw new NorthrootError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
+    throw new CommandError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
       hint: 'such as fs.read, fs.* or *',
     });
   }
@@ -188,7 +189,7 @@ function renderLine({ seq, event, eventId, verdict }: ReadRecord): string {
     text(event['occurred_at']).padEnd(24),
     (verdict ?? '').padEnd(verdict === undefined ? 0 : 9),
     text(event['event_type']).padEnd(13),
-    eventId.slice(0, 'sha-256:'.length + 10),
+    shortenDigestText(eventId, 10),
     text(event['principal_id']).padEnd(20),
     summarise(event),
   ];

@@ -1,7 +1,8 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
 import type { Command } from 'commander';
-import { MAX_NOTE_BYTES, NorthrootError, printable, readSmallFile, writeNewFile } from '../../index.js';
+import { MAX_NOTE_BYTES, printable, readSmallFile, writeNewFile } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
@@ -45,13 +46,13 @@ async function prove(
   options: ProveOptions,
 ): Promise<ExitStatus> {
   if (ledger === STDIN) {
-    throw new NorthrootError('USAGE', 'prove reads the ledger more than once: name a file or folder');
+    throw new CommandError('USAGE', 'prove reads the ledger more than once: name a file or folder');
   }
   if ((event === undefined) === (options.consistency === undefined)) {
-    throw new NorthrootError('USAGE', 'expected an event to prove, or --consistency and no event');
+    throw new CommandError('USAGE', 'expected an event to prove, or --consistency and no event');
   }
   if (options.entryOut !== undefined && options.consistency !== undefined) {
-    throw new NorthrootError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
+    throw new CommandError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
   }
   const view = viewOf(context, ledger, event, options);
   const checkpoint = await readNoteFile(options.checkpoint);

@@ -12,6 +12,7 @@ import {
   findPermission,
   resolveAuthorization,
   findSpent,
+  isFindingCode,
   Ledger,
   NorthrootError,
   printable,
@@ -19,14 +20,17 @@ import {
   startExecution,
   type Appended,
   type ExecutionOutcome,
+  type ExecutionRequest,
   type LedgerOptions,
   type Meter,
   type Permission,
   type VerifyState,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { NO_INDEX } from '../view.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readTrustPolicy } from '../input.js';
+import { hasHint } from '../hints.js';
 import { jsonText } from '../json-text.js';
 import { code, instant, meterList, seconds, toolName } from '../options.js';
 import { digestOfCommand } from './authorize.js';
@@ -134,9 +138,18 @@ async function record(
     await recordRun(context, () => open({}), permission, draft, end);
     // Whatever the command ended with, not only what northroot itself ends with.
     return end.status as ExitStatus;
+  } catch (error) {
+    throw withToolFlag(error, options);
   } finally {
     await ledger.close();
   }
+}
+
+/** Under a grant itself the tool must be named. */
+function withToolFlag(error: unknown, { tool }: RecordOptions): unknown {
+  const isOwn = error instanceof CommandError || !(error instanceof NorthrootError);
+  if (isOwn || error.code !== 'USAGE' || error.hint !== undefined || tool !== undefined) return error;
+  return new CommandError(error.code, error.message, { cause: error, hint: 'give --tool' });
 }
 
 /** Claims the authorization for this very command, which will use one call and what --meter says. */
@@ -184,7 +197,7 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
   const { startedAt, endedAt, errorCode, meterUsed } = outcome;
   const id = await resolveAuthorization(ledger, options.auth);
   return recordDone(context, ledger, (state) => {
-    const permission = findPermission(state, id, {
+    const permission = permitReported(state, id, {
       now: startedAt,
       meterUsed,
       done: { endedAt, isRelease: errorCode === ABANDONED && meterUsed.length === 0 },
@@ -192,6 +205,20 @@ async function recordReport(context: Context, ledger: Ledger, options: RecordOpt
     });
     return { permission, draft: draftExecution(permission, outcome) };
   });
+}
+
+/** What breaks a bound, other than by what it used, is no execution under the authorization. */
+function permitReported(state: VerifyState, id: string, request: ExecutionRequest): Permission {
+  try {
+    return findPermission(state, id, request);
+  } catch (error) {
+    const isKnown = error instanceof NorthrootError && isFindingCode(error.code) && !hasHint(error.code);
+    if (!isKnown) throw error;
+    throw new CommandError(error.code, error.message, {
+      cause: error,
+      hint: 'northroot append records what was done all the same',
+    });
+  }
 }
 
 /** Appends an execution that is drafted for its place, and says so. */
@@ -254,7 +281,8 @@ async function recordRun(
     terminal.say(jsonText(draft));
     const known = error instanceof NorthrootError ? error : undefined;
     const message = `the command ended with ${status}, but is not recorded: ${known?.message ?? String(error)}`;
-    throw new NorthrootError(known?.code ?? 'INTERNAL_ERROR', message, {
+    throw new CommandError(known?.code ?? 'INTERNAL_ERROR', message, {
+      exitStatus: 2,
       hint: 'when the cause is gone, give the line above to northroot append',
       cause: error,
     });
@@ -340,19 +368,19 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   const isReported = [outcome, errorCode, startedAt, endedAt].some((each) => each !== undefined);
   if (abandon !== undefined) {
     if (command.length === 0 && !isReported && resume === undefined) return;
-    throw new NorthrootError(
+    throw new CommandError(
       'USAGE',
       '--abandon settles what was begun: of the rest it takes --auth, --tool and --meter',
     );
   }
   if (command.length === 0 && resume !== undefined) {
-    throw new NorthrootError('USAGE', '--resume runs a command: give it after --');
+    throw new CommandError('USAGE', '--resume runs a command: give it after --');
   }
   if (command.length === 0 && outcome === undefined) {
-    throw new NorthrootError('USAGE', 'expected a command after --, or else --outcome');
+    throw new CommandError('USAGE', 'expected a command after --, or else --outcome');
   }
   if (command.length > 0 && isReported) {
-    throw new NorthrootError(
+    throw new CommandError(
       'USAGE',
       'how a command ends and when is seen: --outcome, --error-code, --started-at and --ended-at are for what was done elsewhere',
     );
@@ -364,10 +392,10 @@ function reportedOutcome(options: RecordOptions, now: string): ExecutionOutcome 
   const endedAt = options.endedAt ?? now;
   const startedAt = options.startedAt ?? endedAt;
   if (compareTimestamps(endedAt, startedAt) < 0) {
-    throw new NorthrootError('USAGE', `it cannot have ended at ${endedAt} and started at ${startedAt}`);
+    throw new CommandError('USAGE', `it cannot have ended at ${endedAt} and started at ${startedAt}`);
   }
   if (outcome === 'failure' && errorCode === undefined) {
-    throw new NorthrootError('USAGE', 'a failure needs an --error-code', {
+    throw new CommandError('USAGE', 'a failure needs an --error-code', {
       hint: `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
     });
   }

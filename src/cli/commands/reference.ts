@@ -5,12 +5,13 @@ import {
   CODE_PAGES,
   didYouMean,
   isFindingCode,
-  NorthrootError,
   printable,
   schemaDocument,
   schemaNames,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import { remedyFor } from '../remedies.js';
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -33,7 +34,7 @@ export function addSchema(program: Command, run: Run): void {
           return 0;
         }
         if (!schemaNames().includes(name)) {
-          throw new NorthrootError('SCHEMA_UNKNOWN', `there is no schema ${printable(name)}`, {
+          throw new CommandError('SCHEMA_UNKNOWN', `there is no schema ${printable(name)}`, {
             hint: didYouMean(name, schemaNames()) ?? `one of ${schemaNames().join(', ')}`,
           });
         }
@@ -72,7 +73,7 @@ function toCode(text: string): string {
 
 function explain(code: string): string {
   if (!isFindingCode(code)) {
-    throw new NorthrootError('CODE_UNKNOWN', `${printable(code)} is not the code of a finding`, {
+    throw new CommandError('CODE_UNKNOWN', `${printable(code)} is not the code of a finding`, {
       hint:
         didYouMean(code, Object.keys(CODE_PAGES)) ??
         'northroot explain lists those; errors of the commands themselves say what to do beside them',
@@ -80,5 +81,5 @@ function explain(code: string): string {
   }
   const page = CODE_PAGES[code];
   const weight = page.class === 'none' ? page.severity : `${page.severity}, makes the record ${page.class}`;
-  return `${code}: ${page.title}\n${weight}; rule: ${page.section} of the format\n\n${page.meaning}\n\nusual cause: ${page.cause}\nwhat to do: ${page.remedy}\n`;
+  return `${code}: ${page.title}\n${weight}; rule: ${page.section} of the format\n\n${page.meaning}\n\nusual cause: ${page.cause}\nwhat to do: ${remedyFor(code)}\n`;
 }

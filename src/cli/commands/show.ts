@@ -6,15 +6,15 @@ import {
   MAX_KEY_BYTES,
   parsePublicKey,
   printable,
-  readDeclaredKeys,
+  type LedgerView,
   readSmallFile,
-  readWireKey,
+  decodeWireKey,
   toDsseEnvelope,
   type PublicKey,
   type ReadRecord,
 } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
+import { STDIN, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect } from '../options.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
@@ -68,9 +68,10 @@ async function show(
 ): Promise<ExitStatus> {
   const { format } = options;
   const { terminal } = context;
-  const record = await viewOf(context, ledger, wanted, options).findRecord(wanted);
+  const view = viewOf(context, ledger, wanted, options);
+  const record = await view.findRecord(wanted);
   if (format === 'dsse') {
-    await terminal.write(await toEnvelope(context, ledger, record, options));
+    await terminal.write(await toEnvelope(context, ledger === STDIN ? undefined : view, record, options));
     return 0;
   }
   await terminal.write(render(record, format));
@@ -93,27 +94,31 @@ function render(record: ReadRecord, format: Exclude<ShowFormat, 'dsse'>): string
   }
 }
 
-/** Whether a signature is one of P-256 only its key tells; other tools expect those in DER. */
+/**
+ * Whether a signature is one of P-256 only its key tells; other tools expect those in DER.
+ *
+ * @param view - Undefined where the ledger cannot be read again.
+ */
 async function toEnvelope(
   context: Context,
-  ledger: string,
+  view: LedgerView | undefined,
   record: ReadRecord,
   { key = [], trust }: ShowOptions,
 ): Promise<string> {
-  const { terminal, signal } = context;
-  const known =
-    ledger === STDIN
-      ? new Map<string, PublicKey>()
-      : await readDeclaredKeys(await openLedgerInput(ledger, context), signal);
+  const { terminal } = context;
+  const known = new Map<string, PublicKey>();
   for (const entry of (await readTrustPolicy(trust))?.keys ?? []) {
-    const read = readWireKey(entry);
-    if (!('pointer' in read)) known.set(entry.keyid, read.publicKey);
+    const decoded = decodeWireKey(entry);
+    if (decoded.ok) known.set(entry.keyid, decoded.value);
   }
   for (const file of key) {
     const publicKey = parsePublicKey(await readSmallFile(file, MAX_KEY_BYTES));
     known.set(publicKey.keyid, publicKey);
   }
-  for (const { keyid } of record.signatures) {
+  const others = record.signatures.map(({ keyid }) => keyid).filter((keyid) => !known.has(keyid));
+  if (others.length > 0)
+    for (const [keyid, declared] of (await view?.findDeclaredKeys(others)) ?? []) known.set(keyid, declared);
+  for (const keyid of others) {
     if (known.has(keyid)) continue;
     terminal.say(
       `the key ${printable(keyid)} is not known: its signature stays as in the record (give --key)`,

@@ -1,13 +1,15 @@
 /** `northroot status`: how a ledger stands, on one screen. */
 
 import { Option, type Command } from 'commander';
-import { readLedgerStatus, renderStatus } from '../../index.js';
+import { renderStatus } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
-import { openLedgerInput, readAnchors, readTrustPolicy } from '../input.js';
+import { readAnchors, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 import { collect } from '../options.js';
+import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
-interface StatusOptions {
+interface StatusOptions extends IndexChoice {
   readonly trust?: string;
   readonly checkpoint?: readonly string[];
   readonly format: 'text' | 'json';
@@ -21,27 +23,30 @@ export function addStatus(
     .command('status')
     .summary('show how a ledger stands, on one screen')
     .description(
-      'Shows what a ledger is and how it stands: origin, period, tip, keys and who may sign, the last checkpoint, what is open, which caps are nearly used up, and what verify would need to say more. The ledger is verified for it; the exit status is that of verify.',
+      'Shows what a ledger is and how it stands: origin, period, tip, keys and who may sign, the last checkpoint, what is open, which caps are nearly used up, and what verify would need to say more. The ledger is verified for it, as far as its index has not kept that; the exit status is that of verify.',
     )
     .argument('<ledger>', 'the file or folder; - for standard input')
     .option('--trust <file>', 'verify with this trust policy')
-    .option('--checkpoint <file>', 'a checkpoint that you hold; may be given again', collect)
+    .option(
+      '--checkpoint <file>',
+      'a checkpoint that you hold, for which the whole ledger is read; may be given again',
+      collect,
+    )
+    .option(...NO_INDEX)
     .addOption(new Option('--format <format>', 'of the status').choices(['text', 'json']).default('text'))
     .action((ledger: string, options: StatusOptions) => run((context) => status(context, ledger, options)));
 }
 
 async function status(context: Context, ledger: string, options: StatusOptions): Promise<ExitStatus> {
-  const { terminal, signal } = context;
+  const { terminal } = context;
   const trust = await readTrustPolicy(options.trust);
   const checkpoints = await readAnchors(options.checkpoint ?? []);
-  const found = await readLedgerStatus(await openLedgerInput(ledger, context), {
-    trust,
+  const found = await viewOf(context, ledger, undefined, options, trust).readStatus({
     checkpoints,
-    signal,
     onProgress: (done, size) => terminal.progress(done, size),
   });
   await terminal.write(
-    options.format === 'json' ? `${jsonText(found, 2)}\n` : renderStatus(found, terminal.paint),
+    options.format === 'json' ? `${jsonText(found, 2)}\n` : renderStatus(found, terminal.paint, commandGuide),
   );
   return found.exit_status;
 }

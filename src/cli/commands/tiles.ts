@@ -3,13 +3,14 @@
 import { Option, type Command } from 'commander';
 import {
   MAX_NOTE_BYTES,
-  NorthrootError,
   openLedgerSource,
   printable,
   readSmallFile,
   writeTiles,
   type FileCount,
+  toDigestText,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -43,7 +44,7 @@ export function addTiles(
 async function tiles(context: Context, ledger: string, options: TilesOptions): Promise<ExitStatus> {
   const { terminal, signal } = context;
   if (ledger === STDIN) {
-    throw new NorthrootError('USAGE', 'tiles needs a file: the ledger is read more than once');
+    throw new CommandError('USAGE', 'tiles needs a file: the ledger is read more than once');
   }
   const note =
     options.checkpoint === undefined ? undefined : await readSmallFile(options.checkpoint, MAX_NOTE_BYTES);
@@ -53,7 +54,7 @@ async function tiles(context: Context, ledger: string, options: TilesOptions): P
     onProgress: (bytes, size) => terminal.progress(bytes, size),
   });
   const { checkpoint, previousSize, tiles: hashTiles, bundles, removed } = written;
-  const root = `sha-256:${Buffer.from(checkpoint.root, 'latin1').toString('base64url')}`;
+  const root = toDigestText(Buffer.from(checkpoint.root, 'latin1').toString('base64url'));
   if (options.format === 'json') {
     const result = {
       out: options.out,

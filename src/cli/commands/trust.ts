@@ -7,7 +7,6 @@ import {
   findCheckpoint,
   fingerprintsOf,
   listKeys,
-  NorthrootError,
   printable,
   readRecords,
   runVerification,
@@ -18,6 +17,7 @@ import {
   type TrustPolicy,
   type VerifyState,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { openLedgerInput, readTrustPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -79,10 +79,11 @@ async function init(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   if (path === STDIN)
-    throw new NorthrootError('USAGE', 'trust init reads the ledger twice: name a file or folder');
+    throw new CommandError('USAGE', 'trust init reads the ledger twice: name a file or folder');
   const { genesis, state } = await readSound(path, context);
   if (genesis.keys.length === 0) {
-    throw new NorthrootError('KEY_UNKNOWN', 'the ledger declares no keys, so there is nothing to pin', {
+    throw new CommandError('KEY_UNKNOWN', 'the ledger declares no keys, so there is nothing to pin', {
+      exitStatus: 2,
       hint: 'write a policy with the keys that you know: northroot schema trust-policy shows the form',
     });
   }
@@ -93,21 +94,21 @@ async function init(
   process.stderr.write(render(policy));
   process.stderr.write(renderHistory(keys, policy, state));
   if (policy.keys.length === 0) {
-    throw new NorthrootError(
+    throw new CommandError(
       'KEY_UNKNOWN',
       'every key that genesis declares was revoked, so there is nothing to pin',
       {
+        exitStatus: 2,
         hint: 'pin those that you trust for what they signed before with --include-revoked',
       },
     );
   }
   if (anchorOut !== undefined && anchor === undefined) {
-    throw new NorthrootError(
+    throw new CommandError(
       'CHECKPOINT_MISSING',
       `no checkpoint seals ${printable(path)}, so there is none to keep`,
       {
-        exitStatus: 2,
-        hint: 'northroot checkpoint makes one',
+        hint: `northroot checkpoint ${printable(path)} makes one`,
       },
     );
   }
@@ -140,7 +141,7 @@ function assertRevoked(keys: readonly SavedKey[], genesis: GenesisEvent, named: 
     declared.has(keyid) && keys.some(({ key, revokedBy }) => key.keyid === keyid && revokedBy !== undefined);
   const wrong = named.find((keyid) => !isOne(keyid));
   if (wrong === undefined) return;
-  throw new NorthrootError('USAGE', `${printable(wrong)} is not a key of genesis that was revoked`, {
+  throw new CommandError('USAGE', `${printable(wrong)} is not a key of genesis that was revoked`, {
     hint: 'keys that are not revoked are pinned, and those that key events added follow from who added them',
   });
 }
@@ -168,20 +169,24 @@ async function readSound(
     signal,
     maxFindings: 0,
   });
-  if (hasInvalid || state.records === 0 || state.layout !== 'records') {
-    throw new NorthrootError('LEDGER_INVALID', `${printable(path)} does not verify`, {
-      exitStatus: state.records === 0 ? 2 : 1,
+  if (state.records === 0) {
+    throw new CommandError('LEDGER_EMPTY', `${printable(path)} has no records`, {
+      hint: 'nothing in it can be trusted, or verified',
+    });
+  }
+  if (hasInvalid || state.layout !== 'records') {
+    throw new CommandError('LEDGER_INVALID', `${printable(path)} does not verify`, {
       hint: `northroot verify ${printable(path)} says what is wrong with it`,
     });
   }
   for await (const { event } of readRecords(await openLedgerInput(path, context)))
     return { genesis: event as unknown as GenesisEvent, state };
-  throw new NorthrootError('FILE_CHANGED', `${printable(path)} was changed while it was read`);
+  throw new CommandError('FILE_CHANGED', `${printable(path)} was changed while it was read`);
 }
 
 async function confirm({ terminal, signal }: Context): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw new NorthrootError('USAGE', 'no terminal to ask on whether the fingerprints are right', {
+    throw new CommandError('USAGE', 'no terminal to ask on whether the fingerprints are right', {
       hint: 'compare them with what you were told elsewhere, then give --yes',
     });
   }
@@ -195,7 +200,7 @@ async function confirm({ terminal, signal }: Context): Promise<void> {
   } finally {
     line.close();
   }
-  throw new NorthrootError('NOT_CONFIRMED', 'nothing was written', {
+  throw new CommandError('NOT_CONFIRMED', 'nothing was written', {
     hint: "ask the ledger's keeper for the fingerprints, by a way that whoever gave you the file does not control",
   });
 }

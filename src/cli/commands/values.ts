@@ -9,13 +9,13 @@ import {
   digestFromBase64url,
   formatDigest,
   ingestJson,
-  NorthrootError,
   sha256Digest,
   type Digest,
   type Ingested,
   type JsonValue,
   type NumberMode,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { ingestError } from '../ingest-error.js';
 import { openInput, readInput, STDIN } from '../input.js';
@@ -83,7 +83,7 @@ export function addEventId(program: Command, run: Run): void {
       run(async (context) => {
         const event = valueOf(ingestJson(await readInput(file, context)));
         if (typeof event !== 'object' || event === null || Array.isArray(event)) {
-          throw new NorthrootError('SCHEMA', 'expected an event object', { exitStatus: 1 });
+          throw new CommandError('SCHEMA', 'expected an event object');
         }
         if (Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest')) assertEvent(event);
         await context.terminal.write(`${formatDigest(buildEvent(event).event_id)}\n`);

@@ -5,7 +5,6 @@ import {
   MAX_ENTRY_BYTES,
   MAX_KEY_BYTES,
   MAX_NOTE_BYTES,
-  NorthrootError,
   parseProofKey,
   printable,
   readSmallFile,
@@ -16,9 +15,11 @@ import {
   type ProofKey,
   type ProofTrust,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 import type { Terminal } from '../terminal.js';
 
 interface VerifyProofOptions {
@@ -69,7 +70,7 @@ async function runVerifyProof(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   if (options.entry !== undefined && options.consistency !== undefined) {
-    throw new NorthrootError('USAGE', '--entry is of the proof of an entry, not of --consistency');
+    throw new CommandError('USAGE', '--entry is of the proof of an entry, not of --consistency');
   }
   const trust = await readTrust(options, terminal);
   const bytes = await readInput(file, context);
@@ -78,13 +79,13 @@ async function runVerifyProof(
     const { entry } = options;
     const beside = entry === undefined ? {} : { entry: await readSmallFile(entry, MAX_ENTRY_BYTES) };
     const result = verifyProof(bytes, trust, beside);
-    const text = renderProofResult(result, file, terminal.paint);
+    const text = renderProofResult(result, file, terminal.paint, commandGuide);
     await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
     return result.exit_status;
   }
   const oldNote = await readSmallFile(options.consistency, MAX_NOTE_BYTES);
   const result = verifyConsistencyProof(bytes, oldNote, trust);
-  const text = renderConsistencyResult(result, file, terminal.paint);
+  const text = renderConsistencyResult(result, file, terminal.paint, commandGuide);
   await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
   return result.exit_status;
 }
@@ -93,7 +94,7 @@ async function runVerifyProof(
 function assertNotALedger(bytes: Uint8Array, file: string): void {
   if (!/^\{"(?:event|canonical_profile_id)":/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1')))
     return;
-  throw new NorthrootError('NOT_A_PROOF', `${printable(file)} is not a proof: it looks like a ledger`, {
+  throw new CommandError('NOT_A_PROOF', `${printable(file)} is not a proof: it looks like a ledger`, {
     hint: `northroot verify ${printable(file)} verifies a ledger; northroot prove makes a proof of one`,
   });
 }

@@ -30,10 +30,12 @@ import {
   type VerificationResult,
   type WitnessPolicy,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import type { Terminal } from '../terminal.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
 
 interface VerifyCommandOptions {
@@ -124,7 +126,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;
   if (onlyNew && options.state === undefined) {
-    throw new NorthrootError('USAGE', '--new needs --state: it is about what is new since that was saved');
+    throw new CommandError('USAGE', '--new needs --state: it is about what is new since that was saved');
   }
   const isFiltered = Object.keys(filter).length > 0;
   const from = await readSavedVerification(
@@ -162,7 +164,7 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const report = buildReport(result);
   if (options.state !== undefined) sayResumed(terminal, options.state, before, result);
   if (format === 'text') {
-    await terminal.write(renderReport(report, terminal.paint));
+    await terminal.write(renderReport(report, terminal.paint, commandGuide));
   } else if (format === 'json') {
     await terminal.write(`${jsonText(report, 2)}\n`);
   } else {
@@ -199,7 +201,7 @@ async function openPredecessor(
   path: string | undefined,
 ): Promise<LedgerSource | undefined> {
   if (path === STDIN && ledger === STDIN)
-    throw new NorthrootError('USAGE', 'standard input cannot be both the ledger and its predecessor');
+    throw new CommandError('USAGE', 'standard input cannot be both the ledger and its predecessor');
   return path === undefined ? undefined : openLedgerInput(path, context);
 }
 
@@ -207,7 +209,7 @@ async function openPredecessor(
 async function assertFolderOf(path: string): Promise<void> {
   const folder = dirname(path);
   if ((await kindOfPath(folder)) === 'folder') return;
-  throw new NorthrootError(
+  throw new CommandError(
     'FILE_NOT_FOUND',
     `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
     {
@@ -234,12 +236,12 @@ async function toFilter(
   const { since, until, principal, grant } = options;
   assertSpan(since, until);
   if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new NorthrootError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
+    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
       hint: 'such as agent:a1, agent:* or *',
     });
   }
   if (grant !== undefined && path === STDIN) {
-    throw new NorthrootError('USAGE', '--grant needs a file: standard input is read only once');
+    throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
   }
   const record =
     grant === undefined ? undefined : await findRecord(await openLedgerInput(path, context), grant);
@@ -256,7 +258,8 @@ async function toFilter(
 function assertGrant({ event, eventId }: ReadRecord, path: string): void {
   const authorization = event['authorization'];
   if (event['event_type'] === 'authorization' && isGrant(authorization)) return;
-  throw new NorthrootError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
+  throw new CommandError('GRANT_NOT_FOUND', `${printable(eventId)} is not a grant`, {
+    exitStatus: 2,
     hint: `northroot budget ${printable(path)} lists the grants`,
   });
 }

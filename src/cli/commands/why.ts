@@ -1,10 +1,12 @@
-/** `northroot why`: the whole story of one event. */
+/** `northroot why`: the history of one event. */
 
 import { Option, type Command } from 'commander';
-import { NorthrootError, renderStory } from '../../index.js';
+import { renderEventHistory } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, readTrustPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
+import { commandGuide } from '../remedies.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
 interface WhyOptions extends IndexChoice {
@@ -20,7 +22,7 @@ export function addWhy(
 ): void {
   program
     .command('why')
-    .summary('tell the whole story of one event')
+    .summary('show the history of one event')
     .description(
       'Tells of one event what it says, the verdict on it, who decided under which policy, its grants with their accounts before and after, what came of it, and how it is signed. The ledger is verified on the way; the exit status is that of the event.',
     )
@@ -28,18 +30,20 @@ export function addWhy(
     .argument('<event>', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
     .option('--trust <file>', 'verify with this trust policy')
     .option(...NO_INDEX)
-    .addOption(new Option('--format <format>', 'of the story').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--format <format>', 'of the history').choices(['text', 'json']).default('text'))
     .action((ledger: string, event: string, options: WhyOptions) =>
       run(async (context) => {
         const { terminal } = context;
         if (ledger === STDIN)
-          throw new NorthrootError('USAGE', 'why reads the ledger twice: name a file or folder');
+          throw new CommandError('USAGE', 'why reads the ledger twice: name a file or folder');
         const trust = await readTrustPolicy(options.trust);
-        const story = await viewOf(context, ledger, event, options, trust).tellStory(event);
+        const history = await viewOf(context, ledger, event, options, trust).explainEvent(event);
         const text =
-          options.format === 'json' ? `${jsonText(story, 2)}\n` : renderStory(story, terminal.paint);
+          options.format === 'json'
+            ? `${jsonText(history, 2)}\n`
+            : renderEventHistory(history, terminal.paint, commandGuide);
         await terminal.write(text);
-        return STATUS[story.verdict];
+        return STATUS[history.verdict];
       }),
     );
 }

@@ -17,6 +17,7 @@ import {
   type NoteKey,
   type WitnessEvent,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import type { Terminal } from '../terminal.js';
@@ -74,7 +75,7 @@ async function witness(
   const policy = await readWitnessPolicy(options.policy, terminal);
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
-    throw new NorthrootError('USAGE', 'a witness needs a log that it knows', {
+    throw new CommandError('USAGE', 'a witness needs a log that it knows', {
       hint: 'give --log with the vkey of a log, or --policy with a file that has log lines',
     });
   }
@@ -111,7 +112,7 @@ function tell(terminal: Terminal, event: WitnessEvent): void {
     terminal.fail(
       error instanceof NorthrootError
         ? error
-        : new NorthrootError('INTERNAL_ERROR', `a checkpoint could not be cosigned: ${String(error)}`),
+        : new CommandError('INTERNAL_ERROR', `a checkpoint could not be cosigned: ${String(error)}`),
     );
     return;
   }

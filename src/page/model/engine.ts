@@ -3,7 +3,7 @@
 import { refuseOtherFiles } from '../../fs/other-file.js';
 import type { LedgerSource, Segment } from '../../fs/source.js';
 import { toChunkSource } from '../../report/verify-chunks.js';
-import { defaultVerifier } from '../../signature/default-verifier.js';
+import { defaultBackend } from '../../signature/default-backend.js';
 import { parseTrustPolicy } from '../../trust/trust-policy.js';
 import { parseWitnessPolicy } from '../../trust/witness-policy.js';
 import { runVerification } from '../../verify/run-verification.js';
@@ -64,7 +64,7 @@ export class Engine implements Methods {
         ? {}
         : { predecessor: toChunkSource(inputs.predecessor, 'predecessor') }),
       now: inputs.now,
-      verifier: native?.verifier ?? defaultVerifier,
+      backend: native?.backend ?? defaultBackend,
       onFinding: (finding) => model.tell(finding),
       onRecord: (record) => {
         model.add(record);

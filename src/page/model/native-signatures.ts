@@ -13,7 +13,7 @@ import { findMember } from '../../ledger/event-bytes.js';
 import { MAX_LINE_BYTES } from '../../ledger/line-splitter.js';
 import { importNobleEd25519 } from '../../platform/noble-ed25519.js';
 import { eventMessage } from '../../signature/event-signature.js';
-import { importVerificationKey, type Verifier } from '../../signature/verifier.js';
+import { importVerificationKey, type SignatureBackend } from '../../signature/backend.js';
 
 /** A key as the host holds it. */
 type HostKey = object;
@@ -83,7 +83,7 @@ export class NativeSignatures {
   }
 
   /** Gives every signature the verdict that each other backend gives. */
-  readonly verifier: Verifier = {
+  readonly backend: SignatureBackend = {
     name: 'webcrypto',
     importKey: (publicKey) =>
       importVerificationKey(publicKey, (bytes) => {

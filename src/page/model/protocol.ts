@@ -3,7 +3,8 @@
 import type { Report } from '../../report/report.js';
 import type { EventVerdict } from '../../verify/state.js';
 import type { FindingJson } from '../../schema/generated/types.js';
-import type { SourceFault, SourceGrowth } from '../../fs/source.js';
+import type { FileFault } from '../../fault.js';
+import type { TileFaultCode, SourceGrowth } from '../../fs/source.js';
 
 /** Bytes that can be read in parts; `Blob` and `File` are such. */
 export interface Bytes {
@@ -40,7 +41,8 @@ export interface Inputs {
   readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
   readonly predecessor: Bytes | undefined;
   readonly published: { readonly name: string; readonly note: Uint8Array } | undefined;
-  readonly faults: { readonly faults: readonly SourceFault[]; readonly total: number } | undefined;
+  readonly faults:
+    { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
   readonly growth: SourceGrowth | undefined;
   readonly now: string | undefined;
 }

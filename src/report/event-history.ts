@@ -1,5 +1,5 @@
 /**
- * The whole story of one event, put together from a ledger: what it says, the verdict on it, who decided and under which
+ * The history of one event, from a ledger: what it says, the verdict on it, who decided and under which
  * policy, the grants above it with their accounts before and after, and what came of it.
  */
 
@@ -8,14 +8,14 @@ import { chainIds, type Account } from '../bounds/grant.js';
 import { IndexFault, IndexGap } from '../cache/entry-store.js';
 import type { RecordReader } from '../cache/record-reader.js';
 import { NorthrootError } from '../error.js';
-import type { Finding } from '../finding/finding.js';
+import { withoutFolded, type Finding } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { FindingJson, TrustPolicy } from '../schema/generated/types.js';
-import { defaultVerifier } from '../signature/default-verifier.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { readRecords, type ReadRecord } from '../reader/read-records.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
@@ -26,8 +26,8 @@ import { verifyLine, type LineResult } from '../verify/verify-line.js';
 import { findGrant, listOpenStarts, nameOfKey } from './accounts.js';
 import { toFindingJson } from './report.js';
 
-/** An event in a story. */
-export interface StoryEvent {
+/** An event in a history. */
+export interface HistoryEvent {
   readonly file: string;
   readonly line: number;
   readonly seq: number;
@@ -36,13 +36,13 @@ export interface StoryEvent {
 }
 
 /** A key that signed, and what its entry calls it. */
-export interface StoryKey {
+export interface HistoryKey {
   readonly keyid: string;
   readonly name?: string;
 }
 
 /** What became of one signature of the event, see {@link SignatureOutcome}. */
-export interface StorySignature extends StoryKey {
+export interface HistorySignature extends HistoryKey {
   readonly outcome: SignatureOutcome['outcome'];
   readonly code?: string;
   readonly roles?: readonly string[];
@@ -51,22 +51,22 @@ export interface StorySignature extends StoryKey {
 }
 
 /** A credit or debit of a grant. */
-export interface StoryAdjustment extends StoryEvent {
+export interface HistoryAdjustment extends HistoryEvent {
   readonly verdict: EventVerdict;
   /** Whose signatures of it count. */
-  readonly signers: readonly StoryKey[];
+  readonly signers: readonly HistoryKey[];
 }
 
 /** A grant above the event, with its accounts just before and just after the event. */
-export interface StoryGrant extends StoryEvent {
+export interface HistoryGrant extends HistoryEvent {
   /** Whose signatures of the grant count. */
-  readonly signers: readonly StoryKey[];
+  readonly signers: readonly HistoryKey[];
   readonly before: readonly Balance[];
   readonly after: readonly Balance[];
 }
 
 /** Something that was started under an authorization and is not recorded at the end of the ledger. */
-export interface StoryStart {
+export interface HistoryStart {
   readonly seq: number;
   readonly event_id: string;
   readonly auth_event_id: string;
@@ -75,31 +75,31 @@ export interface StoryStart {
   readonly recorder: string;
 }
 
-/** The story of one event. */
-export interface Story extends StoryEvent {
+/** The history of one event, in its wire form: what `why --format json` prints. */
+export interface EventHistory extends HistoryEvent {
   readonly verdict: EventVerdict;
   readonly findings: readonly FindingJson[];
   /** Every signature of its record, in its order. */
-  readonly signatures: readonly StorySignature[];
+  readonly signatures: readonly HistorySignature[];
   /** Of an execution: what it names as its authorization. */
-  readonly authorization: StoryEvent | undefined;
+  readonly authorization: HistoryEvent | undefined;
   /** The grants above it, nearest first. */
-  readonly grants: readonly StoryGrant[];
+  readonly grants: readonly HistoryGrant[];
   /** Of a grant: its accounts at the end of the ledger. */
   readonly account: readonly Balance[] | undefined;
   /** Of a grant: the first credits and debits of it. */
-  readonly adjustments: readonly StoryAdjustment[];
+  readonly adjustments: readonly HistoryAdjustment[];
   /** How many there are. */
   readonly adjustments_total: number;
   /** Of an authorization: the first starts under it that are open at the end of the ledger. */
-  readonly starts: readonly StoryStart[];
+  readonly starts: readonly HistoryStart[];
   /** Of an authorization: the first executions that name it. */
-  readonly executions: readonly StoryEvent[];
+  readonly executions: readonly HistoryEvent[];
   /** How many executions name it. */
   readonly executions_total: number;
 }
 
-/** The most executions that a story lists. */
+/** The most executions that a history lists. */
 const MAX_EXECUTIONS = 100;
 
 /** The most open starts that it lists. */
@@ -109,17 +109,17 @@ const MAX_STARTS = 100;
 const MAX_ADJUSTMENTS = 100;
 
 /** The event that is meant: that of an id, `sha-256:…`; of an event that stands in the ledger more than once, which of them. */
-export type StoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
+export type HistoryOf = Pick<ReadRecord, 'eventId'> & Partial<Pick<ReadRecord, 'file' | 'line'>>;
 
-type StoryPlace = Pick<StoryEvent, 'file' | 'line'>;
+type HistoryPlace = Pick<HistoryEvent, 'file' | 'line'>;
 
 interface Seen {
   readonly file: string;
   readonly line: number;
-  /** The events that the story needs. */
+  /** The events that the history needs. */
   readonly ids: ReadonlySet<string>;
   readonly verdict: EventVerdict;
-  readonly signatures: readonly StorySignature[];
+  readonly signatures: readonly HistorySignature[];
   readonly before: ReadonlyMap<string, readonly Balance[]>;
   readonly after: ReadonlyMap<string, readonly Balance[]>;
 }
@@ -128,29 +128,29 @@ interface Watched {
   readonly seen: Seen;
   readonly findings: readonly Finding[];
   readonly account: readonly Balance[] | undefined;
-  readonly signersOfGrants: ReadonlyMap<string, readonly StoryKey[]>;
-  readonly adjustments: readonly StoryAdjustment[];
+  readonly signersOfGrants: ReadonlyMap<string, readonly HistoryKey[]>;
+  readonly adjustments: readonly HistoryAdjustment[];
   readonly adjustmentsTotal: number;
-  readonly starts: readonly StoryStart[];
+  readonly starts: readonly HistoryStart[];
 }
 
 /**
- * Tells the story of one event.
+ * Puts together the history of one event.
  *
  * @param open - Opens the ledger; it is read twice.
  * @param signal - Aborting ends it with its reason.
  * @throws NorthrootError `RECORD_NOT_FOUND`, and as the source does.
  */
-export async function tellStory(
+export async function explainEvent(
   open: () => Promise<LedgerSource>,
-  of: StoryOf,
+  of: HistoryOf,
   trust?: TrustPolicy,
   signal?: AbortSignal,
-): Promise<Story> {
+): Promise<EventHistory> {
   const { eventId } = of;
   const { seen, findings, account, ...watched } = await watch(await open(), of, trust, signal);
   const records = new Map<string, ReadRecord>();
-  const executions: StoryEvent[] = [];
+  const executions: HistoryEvent[] = [];
   let total = 0;
   let told: ReadRecord | undefined;
   for await (const record of readRecords(await open(), { signal })) {
@@ -185,17 +185,17 @@ export async function tellStory(
 }
 
 /**
- * Tells the story of the event in a place, from an index, as {@link tellStory} tells it.
+ * Puts together the history of the event in a place, from an index, as {@link explainEvent} does.
  *
  * @param state - What the index has at the end of the ledger.
  * @param ordinal - The place, counted from 0: that of a record.
  * @throws IndexGap when it takes the ledger to tell it; IndexFault
  */
-export async function tellIndexedStory(
+export async function explainIndexedEvent(
   records: RecordReader,
   state: VerifyState,
   ordinal: number,
-): Promise<Story> {
+): Promise<EventHistory> {
   const told = records.isRegular ? await records.describe(ordinal) : undefined;
   const { record, findings: own, above } = told ?? {};
   if (told === undefined || record === undefined || own === undefined || above === undefined)
@@ -209,7 +209,7 @@ export async function tellIndexedStory(
   const keyOf = keyNamer(state);
   const authorizationId = readEventId(event['auth_event_id']);
   const authorization = authorizationId === undefined ? undefined : await records.readEvent(authorizationId);
-  const grants: StoryGrant[] = [];
+  const grants: HistoryGrant[] = [];
   for (const { grantId, before, after } of above) {
     const grant = await records.readEvent(grantId);
     if (grant === undefined) continue;
@@ -217,7 +217,7 @@ export async function tellIndexedStory(
     grants.push({ ...toEvent(grant), signers, before: toBalances(before), after: toBalances(after) });
   }
   const corrections = records.adjustmentsOf(eventId);
-  const adjustments: StoryAdjustment[] = [];
+  const adjustments: HistoryAdjustment[] = [];
   for (const place of corrections.ordinals) {
     // By a claimed id an adjustment may name itself; how many others there are is then not kept.
     const adjustment = place === ordinal ? undefined : await records.describe(place);
@@ -227,7 +227,7 @@ export async function tellIndexedStory(
     adjustments.push({ ...toEvent(adjustment.record), verdict, signers });
   }
   const attempts = records.executionsOf(eventId);
-  const executions: StoryEvent[] = [];
+  const executions: HistoryEvent[] = [];
   for (const place of attempts.ordinals) {
     const execution = await records.read(place);
     if (execution === undefined) throw new IndexFault('an execution is not where its entry says');
@@ -237,7 +237,7 @@ export async function tellIndexedStory(
     ...toEvent(record),
     verdict: worstOf(told.verdict, findings),
     findings: findings.map(toFindingJson),
-    signatures: told.signatures.map((signature) => toStorySignature(signature, keyAt)),
+    signatures: told.signatures.map((signature) => toHistorySignature(signature, keyAt)),
     authorization: authorization && toEvent(authorization),
     grants,
     account: findGrant(state, eventId)?.balances,
@@ -250,7 +250,7 @@ export async function tellIndexedStory(
 }
 
 /** What a key was called when the record in a place had been read; a key that came later had no name. */
-function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => StoryKey {
+function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => HistoryKey {
   return (keyid) => {
     const isKnown = (state.keyring.find(keyid)?.addedAt?.seq ?? -1) <= ordinal;
     const name = isKnown ? nameOfKey(state, keyid) : undefined;
@@ -258,22 +258,15 @@ function keyNamer(state: VerifyState, ordinal = Infinity): (keyid: string) => St
   };
 }
 
-function toStorySignature(
+function toHistorySignature(
   { copyOf, keyid, ...outcome }: SignatureOutcome,
-  keyOf: (keyid: string) => StoryKey,
-): StorySignature {
+  keyOf: (keyid: string) => HistoryKey,
+): HistorySignature {
   return { ...keyOf(keyid), ...outcome, ...(copyOf === undefined ? {} : { copy_of: copyOf }) };
 }
 
 function listSigners(signatures: readonly SignatureOutcome[]): string[] {
   return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
-}
-
-/** What else is alike is another story. */
-function withoutFolded(finding: Finding): Finding {
-  const own = { ...finding };
-  delete own.folded;
-  return own;
 }
 
 function toBalances(accounts: ReadonlyMap<string, Account>): Balance[] {
@@ -288,17 +281,17 @@ function worstOf(verdict: EventVerdict, findings: readonly Finding[]): EventVerd
 /** Verifies the ledger to its end, and looks at the accounts just before and just after the event. */
 async function watch(
   source: LedgerSource,
-  of: StoryOf,
+  of: HistoryOf,
   trust: TrustPolicy | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Watched> {
-  const state = startVerification(trust, defaultVerifier);
+  const state = startVerification(trust, defaultBackend);
   const findings: Finding[] = [];
   let seen: Seen | undefined;
-  const adjustments: StoryAdjustment[] = [];
+  const adjustments: HistoryAdjustment[] = [];
   let adjustmentsTotal = 0;
   const keyOf = keyNamer(state);
-  const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: StoryPlace): void => {
+  const takeAdjustment = ({ examined, verdict, signatures }: LineResult, at: HistoryPlace): void => {
     if (examined?.eventType !== 'adjustment') return;
     const { eventId, seq = state.records - 1 } = examined;
     const event = examined.json();
@@ -318,6 +311,7 @@ async function watch(
   const take = (list: readonly Finding[]): void => {
     for (const finding of list) {
       if (finding.at.file !== seen?.file || finding.at.line !== seen.line) continue;
+      // What else is alike is told by itself.
       findings.push(withoutFolded(finding));
     }
   };
@@ -334,29 +328,28 @@ async function watch(
       takeAdjustment(result, { file, line: number });
       return;
     }
-    // Every finding on it is to be told, also those that would fold under earlier ones or wait together with them.
-    state.foldRoots.clear();
+    // Every finding on it is to be told, also those that fold under earlier ones or would wait together with them.
     const named = findNamed(peek);
     if (named !== undefined) state.links.pending.delete(fromDigestText(named));
     const ids = chainIds(findGrantAbove(state, peek));
     const before = balancesOf(state, ids);
-    const { findings: found, verdict, signatures } = verifyLine(state, line, segment);
+    const { own, verdict, signatures } = verifyLine(state, line, segment);
     const related = [named, ...ids].filter((id) => id !== undefined);
     seen = {
       file,
       line: number,
       ids: new Set(related),
       verdict,
-      signatures: signatures.map((signature) => toStorySignature(signature, keyOf)),
+      signatures: signatures.map((signature) => toHistorySignature(signature, keyOf)),
       before,
       after: balancesOf(state, ids),
     };
-    take(found);
+    take(own);
   };
   for await (const line of readLines(source, { signal })) takeLine(line);
   take(finishVerification(state).findings);
   if (seen === undefined) throw notFound(of.eventId);
-  const signersOf = (id: string): StoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
+  const signersOf = (id: string): HistoryKey[] => (findGrant(state, id)?.signers ?? []).map(keyOf);
   return {
     seen,
     findings,
@@ -368,7 +361,7 @@ async function watch(
   };
 }
 
-function startsUnder(state: VerifyState, eventId: string): StoryStart[] {
+function startsUnder(state: VerifyState, eventId: string): HistoryStart[] {
   return listOpenStarts(state)
     .filter(({ authorizationId, grantId }) => authorizationId === eventId || grantId === eventId)
     .slice(0, MAX_STARTS)
@@ -383,15 +376,13 @@ function startsUnder(state: VerifyState, eventId: string): StoryStart[] {
 }
 
 function notFound(eventId: string): NorthrootError {
-  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`, {
-    hint: 'northroot log lists the records',
-  });
+  return new NorthrootError('RECORD_NOT_FOUND', `no event ${eventId} in the ledger`);
 }
 
 function balancesOf(state: VerifyState, ids: readonly string[]): Map<string, readonly Balance[]> {
   return new Map(ids.map((id) => [id, findGrant(state, id)?.balances ?? []]));
 }
 
-function toEvent({ file, line, seq, eventId, event }: ReadRecord): StoryEvent {
+function toEvent({ file, line, seq, eventId, event }: ReadRecord): HistoryEvent {
   return { file, line, seq, event_id: eventId, event };
 }

@@ -1,12 +1,12 @@
 /**
- * Whose signatures on a note are right (https://c2sp.org/signed-note). Three outcomes are kept apart: right, wrong, and by
- * nobody known. A note with a wrong signature by a known key is to be refused, whatever else signed it.
+ * Whose signatures on a note are valid (https://c2sp.org/signed-note). Three outcomes are kept apart: valid, invalid, and by
+ * nobody known. A note with an invalid signature by a known key is to be refused, whatever else signed it.
  */
 
 import { isSignedBy, verifyNoteSignature, type NoteKey } from './note-key.js';
 import type { NoteSignature, SignedNote } from './signed-note.js';
 
-/** A right signature. */
+/** A valid signature. */
 export interface NoteSigner<K extends NoteKey = NoteKey> {
   readonly key: K;
   /** Of a cosignature, in seconds since 1970. */
@@ -14,10 +14,10 @@ export interface NoteSigner<K extends NoteKey = NoteKey> {
 }
 
 /** What the signatures of a note are worth to somebody who knows certain keys. */
-export interface NoteJudgement<K extends NoteKey = NoteKey> {
-  readonly right: readonly NoteSigner<K>[];
-  /** By a known key, and wrong. */
-  readonly wrong: readonly { readonly key: K; readonly signature: NoteSignature }[];
+export interface NoteVerification<K extends NoteKey = NoteKey> {
+  readonly valid: readonly NoteSigner<K>[];
+  /** By a known key, and invalid. */
+  readonly invalid: readonly { readonly key: K; readonly signature: NoteSignature }[];
   readonly unknown: readonly NoteSignature[];
 }
 
@@ -26,10 +26,13 @@ export interface NoteJudgement<K extends NoteKey = NoteKey> {
  *
  * @param keys - Of two with the same name and key ID the first one counts.
  */
-export function judgeNote<K extends NoteKey>(note: SignedNote, keys: Iterable<K>): NoteJudgement<K> {
+export function verifyNoteSignatures<K extends NoteKey>(
+  note: SignedNote,
+  keys: Iterable<K>,
+): NoteVerification<K> {
   const known = [...keys];
-  const right: NoteSigner<K>[] = [];
-  const wrong: { key: K; signature: NoteSignature }[] = [];
+  const valid: NoteSigner<K>[] = [];
+  const invalid: { key: K; signature: NoteSignature }[] = [];
   const unknown: NoteSignature[] = [];
   for (const signature of note.signatures) {
     const key = known.find((each) => isSignedBy(signature, each));
@@ -38,8 +41,8 @@ export function judgeNote<K extends NoteKey>(note: SignedNote, keys: Iterable<K>
       continue;
     }
     const verified = verifyNoteSignature(note.text, signature, key);
-    if (verified === undefined) wrong.push({ key, signature });
-    else right.push({ key, timestamp: verified.timestamp });
+    if (verified === undefined) invalid.push({ key, signature });
+    else valid.push({ key, timestamp: verified.timestamp });
   }
-  return { right, wrong, unknown };
+  return { valid, invalid, unknown };
 }

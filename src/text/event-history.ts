@@ -1,64 +1,66 @@
-/** The story of one event for people. */
+/** The history of one event for people. */
 
 import { printable } from '../bytes/printable.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import { formatQuantity, type Quantity } from '../value/quantity.js';
 import { keyText, renderBalances, renderSigners } from './accounts.js';
 import type {
-  Story,
-  StoryAdjustment,
-  StoryEvent,
-  StoryGrant,
-  StoryKey,
-  StorySignature,
-} from '../report/story.js';
+  EventHistory,
+  HistoryAdjustment,
+  HistoryEvent,
+  HistoryGrant,
+  HistoryKey,
+  HistorySignature,
+} from '../report/event-history.js';
+import type { Guide } from './guide.js';
 import { renderFinding, type Paint } from './report.js';
 
 const VERDICT_STYLES = { ok: 'green', denied: 'yellow', violation: 'red', invalid: 'red' } as const;
 
-/** The story as lines of text, each ending in `\n`. */
-export function renderStory(story: Story, paint: Paint): string {
-  const { event, executions, executions_total: total } = story;
+/** The history as lines of text, each ending in `\n`. */
+export function renderEventHistory(history: EventHistory, paint: Paint, guide: Guide = {}): string {
+  const { event, executions, executions_total: total } = history;
   const lines = [
-    `${paint('bold', text(event['event_type']))}  seq ${story.seq}  ${story.event_id}  ${paint('bold', paint(VERDICT_STYLES[story.verdict], story.verdict))}`,
-    ...row('stands in', `${printable(story.file)}:${story.line}`),
+    `${paint('bold', text(event['event_type']))}  seq ${history.seq}  ${history.event_id}  ${paint('bold', paint(VERDICT_STYLES[history.verdict], history.verdict))}`,
+    ...row('stands in', `${printable(history.file)}:${history.line}`),
     ...row('who', text(event['principal_id'])),
     ...row('when', times(event)),
     ...row('follows', digest(event['prev_event_id'])),
     ...row('intent', digest(object(event['intents'])['intent_digest'])),
     ...row('what', what(event)),
     ...details(event),
-    ...signatures(story.signatures),
+    ...signatures(history.signatures),
     ...row('for ledger', digest(event['ledger_id'])),
     ...continuation(event),
     ...decision(event),
     ...bounds(event),
     ...correction(event),
   ];
-  if (story.account !== undefined && story.account.length > 0) {
-    lines.push('  at the end of the ledger', ...renderBalances(story.account, paint));
+  if (history.account !== undefined && history.account.length > 0) {
+    lines.push('  at the end of the ledger', ...renderBalances(history.account, paint));
   }
-  if (story.authorization !== undefined) lines.push('', ...renderAuthorization(story.authorization, paint));
-  for (const grant of story.grants) lines.push('', ...renderGrant(grant, paint));
-  const { adjustments, adjustments_total: corrections } = story;
+  if (history.authorization !== undefined)
+    lines.push('', ...renderAuthorization(history.authorization, paint));
+  for (const grant of history.grants) lines.push('', ...renderGrant(grant, paint));
+  const { adjustments, adjustments_total: corrections } = history;
   for (const adjustment of adjustments) lines.push('', ...renderAdjustment(adjustment, paint));
   if (corrections > adjustments.length)
     lines.push('', `… and ${corrections - adjustments.length} more credits and debits`);
   const done = event['decision'] === 'deny' ? 'attempted' : 'executed';
   for (const execution of executions) lines.push('', ...renderExecution(execution, done, paint));
   if (total > executions.length) lines.push('', `… and ${total - executions.length} more executions`);
-  for (const { seq, tool_name: tool, started_at: at, recorder } of story.starts)
+  for (const { seq, tool_name: tool, started_at: at, recorder } of history.starts)
     lines.push(
       '',
       `${paint('bold', 'started')} seq ${seq}  ${printable(tool)} at ${printable(at)} by recorder ${printable(recorder)}, not recorded yet: it counts as reserved`,
     );
-  if (total === 0 && story.starts.length === 0 && isOpen(event))
+  if (total === 0 && history.starts.length === 0 && isOpen(event))
     lines.push('', 'not executed: it is open, and what it reserves is set aside');
-  if (story.findings.length > 0) {
+  if (history.findings.length > 0) {
     lines.push(
       '',
       paint('bold', 'findings'),
-      ...story.findings.flatMap((finding) => renderFinding(finding, paint)),
+      ...history.findings.flatMap((finding) => renderFinding(finding, paint, { guide })),
     );
   }
   return lines.map((line) => `${line}\n`).join('');
@@ -69,7 +71,7 @@ function isOpen({ event_type: type, decision: answer, authorization }: JsonObjec
 }
 
 /** The event that an execution names as its authorization, which it should be. */
-function renderAuthorization({ event, seq, event_id: id }: StoryEvent, paint: Paint): string[] {
+function renderAuthorization({ event, seq, event_id: id }: HistoryEvent, paint: Paint): string[] {
   const is = event['event_type'] === 'authorization';
   const name = is ? paint('bold', 'decided by') : paint('bold', 'names');
   const by = is ? `${text(event['policy_id'])}, ` : `${text(event['event_type'])}, `;
@@ -96,12 +98,12 @@ function decision(event: JsonObject): string[] {
 }
 
 /** Each signature with its own outcome. */
-function signatures(all: readonly StorySignature[]): string[] {
+function signatures(all: readonly HistorySignature[]): string[] {
   if (all.length === 0) return row('signed by', 'nobody');
   return all.flatMap((each, index) => row(index === 0 ? 'signed by' : '', signature(each)));
 }
 
-function signature(of: StorySignature): string {
+function signature(of: HistorySignature): string {
   const { outcome, code = '', roles = [], copy_of: first = 0 } = of;
   const who = keyText(of.keyid, of.name);
   switch (outcome) {
@@ -118,7 +120,7 @@ function signature(of: StorySignature): string {
   }
 }
 
-function signers(keys: readonly StoryKey[]): string[] {
+function signers(keys: readonly HistoryKey[]): string[] {
   const names = new Map(keys.map(({ keyid, name }) => [keyid, name]));
   return row(
     'signed by',
@@ -145,7 +147,7 @@ function correction(event: JsonObject): string[] {
 }
 
 function renderAdjustment(
-  { event, seq, event_id: id, verdict, signers: keys }: StoryAdjustment,
+  { event, seq, event_id: id, verdict, signers: keys }: HistoryAdjustment,
   paint: Paint,
 ): string[] {
   return [
@@ -184,7 +186,7 @@ function bounds(event: JsonObject): string[] {
   ];
 }
 
-function renderGrant(grant: StoryGrant, paint: Paint): string[] {
+function renderGrant(grant: HistoryGrant, paint: Paint): string[] {
   const { event } = grant;
   const accounts = [grant.before, grant.after].map((balances) => renderBalances(balances, paint));
   const [before = [], after = []] = accounts;
@@ -199,7 +201,7 @@ function renderGrant(grant: StoryGrant, paint: Paint): string[] {
 }
 
 function renderExecution(
-  { event, seq, event_id: id }: StoryEvent,
+  { event, seq, event_id: id }: HistoryEvent,
   done: 'attempted' | 'executed',
   paint: Paint,
 ): string[] {

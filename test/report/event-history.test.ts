@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { bytesSource } from '../../src/fs/source.js';
 import {
   plainPaint,
-  renderStory,
+  renderEventHistory,
   signEvent,
-  tellStory,
+  explainEvent,
   type AnyEvent,
   type Signer,
-  type Story,
+  type EventHistory,
 } from '../../src/index.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
 import { boundTo, DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
@@ -42,10 +42,10 @@ function grantOf(bounds: object = {}): AnyEvent {
   });
 }
 
-async function tell(bytes: Buffer, of: AnyEvent): Promise<{ story: Story; text: string }> {
+async function tell(bytes: Buffer, of: AnyEvent): Promise<{ history: EventHistory; text: string }> {
   const open = () => Promise.resolve(bytesSource(bytes, '-'));
-  const story = await tellStory(open, { eventId: `sha-256:${of.event_id.b64}` });
-  return { story, text: renderStory(story, plainPaint) };
+  const history = await explainEvent(open, { eventId: `sha-256:${of.event_id.b64}` });
+  return { history, text: renderEventHistory(history, plainPaint) };
 }
 
 test('each signature has its own outcome', async () => {
@@ -54,12 +54,12 @@ test('each signature has its own outcome', async () => {
   const wrong = { ...signEvent(canonicalBytes(note(1)), chief), keyid: chief.publicKey.keyid };
   const right = signEvent(bytes, chief);
   const signatures = [right, signEvent(bytes, agent), wrong, signEvent(bytes, stranger), right];
-  const { story, text } = await tell(
+  const { history, text } = await tell(
     ledger({ event: first, signers: [chief] }, { event: grant, signatures }),
     grant,
   );
   const name = 'the chief';
-  expect(story.signatures).toEqual([
+  expect(history.signatures).toEqual([
     { keyid: chief.publicKey.keyid, name, outcome: 'valid', roles: ['authority'] },
     { keyid: agent.publicKey.keyid, outcome: 'invalid', code: 'KEY_NOT_FOR_ROLE' },
     { keyid: chief.publicKey.keyid, name, outcome: 'invalid', code: 'SIGNATURE_INVALID' },
@@ -72,14 +72,14 @@ test('each signature has its own outcome', async () => {
 
 test('of an event that nobody entitled signed no signature is valid', async () => {
   const grant = grantOf();
-  const { story } = await tell(
+  const { history } = await tell(
     ledger({ event: first, signers: [chief] }, { event: grant, signers: [agent] }),
     grant,
   );
-  expect(story.signatures).toEqual([
+  expect(history.signatures).toEqual([
     { keyid: agent.publicKey.keyid, outcome: 'invalid', code: 'KEY_NOT_FOR_ROLE' },
   ]);
-  expect(story.verdict).toBe('invalid');
+  expect(history.verdict).toBe('invalid');
 });
 
 test('a grant names what bounds it, who adjusted it, and to which ledger it belongs', async () => {
@@ -106,12 +106,12 @@ test('a grant names what bounds it, who adjusted it, and to which ledger it belo
     { event: bill, signers: [chief] },
     { event: refund, signers: [agent] },
   );
-  const { story, text } = await tell(bytes, grant);
-  expect(story.adjustments.map(({ seq, verdict, signers }) => ({ seq, verdict, signers }))).toEqual([
+  const { history, text } = await tell(bytes, grant);
+  expect(history.adjustments.map(({ seq, verdict, signers }) => ({ seq, verdict, signers }))).toEqual([
     { seq: 2, verdict: 'ok', signers: [{ keyid: chief.publicKey.keyid, name: 'the chief' }] },
     { seq: 3, verdict: 'invalid', signers: [] },
   ]);
-  expect(story.adjustments_total).toBe(2);
+  expect(history.adjustments_total).toBe(2);
   for (const part of ['2026-01-02T00:00:00Z', 'usd=3', '2 deep', 'ticketing T-17', 'bank B-1', 'billed'])
     expect(text).toContain(part);
   expect(text).toContain(`sha-256:${first.event_id.b64}`);
@@ -138,12 +138,12 @@ test('a grant above an event names who signed it', async () => {
       run,
     );
   const known = await told(chief);
-  expect(known.story.grants[0]?.signers).toEqual([{ keyid: chief.publicKey.keyid, name: 'the chief' }]);
-  expect(known.story.signatures).toEqual([
+  expect(known.history.grants[0]?.signers).toEqual([{ keyid: chief.publicKey.keyid, name: 'the chief' }]);
+  expect(known.history.signatures).toEqual([
     { keyid: agent.publicKey.keyid, outcome: 'valid', roles: ['event'] },
   ]);
   expect(known.text).toContain('measured');
   const unknown = await told(agent);
-  expect(unknown.story.grants[0]?.signers).toEqual([]);
+  expect(unknown.history.grants[0]?.signers).toEqual([]);
   expect(unknown.text).toContain('nobody who is known');
 });

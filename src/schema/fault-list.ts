@@ -1,11 +1,12 @@
 /**
- * Issues: what is wrong with the shape or the values of an event, a record, a key or a trust policy, told in SPEC §8's codes.
+ * Faults: what is wrong with the shape or the values of an event, a record, a key or a trust policy, told in SPEC §8's codes.
  *
- * {@link IssueList} turns the compiled validators' errors into issues: one for each place, none from the keywords that only hold
- * others together. It keeps the first {@link MAX_ISSUES} in the order of the canonical document (members by UTF-16 code units, items
+ * {@link FaultList} turns the compiled validators' errors into faults: one for each place, none from the keywords that only hold
+ * others together. It keeps the first {@link MAX_FAULTS} in the order of the canonical document (members by UTF-16 code units, items
  * by index, a missing member where it would stand), whatever order they are found in.
  */
 
+import type { ValueFault } from '../fault.js';
 import { jsonPointer } from '../json/pointer.js';
 import { excerptJson } from './excerpt.js';
 import { SCHEMAS } from './generated/schemas.js';
@@ -22,18 +23,8 @@ export type ShapeCode =
   | 'PROFILE_UNKNOWN'
   | 'EVENT_VERSION_UNKNOWN';
 
-/** One thing wrong with a value. */
-export interface ShapeIssue {
-  readonly code: ShapeCode;
-  /** RFC 6901, from the root of the value checked. A missing member has the pointer that it would have. */
-  readonly pointer: string;
-  readonly expected: string;
-  /** A printable excerpt of what is there, or `absent`. */
-  readonly actual: string;
-}
-
-/** The most issues told of one value: enough to see what kind of thing it is. */
-export const MAX_ISSUES = 16;
+/** The most faults told of one value: enough to see what kind of thing it is. */
+export const MAX_FAULTS = 16;
 
 /** How many of a validator's errors are looked at: a value with more is junk, of which any sixteen will do. */
 const MAX_ERRORS = 1000;
@@ -64,7 +55,7 @@ const TYPE_PHRASES: Readonly<Record<string, string>> = {
 };
 
 /** What a value rule found. */
-interface ValueFault {
+interface RuleFault {
   readonly code: ShapeCode;
   readonly expected: string;
   readonly data: unknown;
@@ -75,20 +66,20 @@ interface Entry {
   /** The pointer's tokens, still escaped. */
   readonly path: readonly string[];
   readonly rank: number;
-  readonly fault: SchemaError | ValueFault;
+  readonly fault: SchemaError | RuleFault;
 }
 
-/** Collects the issues of one value. */
-export class IssueList {
+/** Collects the faults of one value. */
+export class FaultList {
   readonly #root: unknown;
-  /** In order, at most {@link MAX_ISSUES}. What is to be told of each is worked out at the end: there may be thousands. */
+  /** In order, at most {@link MAX_FAULTS}. What is to be told of each is worked out at the end: there may be thousands. */
   readonly #entries: Entry[] = [];
 
   constructor(root: unknown) {
     this.#root = root;
   }
 
-  /** Adds what a value rule found; a place that already has an issue keeps that. */
+  /** Adds what a value rule found; a place that already has a fault keeps that. */
   add(code: ShapeCode, pointer: string, expected: string, data: unknown): void {
     this.#insert(pointer, VALUE_RANK, { code, expected, data });
   }
@@ -103,7 +94,7 @@ export class IssueList {
     }
   }
 
-  issues(): ShapeIssue[] {
+  faults(): ValueFault<ShapeCode>[] {
     return this.#entries.map(({ pointer, fault }) => {
       const { code, expected, actual } =
         'keyword' in fault ? describeError(fault) : { ...fault, actual: excerptJson(fault.data) };
@@ -123,7 +114,7 @@ export class IssueList {
       if (this.#isBefore(before.path, entry.path)) break;
     }
     this.#entries.splice(at, 0, entry);
-    if (this.#entries.length > MAX_ISSUES) this.#entries.pop();
+    if (this.#entries.length > MAX_FAULTS) this.#entries.pop();
   }
 
   /** Whether the place `a` comes before the different place `b`; a place comes before all within it. */
@@ -139,7 +130,7 @@ export class IssueList {
   }
 }
 
-function describeError(error: SchemaError): Omit<ShapeIssue, 'pointer'> {
+function describeError(error: SchemaError): Omit<ValueFault<ShapeCode>, 'pointer'> {
   const { keyword, schema, data, member } = error;
   if (member === undefined)
     return { code: codeOf(error), expected: expectation(error), actual: actuality(error) };

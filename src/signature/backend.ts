@@ -9,7 +9,7 @@ import { checkPublicKey, type PublicKey } from '../key/public-key.js';
 import { checkEd25519Signature } from './ed25519.js';
 
 /** A backend. The verdict on a signature never depends on which one is used. */
-export interface Verifier {
+export interface SignatureBackend {
   readonly name: string;
   /** Prepares a key for any number of signatures, and checks it once (SPEC §5), in about 1.5 ms: keep what it returns. */
   importKey(key: PublicKey): VerificationKey;

@@ -6,7 +6,7 @@ import { quantityFromNumberText } from '../value/quantity.js';
 import { isKnownEventType } from './check.js';
 import { SCHEMAS } from './generated/schemas.js';
 
-/** Of an issue, what is told. */
+/** Of a fault, what is told. */
 interface Told {
   readonly pointer: string;
   readonly expected: string;
@@ -51,7 +51,7 @@ export function schemaOfEventType(type: unknown): string | undefined {
  *
  * @param eventType - The event's: an unknown member may have been meant to be one of its members.
  */
-export function describeIssue({ pointer, expected, actual }: Told, eventType?: unknown): string {
+export function describeFault({ pointer, expected, actual }: Told, eventType?: unknown): string {
   const place = pointer === '' ? 'the event' : printable(pointer.slice(1));
   const name = unescape(pointer.slice(pointer.lastIndexOf('/') + 1));
   if (expected === 'no such member') {
@@ -64,7 +64,8 @@ export function describeIssue({ pointer, expected, actual }: Told, eventType?: u
   const [, type] = /^present(?: \((.*)\))?$/.exec(expected) ?? [];
   if (expected.startsWith('present')) {
     const form = example === undefined ? (type === undefined ? '' : ` (${type})`) : `, such as ${example}`;
-    return `${place} is missing${form}`;
+    const instead = actual === 'absent' ? '' : `; found ${printable(actual)}, did you mean ${name}?`;
+    return `${place} is missing${form}${instead}`;
   }
   const found = `found ${printable(actual)}`;
   const number = /^-?\d[\d.eE+-]*$/.test(actual) && QUANTITY.test(pointer) ? toQuantity(actual) : undefined;

@@ -1,0 +1,20 @@
+/** Errors that a command words itself, in the words of the command line. */
+
+import { NorthrootError, type NorthrootErrorOptions } from '../index.js';
+
+/** Options of {@link CommandError}. */
+export interface CommandErrorOptions extends NorthrootErrorOptions {
+  /** What the command ends with, where its code means another thing elsewhere. Default: by the code. */
+  readonly exitStatus?: 1 | 2 | undefined;
+}
+
+/** An error of a command: its hint is said as it is. */
+export class CommandError extends NorthrootError {
+  readonly exitStatus: 1 | 2 | undefined;
+
+  constructor(code: string, message: string, options: CommandErrorOptions = {}) {
+    super(code, message, options);
+    this.name = 'CommandError';
+    this.exitStatus = options.exitStatus;
+  }
+}

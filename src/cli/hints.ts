@@ -1,0 +1,111 @@
+/**
+ * What to do about an error, in the words of the command line: commands and flags. The library's errors say it to programs; where that
+ * is good enough here, no entry is needed.
+ */
+
+import { isFindingCode, OtherFileError, printable, StrictError, type NorthrootError } from '../index.js';
+import { CommandError } from './command-error.js';
+
+/** In words, `LEDGER` stands for the ledger that the command was given. */
+type Hint = string | ((error: NorthrootError) => string | undefined);
+
+const GRANTS = 'northroot log LEDGER --type authorization lists the grants';
+const AUTHORIZATIONS = 'northroot log LEDGER --type authorization lists them';
+const RECORDS = 'northroot log LEDGER lists the records';
+const VERIFY = 'northroot verify LEDGER says what is wrong with it';
+
+const HINTS: Readonly<Record<string, Hint>> = {
+  // Signing
+  KEY_NOT_VALID_HERE: 'sign with another key: --key',
+  SIGNATURE_MISSING: 'give the key with --key',
+  // Ledgers and their files
+  // What the file system says has a cause; without one it is the ledger itself that is not there.
+  FILE_NOT_FOUND: ({ cause, hint }) => (cause === undefined ? 'northroot init LEDGER makes one' : hint),
+  INDEX_UNUSABLE: ({ hint }) => join(hint, '--no-index goes on without it'),
+  LEDGER_EMPTY: 'northroot init LEDGER makes a ledger of it',
+  LEDGER_INVALID: VERIFY,
+  LEDGER_LOCKED: 'wait until it has finished, or give a longer --lock-timeout',
+  LEDGER_TAIL_INVALID: VERIFY,
+  NOT_A_LEDGER: (error) => (error instanceof OtherFileError ? OTHER_FILES[error.looksLike] : error.hint),
+  NOT_A_TILE_TREE: ({ hint }) => hint ?? 'northroot tiles LEDGER --out DIR makes a tile tree of a ledger',
+  RECORD_NOT_FOUND: ({ hint }) => join(hint, RECORDS),
+  // What may be executed
+  AUTHORIZATION_REUSED: 'an action authorizes one execution: northroot authorize asks for another',
+  AUTHORIZATION_STARTED:
+    'wait for it; when its recorder was killed, --resume runs it now and --abandon settles what was begun',
+  AUTH_NOT_AN_AUTHORIZATION: AUTHORIZATIONS,
+  AUTH_NOT_FOUND: AUTHORIZATIONS,
+  EXECUTION_UNDER_DENY: 'northroot why LEDGER ID says why it was denied',
+  GRANT_DENIED: GRANTS,
+  GRANT_NOT_A_GRANT: GRANTS,
+  GRANT_NOT_FOUND: GRANTS,
+  GRANT_UNSOUND: 'northroot why LEDGER GRANT says what is wrong with it; ask for another grant',
+  STARTS_UNSETTLED:
+    'settle those whose recorders were killed: northroot record LEDGER --auth ID --abandon START',
+  START_AMBIGUOUS: 'northroot budget LEDGER lists them: name one, as in --abandon 17',
+  START_NOT_FOUND: 'northroot budget LEDGER lists what was started and is not recorded',
+  TOOL_MISMATCH: 'name that tool with --tool, or leave --tool out',
+  TOOL_PARAMS_MISMATCH: 'give the same words after -- as to northroot authorize, or authorize these',
+  // Checkpoints, proofs, trust
+  CHECKPOINT_MISSING: 'northroot checkpoint LEDGER makes one; with --witness URL others cosign it',
+  FORKED: ({ hint }) => join(hint, 'northroot diff LEDGER COPY names the first record that differs'),
+  LISTEN_FAILED: 'give another --listen address; port 0 takes any that is free',
+  TRUST_POLICY_INVALID: 'northroot schema trust-policy shows the form',
+};
+
+const PROOF = 'northroot verify-proof verifies proofs';
+const NOTE = 'name the ledger, and give the note with --checkpoint';
+const PUBLIC = 'name the ledger; a key is given to verify in a trust policy, to verify-proof with --key';
+const BUNDLE =
+  'it holds one signed statement: name the ledger; northroot show LEDGER SEQ --format dsse writes such envelopes';
+
+/** What to do with a file that is no ledger, by what it looks like. */
+const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>> = {
+  'a public key': PUBLIC,
+  'a proof': PROOF,
+  'a consistency proof': `${PROOF} with --consistency`,
+  'a checkpoint': NOTE,
+  'a signed note': NOTE,
+  'a trust policy': 'name the ledger, and give the policy with --trust',
+  'a witness policy': 'name the ledger, and give the policy with --witness-policy',
+  'a Sigstore bundle': BUNDLE,
+  'a DSSE envelope': BUNDLE,
+  'a JSON array': 'northroot append LEDGER FILE appends the events of an array',
+  'a saved state': 'name the ledger, and give the state with --state',
+  'a gzip archive': 'unpack it first: gunzip -c … | northroot verify -',
+};
+
+/**
+ * What to do about an error.
+ *
+ * @param ledger - The ledger that the command was given, as it was given.
+ */
+export function hintFor(error: NorthrootError, ledger?: string): string | undefined {
+  if (error instanceof CommandError) return error.hint;
+  if (error instanceof StrictError) return 'without --strict it is recorded as it is';
+  const { code } = error;
+  const own = hasHint(code) ? HINTS[code] : undefined;
+  const hint = (typeof own === 'function' ? own(error) : own) ?? error.hint;
+  if (hint === undefined) return isFindingCode(code) ? `northroot explain ${code}` : undefined;
+  return own === undefined || hint === error.hint ? hint : withLedger(hint, ledger);
+}
+
+/** Whether the command line has words of its own for errors of a code. */
+export function hasHint(code: string): boolean {
+  return Object.hasOwn(HINTS, code);
+}
+
+/** Words of the command line with the ledger's name where `LEDGER` stands for it. */
+export function withLedger(words: string, ledger: string | undefined): string {
+  const isNamed = ledger !== undefined && ledger !== '-' && printable(ledger, Infinity) === ledger;
+  return isNamed ? words.replace(/\bLEDGER\b/g, () => shellWord(ledger)) : words;
+}
+
+/** As a shell takes it for one word. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function join(...parts: readonly (string | undefined)[]): string {
+  return parts.filter((part) => part !== undefined).join('; ');
+}

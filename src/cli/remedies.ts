@@ -1,0 +1,62 @@
+/** What to do about findings, with the commands that do it; docs/codes.md says the same. */
+
+import { CODE_PAGES, printable, type FindingCode, type Guide } from '../index.js';
+import { withLedger } from './hints.js';
+
+const DIFF = 'Compare with a copy: `northroot diff LEDGER COPY` names the first record that differs.';
+
+/** Where a command helps; for all other codes the catalogue's remedy is right here, too. */
+const REMEDIES: Readonly<Partial<Record<FindingCode, string>>> = {
+  LINE_TORN:
+    'Run `northroot repair LEDGER` (or append to it): the torn bytes are saved beside the ledger and cut off. If the file is a copy, copy it again.',
+  SCHEMA: 'Compare the place named with `northroot schema NAME`.',
+  CHECKPOINT_ROOT_MISMATCH: DIFF,
+  CHECKPOINT_SIZE_MISMATCH: DIFF,
+  CHECKPOINT_MISSING: 'Whoever keeps the ledger makes one with `northroot checkpoint LEDGER`.',
+  WITNESS_QUORUM:
+    'Collect them with `northroot checkpoint LEDGER --witness URL`; a witness that refuses may have seen another history.',
+  FORKED: 'Keep both. With the ledger as it was then, `northroot diff` names the first record that differs.',
+  TAIL_UNSEALED: 'Make a checkpoint: `northroot checkpoint LEDGER`.',
+  TILE_MISSING: 'Copy the tree again, or write it anew with `northroot tiles`.',
+  TILE_UNEXPECTED: 'Remove it, or publish the next checkpoint with `northroot tiles`.',
+  EXECUTION_NOT_UNDER_GRANT: 'Adjust the grant that the execution was made under; `northroot why` shows it.',
+  METER_CAP_EXCEEDED: '`northroot budget LEDGER` shows the accounts.',
+  ADJUSTMENT_EXCEEDED: '`northroot budget LEDGER` shows what counts as used; credit at most that.',
+  RESERVATION_OVER_CAP:
+    '`northroot budget LEDGER` shows the accounts; release reservations that are not needed.',
+};
+
+/** What to do about findings of a code; `LEDGER` stands for the ledger. */
+export function remedyFor(code: FindingCode): string {
+  return REMEDIES[code] ?? CODE_PAGES[code].remedy;
+}
+
+/** What would have checked what was not. */
+const UNCHECKED: Readonly<Record<string, string>> = {
+  PREDECESSOR: 'see --predecessor',
+  TRUNCATION: 'see --checkpoint',
+  TRUST: 'see --trust',
+};
+
+const PROOF: Readonly<Record<string, string>> = {
+  ENTRY_MISSING: 'the proof does not carry its entry: give it with --entry FILE',
+  KEY_UNKNOWN: "give the log's key with --key, or a trust policy that has it with --trust",
+};
+
+/** What reports on a ledger say of the command line. */
+export const commandGuide: Guide = {
+  finding: remedyFor,
+  notChecked: (code) => (Object.hasOwn(UNCHECKED, code) ? UNCHECKED[code] : undefined),
+  proof: (code) => (Object.hasOwn(PROOF, code) ? PROOF[code] : undefined),
+  record: (ledger, reference) =>
+    printable(ledger, Infinity) === ledger
+      ? withLedger(`northroot show LEDGER ${reference}`, ledger)
+      : undefined,
+  more: {
+    denied: 'northroot log --verdict denied',
+    diff: 'northroot verify says what each is worth',
+    findings: 'a higher --max-findings, or no filter, lists them',
+    grants: 'northroot budget',
+    status: 'northroot verify lists them',
+  },
+};
