@@ -165,7 +165,7 @@ function headOf(style: string, app: string, core: string): string {
 </head>
 <body>
 <div id="app"></div>
-<noscript><p>This page verifies a ledger in the browser, and needs JavaScript for it. Without it nothing here is verified: northroot verify does the same on the command line.</p></noscript>
+<noscript><p>This page verifies a ledger in the browser, and needs JavaScript for it. Without it nothing here is verified; the command line of northroot does the same.</p></noscript>
 `;
 }
 

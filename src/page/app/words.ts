@@ -29,8 +29,3 @@ export function sizeText(bytes: number): string {
   if (bytes < 1_000) return count(bytes, 'byte');
   return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
-
-/** An id as it fits into a line. */
-export function shortId(id: string): string {
-  return id.length > 24 ? `${id.slice(0, 20)}…` : id;
-}

@@ -3,7 +3,7 @@
 import type { Granter, Overview } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { h, type Child } from '../dom.js';
-import { badge, icon, recordLink } from '../icons.js';
+import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
 
 const TRUST_WORDS = {
@@ -320,7 +320,7 @@ export function notCheckedView({ report }: Overview): HTMLElement {
     h(
       'p',
       { class: 'muted' },
-      'A page cannot vouch for itself: who could change the ledger in it could change its program too. Where that matters, get the ledger and a page, or northroot verify, from a source that you trust.',
+      'A page cannot vouch for itself: who could change the ledger in it could change its program too. Where that matters, get the ledger, and the verifier or a page, from a source that you trust.',
     ),
   );
 }
@@ -371,9 +371,4 @@ export function figuresView({ report }: Overview): HTMLElement {
       rows.map(([label, value]) => h('div', {}, h('dt', {}, label), h('dd', {}, value))),
     ),
   );
-}
-
-/** The verdict as a badge for the page's head. */
-export function headBadge({ report }: Overview): HTMLElement {
-  return badge(report.verdict);
 }
