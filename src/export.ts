@@ -42,6 +42,8 @@ export { attachContents, findContent, type ContentPlace, type FoundContent } fro
 export { exportBundle, type BundleExport, type BundleOptions } from './bundle/export-bundle.js';
 export { verifyBundle, type VerifyBundleOptions } from './bundle/verify-bundle.js';
 export { renderBundleResult } from './text/bundle-result.js';
+// The page
+export { exportPage, type PageExport, type PageOptions } from './page/export-page.js';
 
 // What was spent, allowed and refused
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';

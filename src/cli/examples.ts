@@ -54,6 +54,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
   export: [
+    'northroot export ledger.jsonl --html report.html --trust trust.json --checkpoint kept.checkpoint',
     'northroot export ledger.jsonl --dsse events.dsse.jsonl',
     'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
     'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',

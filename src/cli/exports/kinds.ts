@@ -2,6 +2,7 @@
 
 import { BUNDLE } from './bundle.js';
 import { DSSE } from './dsse.js';
+import { HTML } from './html.js';
 import type { ExportKind } from './export-kind.js';
 
-export const EXPORT_KINDS: readonly ExportKind[] = [DSSE, BUNDLE];
+export const EXPORT_KINDS: readonly ExportKind[] = [HTML, BUNDLE, DSSE];
