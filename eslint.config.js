@@ -12,6 +12,7 @@ const noNodeFs = {
 const core = [
   ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
   ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text'],
+  ...['cbor', 'cose', 'bundle'],
 ].map((folder) => `src/${folder}/**/*.ts`);
 const nodesOwn = [
   // Private keys, and the two that name Node's crypto by its name.
@@ -60,6 +61,7 @@ export default tseslint.config(
     files: [
       ...core,
       'src/verify.ts',
+      'src/export/selection.ts',
       'src/error.ts',
       'src/version.ts',
       'src/platform/{platform,spki,web,noble-*}.ts',

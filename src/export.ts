@@ -11,3 +11,28 @@ export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
 export { exportDsse, type DsseExport } from './export/dsse.js';
+
+// Bundles: records with what proves them, in one file
+export {
+  BUNDLE_CONTENT_TYPE,
+  BUNDLE_START_BYTES,
+  isBundle,
+  MAX_BUNDLE_BYTES,
+  readBundle,
+  type Bundle,
+  type BundledRecord,
+  type BundleFile,
+  type Stretch,
+} from './bundle/bundle-file.js';
+export {
+  digestOf,
+  formsOfContent,
+  isSalted,
+  listDigests,
+  type ContentForm,
+  type NamedDigest,
+} from './bundle/contents.js';
+export { attachContents, findContent, type ContentPlace, type FoundContent } from './bundle/disclose.js';
+export { exportBundle, type BundleExport, type BundleOptions } from './bundle/export-bundle.js';
+export { verifyBundle, type VerifyBundleOptions } from './bundle/verify-bundle.js';
+export { renderBundleResult } from './text/bundle-result.js';

@@ -166,3 +166,24 @@ export {
   type WitnessPolicy,
   type WitnessPolicyKeys,
 } from './trust/witness-policy.js';
+
+// Bundles: records with what proves them, in one file
+export {
+  isBundle,
+  MAX_BUNDLE_BYTES,
+  readBundle,
+  type Bundle,
+  type BundledRecord,
+  type BundleFile,
+  type Stretch,
+} from './bundle/bundle-file.js';
+export {
+  digestOf,
+  formsOfContent,
+  isSalted,
+  listDigests,
+  type ContentForm,
+  type NamedDigest,
+} from './bundle/contents.js';
+export { verifyBundle, type VerifyBundleOptions } from './bundle/verify-bundle.js';
+export { renderBundleResult } from './text/bundle-result.js';

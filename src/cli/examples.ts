@@ -51,7 +51,11 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify ledger.jsonl --state monitor.state --fail-on warning',
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
-  export: ['northroot export ledger.jsonl --dsse events.dsse.jsonl'],
+  export: [
+    'northroot export ledger.jsonl --dsse events.dsse.jsonl',
+    'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
+    'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
+  ],
   status: ['northroot status ledger.jsonl', 'northroot status ledger.jsonl --trust trust.json --format json'],
   show: ['northroot show ledger.jsonl 17', 'northroot show ledger.jsonl sha-256:6QJw61M4h8 --format dsse'],
   log: [
@@ -67,6 +71,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   'verify-proof': [
     'northroot verify-proof event.tlog-proof --key log.pub',
     'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
+  ],
+  disclose: [
+    'northroot disclose audit.nrb --content params.json --out audit-with-params.nrb',
+    'northroot disclose ledger.jsonl --check report.pdf',
   ],
   keygen: ['northroot keygen --out agent.pem', 'northroot keygen --out log.pem --type ml-dsa-44'],
   'key show': [

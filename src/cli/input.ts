@@ -2,10 +2,13 @@
 
 import { addAbortSignal } from 'node:stream';
 import {
+  BUNDLE_START_BYTES,
   createSigner,
   describeSkipped,
+  isBundle,
   isOpenToOthers,
   kindOfPath,
+  MAX_BUNDLE_BYTES,
   MAX_KEY_BYTES,
   MAX_NOTE_BYTES,
   MAX_TRUST_POLICY_BYTES,
@@ -41,24 +44,78 @@ export async function* openInput(
   path: string,
   { terminal, signal }: Context,
 ): AsyncGenerator<Uint8Array, void, void> {
-  if (path === STDIN && process.stdin.isTTY) {
-    terminal.say('reading from the terminal; Ctrl-D ends the input, Ctrl-C stops');
-  }
-  const chunks = path === STDIN ? addAbortSignal(signal, process.stdin) : readFileChunks(path);
-  for await (const chunk of chunks as AsyncIterable<Uint8Array>) {
+  const chunks = path === STDIN ? readStdin(terminal, signal) : readFileChunks(path);
+  for await (const chunk of chunks) {
     yield chunk;
     signal.throwIfAborted();
   }
 }
 
+/** Standard input of which the beginning was looked at. */
+interface Peeked {
+  readonly chunks: Uint8Array[];
+  readonly rest: AsyncIterator<Uint8Array>;
+}
+
+const peeked = new WeakMap<object, Peeked>();
+
+function peekable(terminal: Terminal, signal: AbortSignal): Peeked {
+  const known = peeked.get(process.stdin);
+  if (known !== undefined) return known;
+  if (process.stdin.isTTY) {
+    terminal.say('reading from the terminal; Ctrl-D ends the input, Ctrl-C stops');
+  }
+  const stream: AsyncIterable<Uint8Array> = addAbortSignal(signal, process.stdin);
+  const made = { chunks: [], rest: stream[Symbol.asyncIterator]() };
+  peeked.set(process.stdin, made);
+  return made;
+}
+
+async function* readStdin(terminal: Terminal, signal: AbortSignal): AsyncGenerator<Uint8Array, void, void> {
+  const { chunks, rest } = peekable(terminal, signal);
+  yield* chunks.splice(0);
+  for (;;) {
+    const next = await rest.next();
+    if (next.done === true) return;
+    yield next.value;
+  }
+}
+
+/** The first bytes of a file, or of standard input, which is read from its beginning afterwards. Fewer where it has no more. */
+async function readStart(path: string, length: number, { terminal, signal }: Context): Promise<Uint8Array> {
+  if (path !== STDIN) {
+    for await (const chunk of readFileChunks(path)) return Uint8Array.from(chunk.subarray(0, length));
+    return new Uint8Array();
+  }
+  const { chunks, rest } = peekable(terminal, signal);
+  const size = (): number => chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  while (size() < length) {
+    const next = await rest.next();
+    if (next.done === true) break;
+    chunks.push(Uint8Array.from(next.value));
+  }
+  return Buffer.concat(chunks).subarray(0, length);
+}
+
+/** The bundle at a path, or on standard input for `-`; undefined for anything else. */
+export async function readBundleInput(path: string, context: Context): Promise<Uint8Array | undefined> {
+  if (path !== STDIN && (await kindOfPath(path)) !== 'file') return undefined;
+  const start = await readStart(path, BUNDLE_START_BYTES, context);
+  return isBundle(start) ? readInput(path, context, MAX_BUNDLE_BYTES) : undefined;
+}
+
 /** A file, or standard input for `-`, whole. */
-export async function readInput(path: string, context: Context): Promise<Uint8Array> {
+export async function readInput(
+  path: string,
+  context: Context,
+  limit = MAX_INPUT_BYTES,
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of openInput(path, context)) {
     size += chunk.length;
-    if (size > MAX_INPUT_BYTES) {
-      throw new CommandError('INPUT_TOO_LARGE', `the input has more than ${MAX_INPUT_BYTES} bytes`);
+    if (size > limit) {
+      throw new CommandError('INPUT_TOO_LARGE', `the input has more than ${limit} bytes`);
     }
     chunks.push(Uint8Array.from(chunk));
   }

@@ -14,6 +14,7 @@ import { addBudget } from './commands/budget.js';
 import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
 import { addDiff } from './commands/diff.js';
+import { addDisclose } from './commands/disclose.js';
 import { addExport } from './commands/export.js';
 import { addGrant } from './commands/grant.js';
 import { addIndex } from './commands/ledger-index.js';
@@ -51,7 +52,7 @@ const GROUPS = {
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
   'Verifying and reading:': [addVerify, addStatus, addShow, addLog, addDiff, addProve, addVerifyProof],
   'Keys and trust:': [addKeygen, addKey, addTrust],
-  'Exporting and publishing:': [addExport, addTiles, addWitness],
+  'Exporting and publishing:': [addExport, addDisclose, addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],
 };
 

@@ -187,7 +187,7 @@ export function verifyConsistency({ size1, root1, size2, root2, proof }: Consist
 }
 
 /** The largest power of two that is smaller than `n`, for n ≥ 2. Exact beyond 32 bits. */
-function largestPowerBelow(n: number): number {
+export function largestPowerBelow(n: number): number {
   let power = 1;
   while (power * 2 < n) power *= 2;
   return power;

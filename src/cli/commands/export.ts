@@ -29,7 +29,11 @@ export function addExport(
   ).option('--trust <file>', 'verify with this trust policy');
   for (const kind of EXPORT_KINDS) {
     command.option(kind.flags, kind.description);
-    for (const [flags, description] of kind.further ?? []) command.option(flags, description);
+    for (const [flags, description, parse] of kind.further ?? []) {
+      if (command.options.some((option) => option.flags === flags)) continue;
+      if (parse === undefined) command.option(flags, description);
+      else command.option(flags, description, parse as (text: string, previous: unknown) => unknown);
+    }
   }
   command.action((ledger: string, options: ExportOptions) =>
     run((context) => exportLedger(context, ledger, options)),

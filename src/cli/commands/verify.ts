@@ -33,10 +33,18 @@ import {
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import type { Terminal } from '../terminal.js';
-import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
+import {
+  openLedgerInput,
+  readAnchors,
+  readBundleInput,
+  readTrustPolicy,
+  readWitnessPolicy,
+  STDIN,
+} from '../input.js';
 import { jsonText } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
 import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
+import { verifyBundleFile } from './verify-bundle.js';
 
 interface VerifyCommandOptions {
   readonly trust?: string;
@@ -66,7 +74,7 @@ export function addVerify(
     .command('verify')
     .summary('check a ledger offline')
     .description(
-      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+      'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
     .argument('<path>', 'the ledger')
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
@@ -122,6 +130,10 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
+  const bundle = await readBundleInput(path, context);
+  if (bundle !== undefined) {
+    return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
+  }
   const filter = await toFilter(context, path, options);
   if (options.state !== undefined) await assertFolderOf(options.state);
   const { new: onlyNew = false } = options;

@@ -21,8 +21,12 @@ export interface ExportKind {
   /** As commander has it, such as `--csv <folder>`; the option's name is the kind's. */
   readonly flags: string;
   readonly description: string;
-  /** Further options that only this kind has, each with its description. */
-  readonly further?: readonly (readonly [flags: string, description: string])[];
+  /** Further options that this kind has, each with its description and, where its value is no text, what reads it; kinds may share one. */
+  readonly further?: readonly (readonly [
+    flags: string,
+    description: string,
+    parse?: (text: string, previous: never) => unknown,
+  ])[];
   /** Writes it, whole or not at all, and says on standard error what was written. The status is that of the verdict, as `verify` gives it. */
   write(job: ExportJob): Promise<ExitStatus>;
 }

@@ -1,6 +1,7 @@
 /** Every kind of export, in the order in which help lists them. */
 
+import { BUNDLE } from './bundle.js';
 import { DSSE } from './dsse.js';
 import type { ExportKind } from './export-kind.js';
 
-export const EXPORT_KINDS: readonly ExportKind[] = [DSSE];
+export const EXPORT_KINDS: readonly ExportKind[] = [DSSE, BUNDLE];

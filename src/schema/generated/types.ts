@@ -45,33 +45,33 @@ export type ToolPattern = string;
  */
 export type ToolName = string;
 /**
- * an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _
- */
-export type EventType = string;
-/**
- * a whole number from 0 to 2^53 - 1, or null
- */
-export type SeqOrNull = number | null;
-/**
  * a digest as text (sha-256: and 43 characters of canonical base64url), or null
  */
 export type DigestTextOrNull = string | null;
-/**
- * an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://
- */
-export type Origin = string;
 /**
  * an RFC 7638 thumbprint: 43 characters of canonical base64url
  */
 export type KeyId = string;
 /**
+ * a digest as text: sha-256: and 43 characters of canonical base64url
+ */
+export type DigestText = string;
+/**
  * a principal, a prefix of one and a final *, or *
  */
 export type PrincipalPattern = string;
 /**
- * a digest as text: sha-256: and 43 characters of canonical base64url
+ * a whole number from 0 to 2^53 - 1, or null
  */
-export type DigestText = string;
+export type SeqOrNull = number | null;
+/**
+ * an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _
+ */
+export type EventType = string;
+/**
+ * an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://
+ */
+export type Origin = string;
 /**
  * A correction of what counts as used under a grant: a refund, a provider's bill.
  */
@@ -253,6 +253,444 @@ export interface Action {
   meter_reservation?: MeterVector;
 }
 /**
+ * What a verification of a bundle found. Of a file whose form is broken the parts that it would tell of are absent, null or empty.
+ */
+export interface BundleResult {
+  result_version: '1';
+  tool: {
+    name: string;
+    version: string;
+  };
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  exit_status: 0 | 1 | 2 | 3;
+  bundle: {
+    size_bytes: SafeInteger;
+    digest: DigestTextOrNull;
+    /**
+     * As the exporter says it; nothing proves it.
+     */
+    created_at: string | null;
+    made_by: string | null;
+    exporter?: BundleExporter;
+  };
+  ledger: {
+    origin: string | null;
+    ledger_id: DigestTextOrNull;
+  };
+  tree?: BundleTree;
+  /**
+   * Whether every record of the tree is there, or a selection; none where the form is broken.
+   */
+  scope: 'whole' | 'selection' | 'none';
+  selection: BundleSelection;
+  records: {
+    held: SafeInteger;
+    selected: SafeInteger;
+    linked: SafeInteger;
+    hashes_only: SafeInteger;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    beyond: number;
+  };
+  stretches: BundleStretch[];
+  trust: {
+    mode: 'policy' | 'self-declared' | 'none';
+    signatures: {
+      valid: SafeInteger;
+      invalid: SafeInteger;
+      unverified: SafeInteger;
+      missing: SafeInteger;
+    };
+    signers: Signer[];
+  };
+  counts: {
+    by_type: {
+      [k: string]: SafeInteger;
+    };
+    by_verdict: {
+      ok: SafeInteger;
+      denied: SafeInteger;
+      violation: SafeInteger;
+      invalid: SafeInteger;
+    };
+  };
+  contents: BundleContent[];
+  report_at_export?: BundleReportClaim;
+  report?: ReportJson;
+  not_checked: NotChecked[];
+  problems: BundleProblem[];
+  findings: FindingJson[];
+  findings_total: SafeInteger;
+}
+/**
+ * Who signed the bundle.
+ */
+export interface BundleExporter {
+  keyid: KeyId;
+  signature: 'valid' | 'invalid';
+  /**
+   * Who makes the key known: the user's trust policy, the ledger itself, or nobody.
+   */
+  known_by: 'trust-policy' | 'ledger' | 'nobody';
+  name?: string;
+}
+/**
+ * The tree in which the records stand, and whose signatures of it are right.
+ */
+export interface BundleTree {
+  tree_size: SafeInteger;
+  root: DigestText;
+  has_checkpoint: boolean;
+  signers: {
+    keyid: KeyId;
+    name: string;
+    role: 'log' | 'witness';
+    source: 'trust-policy' | 'witness-policy' | 'given' | 'ledger';
+  }[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  unknown: number;
+}
+/**
+ * What the selected records have in common.
+ */
+export interface BundleSelection {
+  since?: Timestamp;
+  until?: Timestamp;
+  principal?: PrincipalPattern;
+  tool?: string;
+  grant_event_id?: DigestText;
+  event_ids?: DigestText[];
+}
+/**
+ * Consecutive records of the ledger, both ends included.
+ */
+export interface BundleStretch {
+  from: SafeInteger;
+  to: SafeInteger;
+  records: SafeInteger;
+  held: SafeInteger;
+  /**
+   * complete: all records are there. positions: some are there as hashes only, and what they are cannot be said.
+   */
+  claim: 'complete' | 'positions';
+  principals?: {
+    principal_id: PrincipalId;
+    records: SafeInteger;
+  }[];
+  principals_total?: SafeInteger;
+}
+/**
+ * A key whose signatures were valid, and how many records carry one.
+ */
+export interface Signer {
+  keyid: KeyId;
+  /**
+   * As the key's entry calls it.
+   */
+  name?: string;
+  principals: PrincipalPattern[];
+  records: SafeInteger;
+}
+/**
+ * A content that is attached, and the records that name its digest.
+ */
+export interface BundleContent {
+  digest: DigestText;
+  size_bytes: SafeInteger;
+  salted: boolean;
+  named_by: {
+    seq: SafeInteger;
+    pointer: string;
+  }[];
+  named_total: SafeInteger;
+}
+/**
+ * What the exporter says that the whole ledger's verification gave. It is not verified.
+ */
+export interface BundleReportClaim {
+  verified: false;
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  records: SafeInteger;
+  tree_size: SafeInteger;
+  root: DigestTextOrNull;
+  findings_total: SafeInteger;
+  not_checked: Code[];
+}
+/**
+ * The report of the ledger's own verification, where every record of the tree is there.
+ */
+export interface ReportJson {
+  report_version: '1';
+  tool: {
+    name: string;
+    version: string;
+  };
+  ledger: {
+    paths: string[];
+    /**
+     * Null when there is no genesis to name it.
+     */
+    origin: string | null;
+    records: SafeInteger;
+    bytes: SafeInteger;
+    tree_size: SafeInteger;
+    root: DigestTextOrNull;
+    tip_event_id: DigestTextOrNull;
+    continues?: ContinuationJson;
+  };
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  exit_status: 0 | 1 | 2 | 3;
+  trust: {
+    mode: 'policy' | 'self-declared' | 'none';
+    signatures: {
+      valid: SafeInteger;
+      invalid: SafeInteger;
+      unverified: SafeInteger;
+      missing: SafeInteger;
+    };
+    signers: Signer[];
+    revoked?: RevokedKeyJson[];
+  };
+  checkpoints: {
+    count: SafeInteger;
+    last_tree_size: SeqOrNull;
+    unsealed: SafeInteger;
+    signers?: CheckpointSignerJson[];
+    anchors?: AnchorJson[];
+  };
+  not_checked: NotChecked[];
+  counts: {
+    by_type: {
+      [k: string]: SafeInteger;
+    };
+    by_verdict: {
+      ok: SafeInteger;
+      denied: SafeInteger;
+      violation: SafeInteger;
+      invalid: SafeInteger;
+    };
+  };
+  grants: GrantUse[];
+  open_authorizations: OpenAuthorization[];
+  open_starts?: OpenStart[];
+  findings?: FindingJson[];
+  findings_total: SafeInteger;
+}
+/**
+ * The ledger that this one says it goes on from, and what that was found to be, where it was given.
+ */
+export interface ContinuationJson {
+  ledger_id: DigestText;
+  tree_size: SafeInteger;
+  root: DigestText;
+  /**
+   * Absent where the predecessor was not given.
+   */
+  relation?: 'continues' | 'other-ledger' | 'truncated' | 'forked';
+}
+/**
+ * A key that was revoked in the ledger, and what the records that it signed rest on.
+ */
+export interface RevokedKeyJson {
+  keyid: KeyId;
+  revoked_at_seq: SafeInteger;
+  records: SafeInteger;
+  /**
+   * What covers the last of its records that need cover. Absent when there are none.
+   */
+  rests_on?: 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
+}
+/**
+ * The largest tree that a known key signed as the log or as a witness.
+ */
+export interface CheckpointSignerJson {
+  keyid: KeyId;
+  name: string;
+  role: 'log' | 'witness';
+  /**
+   * Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.
+   */
+  declared?: boolean;
+  tree_size: SafeInteger;
+}
+/**
+ * A checkpoint that the user holds, and how the ledger stands to it.
+ */
+export interface AnchorJson {
+  path: string;
+  tree_size: SafeInteger;
+  relation: 'extends' | 'truncated' | 'forked' | 'other-origin';
+  signed_by: KeyId[];
+}
+/**
+ * Something that the verification could not or was not asked to check.
+ */
+export interface NotChecked {
+  code: Code;
+  message: string;
+}
+/**
+ * A grant's caps, and what was made of them.
+ */
+export interface GrantUse {
+  event_id: DigestText;
+  seq: SafeInteger;
+  principal_id: PrincipalId;
+  expires_at?: Timestamp;
+  /**
+   * Keys whose signatures of the grant count, in the order of its record.
+   */
+  signers: KeyId[];
+  executions: SafeInteger;
+  meters: MeterUse[];
+}
+/**
+ * One unit's cap: used (and how much of that is only estimated), set aside, and left.
+ */
+export interface MeterUse {
+  unit: Unit;
+  cap: Quantity;
+  used: Quantity;
+  estimated?: Quantity;
+  reserved: Quantity;
+  left: Quantity;
+}
+/**
+ * An allowed action that was never executed.
+ */
+export interface OpenAuthorization {
+  event_id: DigestText;
+  seq: SafeInteger;
+  tool_name: ToolName;
+}
+/**
+ * Something that was started (x.northroot.start) and is not recorded.
+ */
+export interface OpenStart {
+  event_id: DigestText;
+  seq: SafeInteger;
+  auth_event_id: DigestText;
+  tool_name: ToolName;
+  started_at: Timestamp;
+}
+/**
+ * One thing found in a ledger: what, where, what was expected and what was there.
+ */
+export interface FindingJson {
+  code: Code;
+  severity: 'error' | 'warning' | 'info';
+  class: 'invalid' | 'violation' | 'none';
+  at: {
+    file: string;
+    /**
+     * a line number, from 1
+     */
+    line: number;
+    byte_offset: SafeInteger;
+    byte_length: SafeInteger;
+    /**
+     * An RFC 6901 pointer from the record's root.
+     */
+    pointer?: string;
+  };
+  seq: SeqOrNull;
+  event_id: DigestTextOrNull;
+  principal_id?: PrincipalId;
+  tool_name?: ToolName;
+  expected?: string;
+  actual?: string;
+  related?: RelatedPlace[];
+  /**
+   * How many findings this one caused that are not listed.
+   */
+  folded?: number;
+  message: string;
+}
+/**
+ * Another place that a finding is about.
+ */
+export interface RelatedPlace {
+  seq: SeqOrNull;
+  event_id: DigestTextOrNull;
+  file: string;
+  /**
+   * a line number, from 1
+   */
+  line: number;
+}
+/**
+ * Something that speaks against the bundle, or that keeps it from being decided.
+ */
+export interface BundleProblem {
+  code: Code;
+  kind: 'invalid' | 'undecided';
+  expected: string;
+  actual: string;
+}
+/**
+ * What a verification found. The last line of an NDJSON report is one without its findings.
+ */
+export interface ReportJson1 {
+  report_version: '1';
+  tool: {
+    name: string;
+    version: string;
+  };
+  ledger: {
+    paths: string[];
+    /**
+     * Null when there is no genesis to name it.
+     */
+    origin: string | null;
+    records: SafeInteger;
+    bytes: SafeInteger;
+    tree_size: SafeInteger;
+    root: DigestTextOrNull;
+    tip_event_id: DigestTextOrNull;
+    continues?: ContinuationJson;
+  };
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  exit_status: 0 | 1 | 2 | 3;
+  trust: {
+    mode: 'policy' | 'self-declared' | 'none';
+    signatures: {
+      valid: SafeInteger;
+      invalid: SafeInteger;
+      unverified: SafeInteger;
+      missing: SafeInteger;
+    };
+    signers: Signer[];
+    revoked?: RevokedKeyJson[];
+  };
+  checkpoints: {
+    count: SafeInteger;
+    last_tree_size: SeqOrNull;
+    unsealed: SafeInteger;
+    signers?: CheckpointSignerJson[];
+    anchors?: AnchorJson[];
+  };
+  not_checked: NotChecked[];
+  counts: {
+    by_type: {
+      [k: string]: SafeInteger;
+    };
+    by_verdict: {
+      ok: SafeInteger;
+      denied: SafeInteger;
+      violation: SafeInteger;
+      invalid: SafeInteger;
+    };
+  };
+  grants: GrantUse[];
+  open_authorizations: OpenAuthorization[];
+  open_starts?: OpenStart[];
+  findings?: FindingJson[];
+  findings_total: SafeInteger;
+}
+/**
  * The tree over all records before this one, as a signed note.
  */
 export interface CheckpointEvent {
@@ -321,51 +759,6 @@ export interface ExecutionEvent {
   pricing_snapshot_digest?: Digest;
   meter_basis?: MeterBasis;
   source?: Source;
-}
-/**
- * One thing found in a ledger: what, where, what was expected and what was there.
- */
-export interface FindingJson {
-  code: Code;
-  severity: 'error' | 'warning' | 'info';
-  class: 'invalid' | 'violation' | 'none';
-  at: {
-    file: string;
-    /**
-     * a line number, from 1
-     */
-    line: number;
-    byte_offset: SafeInteger;
-    byte_length: SafeInteger;
-    /**
-     * An RFC 6901 pointer from the record's root.
-     */
-    pointer?: string;
-  };
-  seq: SeqOrNull;
-  event_id: DigestTextOrNull;
-  principal_id?: PrincipalId;
-  tool_name?: ToolName;
-  expected?: string;
-  actual?: string;
-  related?: RelatedPlace[];
-  /**
-   * How many findings this one caused that are not listed.
-   */
-  folded?: number;
-  message: string;
-}
-/**
- * Another place that a finding is about.
- */
-export interface RelatedPlace {
-  seq: SeqOrNull;
-  event_id: DigestTextOrNull;
-  file: string;
-  /**
-   * a line number, from 1
-   */
-  line: number;
 }
 /**
  * The first event of every ledger.
@@ -464,175 +857,6 @@ export interface Signature {
    * 1 to 200 characters of base64url
    */
   sig: string;
-}
-/**
- * What a verification found. The last line of an NDJSON report is one without its findings.
- */
-export interface ReportJson {
-  report_version: '1';
-  tool: {
-    name: string;
-    version: string;
-  };
-  ledger: {
-    paths: string[];
-    /**
-     * Null when there is no genesis to name it.
-     */
-    origin: string | null;
-    records: SafeInteger;
-    bytes: SafeInteger;
-    tree_size: SafeInteger;
-    root: DigestTextOrNull;
-    tip_event_id: DigestTextOrNull;
-    continues?: ContinuationJson;
-  };
-  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
-  exit_status: 0 | 1 | 2 | 3;
-  trust: {
-    mode: 'policy' | 'self-declared' | 'none';
-    signatures: {
-      valid: SafeInteger;
-      invalid: SafeInteger;
-      unverified: SafeInteger;
-      missing: SafeInteger;
-    };
-    signers: Signer[];
-    revoked?: RevokedKeyJson[];
-  };
-  checkpoints: {
-    count: SafeInteger;
-    last_tree_size: SeqOrNull;
-    unsealed: SafeInteger;
-    signers?: CheckpointSignerJson[];
-    anchors?: AnchorJson[];
-  };
-  not_checked: NotChecked[];
-  counts: {
-    by_type: {
-      [k: string]: SafeInteger;
-    };
-    by_verdict: {
-      ok: SafeInteger;
-      denied: SafeInteger;
-      violation: SafeInteger;
-      invalid: SafeInteger;
-    };
-  };
-  grants: GrantUse[];
-  open_authorizations: OpenAuthorization[];
-  open_starts?: OpenStart[];
-  findings?: FindingJson[];
-  findings_total: SafeInteger;
-}
-/**
- * The ledger that this one says it goes on from, and what that was found to be, where it was given.
- */
-export interface ContinuationJson {
-  ledger_id: DigestText;
-  tree_size: SafeInteger;
-  root: DigestText;
-  /**
-   * Absent where the predecessor was not given.
-   */
-  relation?: 'continues' | 'other-ledger' | 'truncated' | 'forked';
-}
-/**
- * A key whose signatures were valid, and how many records carry one.
- */
-export interface Signer {
-  keyid: KeyId;
-  /**
-   * As the key's entry calls it.
-   */
-  name?: string;
-  principals: PrincipalPattern[];
-  records: SafeInteger;
-}
-/**
- * A key that was revoked in the ledger, and what the records that it signed rest on.
- */
-export interface RevokedKeyJson {
-  keyid: KeyId;
-  revoked_at_seq: SafeInteger;
-  records: SafeInteger;
-  /**
-   * What covers the last of its records that need cover. Absent when there are none.
-   */
-  rests_on?: 'checkpoints_by_others' | 'own_checkpoints' | 'nothing';
-}
-/**
- * The largest tree that a known key signed as the log or as a witness.
- */
-export interface CheckpointSignerJson {
-  keyid: KeyId;
-  name: string;
-  role: 'log' | 'witness';
-  /**
-   * Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.
-   */
-  declared?: boolean;
-  tree_size: SafeInteger;
-}
-/**
- * A checkpoint that the user holds, and how the ledger stands to it.
- */
-export interface AnchorJson {
-  path: string;
-  tree_size: SafeInteger;
-  relation: 'extends' | 'truncated' | 'forked' | 'other-origin';
-  signed_by: KeyId[];
-}
-/**
- * Something that the verification could not or was not asked to check.
- */
-export interface NotChecked {
-  code: Code;
-  message: string;
-}
-/**
- * A grant's caps, and what was made of them.
- */
-export interface GrantUse {
-  event_id: DigestText;
-  seq: SafeInteger;
-  principal_id: PrincipalId;
-  expires_at?: Timestamp;
-  /**
-   * Keys whose signatures of the grant count, in the order of its record.
-   */
-  signers: KeyId[];
-  executions: SafeInteger;
-  meters: MeterUse[];
-}
-/**
- * One unit's cap: used (and how much of that is only estimated), set aside, and left.
- */
-export interface MeterUse {
-  unit: Unit;
-  cap: Quantity;
-  used: Quantity;
-  estimated?: Quantity;
-  reserved: Quantity;
-  left: Quantity;
-}
-/**
- * An allowed action that was never executed.
- */
-export interface OpenAuthorization {
-  event_id: DigestText;
-  seq: SafeInteger;
-  tool_name: ToolName;
-}
-/**
- * Something that was started (x.northroot.start) and is not recorded.
- */
-export interface OpenStart {
-  event_id: DigestText;
-  seq: SafeInteger;
-  auth_event_id: DigestText;
-  tool_name: ToolName;
-  started_at: Timestamp;
 }
 /**
  * Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.

@@ -1,0 +1,493 @@
+/**
+ * The file of a bundle (docs/bundle.md): records of a ledger with what proves them, as one item of deterministic CBOR. This is the
+ * form only: what a bundle says is judged by `verify-bundle.ts`.
+ */
+
+import { concatBytes } from '../bytes/concat.js';
+import { equalBytes } from '../bytes/compare.js';
+import { sha256 } from '../bytes/sha256.js';
+import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
+import { encodeCbor, readCbor } from '../cbor/codec.js';
+import type { CborKey, CborMap, CborValue } from '../cbor/value.js';
+import {
+  COSE_HEADER,
+  COSE_SIGN1_TAG,
+  signCoseSign1,
+  toCoseSign1,
+  type CoseFault,
+  type CoseSign1,
+} from '../cose/sign1.js';
+import type { RecordSelection } from '../export/selection.js';
+import { formatPublicKey, tryParseWirePublicKey, type PublicKey } from '../key/public-key.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { MAX_NOTE_BYTES } from '../note/signed-note.js';
+import type { Signer } from '../signature/signer.js';
+import type { PlacedLeaf } from '../tree/multi-proof.js';
+import { formatDigest, tryParseDigest } from '../value/digest.js';
+import { isPrincipalPattern } from '../value/principal.js';
+import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
+import { isToolPattern } from '../value/tool.js';
+
+/** The largest bundle, in bytes. */
+export const MAX_BUNDLE_BYTES = 268_435_456;
+/** Stretches of which a bundle says that all positions are there. */
+export const MAX_STRETCHES = 1_000;
+
+/** What a bundle's signature is of. */
+export const BUNDLE_CONTENT_TYPE = 'application/vnd.northroot.bundle+cbor';
+
+const NAME = 'northroot-bundle';
+const VERSION = 1;
+/** CBOR's own tag, which says that CBOR follows (RFC 8949 §3.4.6): every bundle begins with it, and with its name. */
+const SELF_DESCRIBED = Uint8Array.of(0xd9, 0xd9, 0xf7);
+const PARTS = 6;
+const START = concatBytes([SELF_DESCRIBED, Uint8Array.of(0x80 | PARTS), encodeCbor(NAME)]);
+
+const HASH_BYTES = 32;
+const NEWLINE = 0x0a;
+const TAGS: ReadonlySet<number> = new Set([COSE_SIGN1_TAG]);
+
+/** A record in a bundle. */
+export interface BundledRecord {
+  /** Its place in the ledger, counted from 0. */
+  readonly seq: number;
+  /** Its line without its newline. */
+  readonly line: Uint8Array;
+  /** Whether it is one of those that the bundle is about; others are there since these link to them. */
+  readonly isSelected: boolean;
+}
+
+/** Places of a ledger, both ends included. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What a bundle holds, as its exporter says it. */
+export interface Bundle {
+  readonly tool: { readonly name: string; readonly version: string };
+  /** A timestamp of SPEC §2; absent where the exporter did not say one. */
+  readonly createdAt?: string;
+  /** The tree in which the records stand; its root as a binary string. */
+  readonly tree: { readonly size: number; readonly root: string };
+  /** The signed checkpoint of that tree, where there is one. */
+  readonly note?: Uint8Array;
+  /** Ascending by place. */
+  readonly records: readonly BundledRecord[];
+  /** Places of stretches whose records are left out; ascending. */
+  readonly leaves: readonly PlacedLeaf[];
+  /** What else the root is made of, from left to right, see `tree/multi-proof.ts`. */
+  readonly hashes: readonly string[];
+  /** What the selected records have in common. */
+  readonly selection: RecordSelection;
+  /** Stretches of which every place is there, as a record or as a leaf hash; ascending. */
+  readonly stretches: readonly Stretch[];
+  /** How many records were selected that come after the tree, and are not there. */
+  readonly beyond: number;
+  /** The report of the whole ledger's verification when the bundle was made, as JSON. */
+  readonly report: string;
+  /** The trust policy of that verification, as JSON. */
+  readonly policy?: string;
+  /** Who signs the bundle. */
+  readonly exporter?: PublicKey;
+}
+
+/** A bundle's file, taken apart. */
+export interface BundleFile {
+  readonly bundle: Bundle;
+  /** The bytes of the bundle, which the signature is of. */
+  readonly content: Uint8Array;
+  /** The SHA-256 of the content that the file states. */
+  readonly digest: Uint8Array;
+  /** The exporter's; its payload is the content. */
+  readonly signature: CoseSign1 | undefined;
+  /** Contents that digests in the records name, ascending by digest. */
+  readonly attachments: readonly Uint8Array[];
+}
+
+/** Whether bytes begin as every bundle does; the first 21 are enough. */
+export function isBundle(bytes: Uint8Array): boolean {
+  return equalBytes(bytes.subarray(0, START.length), START);
+}
+
+/** How many bytes {@link isBundle} looks at. */
+export const BUNDLE_START_BYTES = START.length;
+
+/**
+ * The file of a bundle, signed where a signer is given. The same bundle gives the same bytes, but for signatures by P-256, which are
+ * never the same.
+ */
+export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer): Uint8Array {
+  const exporter = signer?.publicKey;
+  const content = encodeCbor(toCbor(exporter === undefined ? bundle : { ...bundle, exporter }));
+  return joinParts(content, signer === undefined ? null : signContent(content, signer), []);
+}
+
+/** The same bundle with other contents attached. */
+export function replaceAttachments(bytes: Uint8Array, attachments: readonly Uint8Array[]): Uint8Array {
+  const parts = readParts(bytes);
+  if ('expected' in parts) throw new TypeError('expected the bytes of a bundle');
+  return joinParts(parts.content, parts.signature, attachments);
+}
+
+/** Attached contents in their order, each once. */
+export function sortContents(contents: readonly Uint8Array[]): Uint8Array[] {
+  const byDigest = new Map(contents.map((content) => [decodeLatin1(sha256(content)), content]));
+  return [...byDigest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, content]) => content);
+}
+
+/** Reads the file of a bundle; what is wrong with its form is returned. */
+export function readBundle(bytes: Uint8Array): BundleFile | CoseFault {
+  const parts = readParts(bytes);
+  if ('expected' in parts) return parts;
+  const { content, digest, attachments } = parts;
+  const read = readCbor(content);
+  if ('expected' in read) return { ...read, expected: `${read.expected} in the content` };
+  try {
+    const bundle = fromCbor(read.value);
+    const signature = parts.signature === null ? undefined : readSignature(parts.signature);
+    if (signature !== undefined && 'expected' in signature) return signature;
+    if ((signature === undefined) !== (bundle.exporter === undefined)) {
+      throw new Mismatch('a signature where the bundle names its exporter', 'one of the two');
+    }
+    assertOrdered(attachments);
+    return { bundle, content, digest, signature, attachments };
+  } catch (error) {
+    if (error instanceof Mismatch) return { expected: error.expected, actual: error.actual };
+    throw error;
+  }
+}
+
+/** What a file consists of. */
+interface Parts {
+  readonly content: Uint8Array;
+  readonly digest: Uint8Array;
+  readonly signature: CborValue;
+  readonly attachments: readonly Uint8Array[];
+}
+
+function joinParts(
+  content: Uint8Array,
+  signature: CborValue,
+  attachments: readonly Uint8Array[],
+): Uint8Array {
+  const parts = [NAME, VERSION, sha256(content), content, signature, attachments];
+  return concatBytes([SELF_DESCRIBED, encodeCbor(parts)]);
+}
+
+function readParts(bytes: Uint8Array): Parts | CoseFault {
+  if (bytes.length > MAX_BUNDLE_BYTES) {
+    return { expected: `at most ${MAX_BUNDLE_BYTES} bytes`, actual: `${bytes.length}` };
+  }
+  if (!isBundle(bytes)) return { expected: 'the beginning of a bundle', actual: 'other bytes' };
+  const read = readCbor(bytes.subarray(SELF_DESCRIBED.length), TAGS);
+  if ('expected' in read) {
+    const at = read.offset + SELF_DESCRIBED.length;
+    return { expected: read.expected, actual: `${read.actual} at byte ${at}` };
+  }
+  try {
+    const [, version, digest, content, signature = null, attachments] = arrayOf(read.value, 'the file');
+    if (version !== VERSION) throw new Mismatch(`version ${VERSION} of the form`, nameOf(version));
+    return {
+      digest: hashBytesOf(digest, 'the digest of the content'),
+      content: bytesOf(content, 'the content'),
+      signature,
+      attachments: arrayOf(attachments, 'the attached contents').map((each) =>
+        bytesOf(each, 'an attached content'),
+      ),
+    };
+  } catch (error) {
+    if (error instanceof Mismatch) return { expected: error.expected, actual: error.actual };
+    throw error;
+  }
+}
+
+function signContent(content: Uint8Array, signer: Signer): CborValue {
+  const protectedHeaders = new Map<CborKey, CborValue>([
+    [COSE_HEADER.contentType, BUNDLE_CONTENT_TYPE],
+    [COSE_HEADER.kid, encodeUtf8(signer.publicKey.keyid)],
+  ]);
+  const message = readCbor(signCoseSign1(content, signer, { protectedHeaders, detached: true }), TAGS);
+  return (message as { readonly value: CborValue }).value;
+}
+
+/** Everything that a signature says must be under it, so that nothing of it can be changed. */
+function readSignature(value: CborValue): CoseSign1 | CoseFault {
+  const signature = toCoseSign1(value);
+  if ('expected' in signature) return signature;
+  const { protectedHeaders, unprotectedHeaders, payload } = signature;
+  if (unprotectedHeaders.size > 0 || payload !== undefined) {
+    return { expected: 'a signature without unprotected headers and payload', actual: 'another' };
+  }
+  if (protectedHeaders.size !== 3 || protectedHeaders.get(COSE_HEADER.contentType) !== BUNDLE_CONTENT_TYPE) {
+    return { expected: `a signature of ${BUNDLE_CONTENT_TYPE} that names its key`, actual: 'another' };
+  }
+  return signature;
+}
+
+/** Whether a signature's headers name this key. */
+export function namesKey({ protectedHeaders }: CoseSign1, { keyid }: PublicKey): boolean {
+  const kid = protectedHeaders.get(COSE_HEADER.kid);
+  return kid instanceof Uint8Array && equalBytes(kid, encodeUtf8(keyid));
+}
+
+function toCbor(bundle: Bundle): CborValue {
+  const { tool, createdAt, tree, note, records, leaves, hashes, stretches, beyond, policy, exporter } =
+    bundle;
+  return mapOf({
+    tool: [tool.name, tool.version],
+    created_at: createdAt,
+    tree: [tree.size, encodeLatin1(tree.root)],
+    note,
+    records: records.map(({ seq, line, isSelected }) => [seq, isSelected, line]),
+    leaves: leaves.map(({ index, leafHash }) => [index, encodeLatin1(leafHash)]),
+    hashes: hashes.map(encodeLatin1),
+    selection: selectionToCbor(bundle.selection),
+    stretches: stretches.map(({ from, to }) => [from, to]),
+    beyond,
+    report: bundle.report,
+    policy,
+    exporter: exporter && formatPublicKey(exporter),
+  });
+}
+
+function selectionToCbor({ since, until, principal, tool, grantId, eventIds }: RecordSelection): CborMap {
+  return mapOf({
+    since,
+    until,
+    principal,
+    tool,
+    grant: grantId,
+    events: eventIds === undefined ? undefined : [...eventIds].sort(),
+  });
+}
+
+function mapOf(members: Readonly<Record<string, CborValue | undefined>>): CborMap {
+  return new Map(
+    Object.entries(members).filter((entry): entry is [string, CborValue] => entry[1] !== undefined),
+  );
+}
+
+/** That a value has another form. */
+class Mismatch extends Error {
+  readonly expected: string;
+  readonly actual: string;
+
+  constructor(expected: string, actual: string) {
+    super('not the form of a bundle');
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+function fromCbor(value: CborValue): Bundle {
+  const members = membersOf(value, 'the content', MEMBERS, OPTIONAL);
+  const size = countOf(members.tree, 0, 'the tree');
+  const createdAt = optional(members.created_at, (each) => timestampOf(each, 'created_at'));
+  const note = optional(members.note, (each) => bytesOf(each, 'the note'));
+  const policy = optional(members.policy, (each) => textOf(each, 'the policy'));
+  const exporter = optional(members.exporter, keyOf);
+  if (note !== undefined && note.length > MAX_NOTE_BYTES) {
+    throw new Mismatch(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${note.length} bytes`);
+  }
+  const records = arrayOf(members.records, 'the records').map(recordOf);
+  const leaves = arrayOf(members.leaves, 'the leaves').map((each) => ({
+    index: countOf(each, 0, 'a leaf'),
+    leafHash: hashOf(partOf(each, 1, 2, 'a leaf'), 'a leaf hash'),
+  }));
+  assertPlaces([...records.map(({ seq }) => seq), size], 'records in the order of their places, in the tree');
+  assertPlaces(
+    [...leaves.map(({ index }) => index), size],
+    'leaves in the order of their places, in the tree',
+  );
+  const held = new Set(records.map(({ seq }) => seq));
+  if (leaves.some(({ index }) => held.has(index))) {
+    throw new Mismatch('each place as a record or as a leaf hash', 'one as both');
+  }
+  const stretches = arrayOf(members.stretches, 'the stretches').map((each) => ({
+    from: countOf(each, 0, 'a stretch'),
+    to: countOf(each, 1, 'a stretch'),
+  }));
+  if (stretches.length > MAX_STRETCHES) {
+    throw new Mismatch(`at most ${MAX_STRETCHES} stretches`, `${stretches.length}`);
+  }
+  assertPlaces(
+    [...stretches.flatMap(({ from, to }) => (from === to ? [from] : [from, to])), size],
+    'stretches that ascend and do not overlap, in the tree',
+  );
+  return {
+    tool: {
+      name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool'),
+      version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool'),
+    },
+    ...(createdAt === undefined ? {} : { createdAt }),
+    tree: { size, root: hashOf(partOf(members.tree, 1, 2, 'the tree'), 'the root') },
+    ...(note === undefined ? {} : { note }),
+    records,
+    leaves,
+    hashes: arrayOf(members.hashes, 'the hashes').map((each) => hashOf(each, 'a hash')),
+    selection: selectionOf(members.selection),
+    stretches,
+    beyond: wholeOf(members.beyond, 'beyond'),
+    report: textOf(members.report, 'the report'),
+    ...(policy === undefined ? {} : { policy }),
+    ...(exporter === undefined ? {} : { exporter }),
+  };
+}
+
+const MEMBERS = [
+  ...['tool', 'tree', 'records', 'leaves', 'hashes', 'selection', 'stretches', 'beyond', 'report'],
+] as const;
+const OPTIONAL = ['created_at', 'note', 'policy', 'exporter'] as const;
+
+const CRITERIA = ['since', 'until', 'principal', 'tool', 'grant', 'events'] as const;
+
+function selectionOf(value: CborValue | undefined): RecordSelection {
+  const members = membersOf(value, 'the selection', [], CRITERIA);
+  const since = optional(members.since, (each) => timestampOf(each, 'since'));
+  const until = optional(members.until, (each) => timestampOf(each, 'until'));
+  const principal = optional(members.principal, (each) =>
+    matching(each, isPrincipalPattern, 'a principal pattern'),
+  );
+  const tool = optional(members.tool, (each) => matching(each, isToolPattern, 'a tool pattern'));
+  const grantId = optional(members.grant, idOf);
+  const events = optional(members.events, (each) => arrayOf(each, 'the events').map(idOf));
+  const isSorted = events?.every((id, index) => index === 0 || (events[index - 1] as string) < id) ?? true;
+  if (!isSorted) throw new Mismatch('the ids of events in order, each once', 'another order');
+  if (since !== undefined && until !== undefined && compareTimestamps(since, until) > 0) {
+    throw new Mismatch('a selection whose end is after its beginning', `${since} to ${until}`);
+  }
+  return {
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    ...(principal === undefined ? {} : { principal }),
+    ...(tool === undefined ? {} : { tool }),
+    ...(grantId === undefined ? {} : { grantId }),
+    ...(events === undefined ? {} : { eventIds: new Set(events) }),
+  };
+}
+
+function recordOf(value: CborValue): BundledRecord {
+  const isSelected = partOf(value, 1, 3, 'a record');
+  const line = bytesOf(partOf(value, 2, 3, 'a record'), 'a line');
+  if (typeof isSelected !== 'boolean') throw new Mismatch('whether a record is selected', nameOf(isSelected));
+  if (line.length === 0 || line.length > MAX_LINE_BYTES) {
+    throw new Mismatch(`a line of 1 to ${MAX_LINE_BYTES} bytes`, `${line.length}`);
+  }
+  // Otherwise it would be another number of lines in a ledger than it is leaves in the tree.
+  if (line.includes(NEWLINE)) throw new Mismatch('a line', 'more than one');
+  return { seq: wholeOf(partOf(value, 0, 3, 'a record'), 'the place of a record'), line, isSelected };
+}
+
+/** Places that ascend, and then the end. */
+function assertPlaces(places: readonly number[], expected: string): void {
+  const isAscending = places.every((place, index) => index === 0 || (places[index - 1] as number) < place);
+  if (!isAscending) throw new Mismatch(expected, 'other places');
+}
+
+/** Attached contents stand in the one order that they have. */
+function assertOrdered(attachments: readonly Uint8Array[]): void {
+  const digests = attachments.map((each) => decodeLatin1(sha256(each)));
+  const isAscending = digests.every(
+    (digest, index) => index === 0 || (digests[index - 1] as string) < digest,
+  );
+  if (!isAscending) throw new Mismatch('attached contents in the order of their digests', 'another order');
+}
+
+function membersOf<R extends string, O extends string>(
+  value: CborValue | undefined,
+  name: string,
+  required: readonly R[],
+  allowed: readonly O[],
+): { readonly [K in R]: CborValue } & { readonly [K in O]?: CborValue } {
+  if (!(value instanceof Map)) throw new Mismatch(`${name} as a map`, nameOf(value));
+  const map = value as CborMap;
+  const known = new Set<CborKey>([...required, ...allowed]);
+  for (const key of map.keys()) {
+    if (!known.has(key)) throw new Mismatch(`no member of that name in ${name}`, `${key}`.slice(0, 80));
+  }
+  for (const key of required) if (!map.has(key)) throw new Mismatch(`${key} in ${name}`, 'none');
+  return Object.fromEntries(map) as { readonly [K in R]: CborValue } & { readonly [K in O]?: CborValue };
+}
+
+function optional<T>(value: CborValue | undefined, read: (value: CborValue) => T): T | undefined {
+  return value === undefined ? undefined : read(value);
+}
+
+function arrayOf(value: CborValue | undefined, name: string): readonly CborValue[] {
+  if (!Array.isArray(value)) throw new Mismatch(`${name} as an array`, nameOf(value));
+  return value as readonly CborValue[];
+}
+
+/** One part of an array of a fixed length. */
+function partOf(value: CborValue | undefined, index: number, length: number, name: string): CborValue {
+  const parts = arrayOf(value, name);
+  if (parts.length !== length) throw new Mismatch(`${name} of ${length} parts`, `${parts.length}`);
+  return parts[index] as CborValue;
+}
+
+/** One number of a pair. */
+function countOf(value: CborValue | undefined, index: number, name: string): number {
+  return wholeOf(partOf(value, index, 2, name), name);
+}
+
+function wholeOf(value: CborValue | undefined, name: string): number {
+  if (typeof value !== 'number' || value < 0) throw new Mismatch(`${name} as a number`, nameOf(value));
+  return value;
+}
+
+function bytesOf(value: CborValue | undefined, name: string): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw new Mismatch(`${name} as bytes`, nameOf(value));
+  return value;
+}
+
+function hashBytesOf(value: CborValue | undefined, name: string): Uint8Array {
+  const bytes = bytesOf(value, name);
+  if (bytes.length !== HASH_BYTES) throw new Mismatch(`${name} of 32 bytes`, `${bytes.length}`);
+  return bytes;
+}
+
+/** As a binary string. */
+function hashOf(value: CborValue | undefined, name: string): string {
+  return decodeLatin1(hashBytesOf(value, name));
+}
+
+function textOf(value: CborValue | undefined, name: string): string {
+  if (typeof value !== 'string') throw new Mismatch(`${name} as text`, nameOf(value));
+  return value;
+}
+
+function timestampOf(value: CborValue, name: string): string {
+  return matching(value, isTimestamp, `${name} as a timestamp`);
+}
+
+function matching(value: CborValue, test: (text: string) => boolean, expected: string): string {
+  if (typeof value !== 'string' || !test(value)) throw new Mismatch(expected, nameOf(value));
+  return value;
+}
+
+/** The one text of an event's id. */
+function idOf(value: CborValue): string {
+  const digest = typeof value === 'string' ? tryParseDigest(value) : undefined;
+  if (digest === undefined || formatDigest(digest) !== value || digest.alg !== 'sha-256') {
+    throw new Mismatch('the id of an event, sha-256:…', nameOf(value));
+  }
+  return value;
+}
+
+function keyOf(value: CborValue): PublicKey {
+  const key = typeof value === 'string' ? tryParseWirePublicKey(value) : undefined;
+  if (key === undefined || key.alg === 'ml-dsa-44' || formatPublicKey(key) !== value) {
+    throw new Mismatch('an ed25519 or p256 key', nameOf(value));
+  }
+  return key;
+}
+
+function nameOf(value: CborValue | undefined): string {
+  if (value === undefined) return 'nothing';
+  if (value === null || typeof value === 'boolean') return String(value);
+  if (typeof value === 'number') return `${value}`;
+  if (typeof value === 'string') return value.slice(0, 80);
+  if (value instanceof Uint8Array) return 'bytes';
+  return Array.isArray(value) ? 'an array' : 'another item';
+}

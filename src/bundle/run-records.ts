@@ -1,0 +1,266 @@
+/**
+ * Verifies the records of a bundle by the rules of ledgers: all of a ledger's when all are there, and else each as far as it can be
+ * judged without those that are not. A selection goes through the same step function (`verify/verify-line.ts`); of what that finds,
+ * only what the missing records could not explain is kept.
+ */
+
+import { allocateBytes } from '../bytes/concat.js';
+import type { FindingCode } from '../finding/catalog.js';
+import type { Finding } from '../finding/finding.js';
+import type { LedgerSource } from '../fs/source.js';
+import { examineLine } from '../ledger/examine-line.js';
+import type { SignedCheckpoint } from '../note/checkpoint.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import type { NoteVerdict } from '../trust/checkpoint-judge.js';
+import { findRevocationProblem, findRoleProblem } from '../trust/keyring.js';
+import type { Anchor } from '../verify/anchors.js';
+import { settlePending } from '../verify/authorizations.js';
+import { judgeLedgerNote } from '../verify/checkpoint-note.js';
+import {
+  DEFAULT_MAX_FINDINGS,
+  runVerification,
+  type VerificationResult,
+  type VerifyOptions,
+} from '../verify/run-verification.js';
+import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
+import type { VerifiedRecord } from '../verify/verified-record.js';
+import { verifyLine, type LineResult } from '../verify/verify-line.js';
+import type { Bundle, BundledRecord } from './bundle-file.js';
+
+/** How records are verified. */
+export type RunOptions = Pick<
+  VerifyOptions,
+  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'backend' | 'signal'
+>;
+
+/** What became of a bundle's records. */
+export interface RecordsRun {
+  readonly state: VerifyState;
+  /** Worst first, at most so many as a report lists. */
+  readonly findings: readonly Finding[];
+  /** How many there are, listed or not. */
+  readonly total: number;
+  readonly hasInvalid: boolean;
+  readonly hasViolation: boolean;
+  readonly counts: Readonly<Record<EventVerdict, number>>;
+  /** Whose signatures of the checkpoint count; undefined where there is none. */
+  readonly noteVerdict: NoteVerdict | undefined;
+  /** Links to records that are not there, of records that are not themselves selected. */
+  readonly openLinks: number;
+  /** The verification of the whole ledger, where every record is there. */
+  readonly whole: VerificationResult | undefined;
+}
+
+/** How findings call the checkpoint that a bundle holds. */
+export const NOTE_NAME = 'checkpoint of the bundle';
+
+/** Whether every record of the tree is there. */
+export function holdsAll({ records, tree }: Bundle): boolean {
+  return records.length === tree.size;
+}
+
+/**
+ * Verifies the records.
+ *
+ * @param name - What findings call the ledger.
+ * @param note - The bundle's checkpoint, where it is one of its tree.
+ * @param take - Called with each record.
+ */
+export async function runRecords(
+  bundle: Bundle,
+  name: string,
+  note: SignedCheckpoint | undefined,
+  options: RunOptions,
+  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+): Promise<RecordsRun> {
+  return holdsAll(bundle)
+    ? runWhole(bundle, name, note, options, take)
+    : runSelection(bundle, name, note, options, take);
+}
+
+async function runWhole(
+  { records, note: noteBytes }: Bundle,
+  name: string,
+  note: SignedCheckpoint | undefined,
+  options: RunOptions,
+  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+): Promise<RecordsRun> {
+  const own: Anchor[] =
+    note === undefined || noteBytes === undefined ? [] : [{ name: NOTE_NAME, note: noteBytes }];
+  const whole = await runVerification(sourceOf(records, name), {
+    ...options,
+    checkpoints: [...own, ...(options.checkpoints ?? [])],
+    onRecord: (record) => {
+      const bundled = records[record.ordinal];
+      if (bundled !== undefined) take(record, bundled);
+      return undefined;
+    },
+  });
+  const { state, ending } = whole;
+  const counts = { ...state.countsByVerdict };
+  for (const verdict of ['ok', 'denied', 'violation'] as const) {
+    counts[verdict] -= ending.uncovered[verdict];
+    counts.invalid += ending.uncovered[verdict];
+  }
+  const noteVerdict = own.length === 0 ? undefined : ending.anchors[0]?.signatures;
+  return {
+    state,
+    findings: whole.findings,
+    total: whole.total,
+    hasInvalid: whole.hasInvalid,
+    hasViolation: state.hasViolation,
+    counts,
+    noteVerdict,
+    openLinks: 0,
+    whole,
+  };
+}
+
+/** What only a whole ledger can show: records that are not there may explain it. */
+const NEEDS_ALL: ReadonlySet<FindingCode> = new Set([
+  'CHECKPOINT_ROOT_MISMATCH',
+  // A credit, or an execution that took the place of a reservation.
+  'METER_CAP_EXCEEDED',
+  'RESERVATION_OVER_CAP',
+  'ADJUSTMENT_EXCEEDED',
+]);
+
+function runSelection(
+  { records, leaves, tree }: Bundle,
+  name: string,
+  note: SignedCheckpoint | undefined,
+  { trust, witnessPolicy, backend = defaultBackend, signal }: RunOptions,
+  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+): RecordsRun {
+  const state = startVerification(trust, backend, witnessPolicy);
+  const hashes = new Map(leaves.map(({ index, leafHash: hash }) => [index, hash]));
+  const findings = new WorstFindings();
+  const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
+  let openLinks = 0;
+  for (const bundled of records) {
+    signal?.throwIfAborted();
+    const { seq, line: bytes, isSelected } = bundled;
+    const examined = examineLine(bytes, 'records');
+    const before = hashes.get(seq - 1);
+    // The step function counts lines; here their places are given, and proven.
+    state.records = seq;
+    state.chain.seq = state.chain.otherSeq = seq;
+    if (seq > 0) state.chain.prev = before === undefined ? (examined.prev ?? '') : hashToBase64url(before);
+    const line = {
+      bytes,
+      length: bytes.length,
+      offset: 0,
+      number: seq + 1,
+      terminated: true,
+      longLeafHash: undefined,
+    };
+    const result = verifyLine(state, line, { file: name, firstSeq: undefined }, examined);
+    hashes.set(seq, leafHash(bytes));
+    const isKept = ({ code, at }: Finding): boolean => {
+      if (code === 'PREV_EVENT_NOT_FOUND' && !isSelected) {
+        openLinks += 1;
+        return false;
+      }
+      // How many records there may be without a checkpoint.
+      if (code === 'CHECKPOINT_MISSING' && at.pointer === undefined) return false;
+      return !NEEDS_ALL.has(code);
+    };
+    const kept = result.own.filter(isKept);
+    const verdict = verdictOf(result, kept);
+    counts[verdict] += 1;
+    findings.add(kept);
+    take(
+      {
+        ordinal: seq,
+        file: name,
+        line: seq + 1,
+        byteOffset: 0,
+        byteLength: bytes.length,
+        bytes,
+        examined: result.examined,
+        verdict,
+        findings: kept,
+        signatures: result.signatures,
+        grantIds: result.context.grantIds ?? [],
+        state,
+      },
+      bundled,
+    );
+  }
+  findings.add(settlePending(state));
+  const noteVerdict =
+    note &&
+    judgeLedgerNote(
+      state,
+      note,
+      (key, as) =>
+        (as === 'log' ? findRoleProblem(key, ['checkpoint']) : undefined) ??
+        findRevocationProblem(key, tree.size),
+      tree.size,
+    );
+  return {
+    state,
+    findings: findings.list(),
+    total: findings.total,
+    hasInvalid: findings.has('invalid'),
+    hasViolation: findings.has('violation'),
+    counts,
+    noteVerdict,
+    openLinks,
+    whole: undefined,
+  };
+}
+
+/** Findings by class, of each at most as many as a report lists. */
+class WorstFindings {
+  readonly #byClass = { invalid: [] as Finding[], violation: [] as Finding[], none: [] as Finding[] };
+  total = 0;
+
+  add(findings: readonly Finding[]): void {
+    this.total += findings.length;
+    for (const finding of findings) {
+      const list = this.#byClass[finding.class];
+      if (list.length < DEFAULT_MAX_FINDINGS) list.push(finding);
+    }
+  }
+
+  has(kind: 'invalid' | 'violation'): boolean {
+    return this.#byClass[kind].length > 0;
+  }
+
+  list(): Finding[] {
+    const { invalid, violation, none } = this.#byClass;
+    return [...invalid, ...violation, ...none].slice(0, DEFAULT_MAX_FINDINGS);
+  }
+}
+
+/** The verdict by the findings that are kept. */
+function verdictOf({ examined, verdict, waiting }: LineResult, kept: readonly Finding[]): EventVerdict {
+  if (waiting !== undefined || kept.some((finding) => finding.class === 'invalid')) return 'invalid';
+  if (kept.some((finding) => finding.class === 'violation')) return 'violation';
+  const isDeny = examined?.type === 'authorization' && examined.event().decision === 'deny';
+  return isDeny || verdict === 'denied' ? 'denied' : 'ok';
+}
+
+const NEWLINE = 0x0a;
+
+/** The records as the ledger that they are. */
+function sourceOf(records: readonly BundledRecord[], name: string): LedgerSource {
+  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+    for (const { line } of records) {
+      const bytes = allocateBytes(line.length + 1);
+      bytes.set(line);
+      bytes[line.length] = NEWLINE;
+      yield await Promise.resolve(bytes);
+    }
+  }
+  async function* segments(): AsyncGenerator<
+    { file: string; firstSeq: undefined; chunks: AsyncIterable<Uint8Array> },
+    void,
+    void
+  > {
+    yield await Promise.resolve({ file: name, firstSeq: undefined, chunks: chunks() });
+  }
+  return { paths: [name], size: undefined, segments: segments() };
+}

@@ -1,0 +1,119 @@
+/**
+ * Deterministic CBOR (RFC 8949 §4.2.1), written and read by cbor-x. That library is lax and, by itself, not deterministic: it writes
+ * integers beyond 32 bits as floats and keys as they come, and reads duplicate keys, indefinite lengths, NaN and texts that are not
+ * UTF-8. So what goes in is put in order first, what comes from outside passes `scan.ts` before it is decoded, and is encoded
+ * again and must be the same bytes.
+ *
+ * Its build without `eval` is used everywhere, as a page with a strict content security policy needs it.
+ */
+
+import { Decoder, Encoder, Tag } from 'cbor-x/index-no-eval';
+import { equalBytes } from '../bytes/compare.js';
+import { NorthrootError } from '../error.js';
+import { scanCbor } from './scan.js';
+import { TaggedCbor, type CborFault, type CborKey, type CborMap, type CborValue } from './value.js';
+
+const OPTIONS = {
+  useRecords: false,
+  mapsAsObjects: false,
+  variableMapSize: true,
+  tagUint8Array: false,
+  structuredClone: false,
+} as const;
+
+const encoder = new Encoder(OPTIONS);
+const decoder = new Decoder(OPTIONS);
+
+/** What larger numbers are written as floats without. */
+const MAX_UINT32 = 0xffff_ffff;
+
+const NO_TAGS: ReadonlySet<number> = new Set();
+
+/**
+ * The one encoding of a value.
+ *
+ * @throws TypeError for what the profile does not have: floats, lone surrogates, `undefined`, objects of other classes
+ */
+export function encodeCbor(value: CborValue): Uint8Array {
+  // What the encoder returns is a part of its own memory.
+  return new Uint8Array(encoder.encode(toPlain(value)));
+}
+
+/**
+ * Reads one item, and nothing after it; what is wrong is returned. Byte strings are views of `bytes`.
+ *
+ * @param tags - The tags that may stand in it. Default: none.
+ */
+export function readCbor(
+  bytes: Uint8Array,
+  tags: ReadonlySet<number> = NO_TAGS,
+): { readonly value: CborValue } | CborFault {
+  const fault = scanCbor(bytes, tags);
+  if (fault !== undefined) return fault;
+  const value = fromPlain(decoder.decode(bytes));
+  if (equalBytes(encoder.encode(toPlain(value)), bytes)) return { value };
+  return { expected: 'deterministic CBOR', actual: 'bytes that would be encoded otherwise', offset: 0 };
+}
+
+/** @throws NorthrootError `CBOR_MALFORMED` */
+export function parseCbor(bytes: Uint8Array, tags?: ReadonlySet<number>): CborValue {
+  const read = readCbor(bytes, tags);
+  if ('value' in read) return read.value;
+  const { expected, actual, offset } = read;
+  throw new NorthrootError(
+    'CBOR_MALFORMED',
+    `expected ${expected}, found ${actual} at byte ${offset} of the CBOR`,
+  );
+}
+
+/** A value as cbor-x writes it as it should. */
+function toPlain(value: CborValue): unknown {
+  switch (typeof value) {
+    case 'number':
+      if (!Number.isSafeInteger(value)) throw new TypeError('expected a safe integer in CBOR');
+      return value > MAX_UINT32 || value < -MAX_UINT32 - 1 ? BigInt(value) : value;
+    case 'string':
+      if (/\p{Cs}/u.test(value)) throw new TypeError('expected text without lone surrogates in CBOR');
+      return value;
+    case 'boolean':
+      return value;
+    default:
+      if (value === null || value instanceof Uint8Array) return value;
+      if (value instanceof TaggedCbor) return new Tag(toPlain(value.value), value.tag);
+      if (value instanceof Map) return toSortedMap(value as CborMap);
+      if (Array.isArray(value)) return (value as readonly CborValue[]).map(toPlain);
+      throw new TypeError('expected a value of CBOR without floats and undefined');
+  }
+}
+
+function toSortedMap(map: CborMap): Map<unknown, unknown> {
+  const entries = [...map].map(([key, value]) => {
+    if (typeof key !== 'number' && typeof key !== 'string')
+      throw new TypeError('expected integers and texts as keys in CBOR');
+    const plain = toPlain(key);
+    return { key: plain, bytes: new Uint8Array(encoder.encode(plain)), value: toPlain(value) };
+  });
+  entries.sort((a, b) => compareBytes(a.bytes, b.bytes));
+  return new Map(entries.map(({ key, value }) => [key, value]));
+}
+
+/** What cbor-x read, in the types that northroot has for it on every host. */
+function fromPlain(plain: unknown): CborValue {
+  if (typeof plain === 'bigint') return Number(plain);
+  if (plain instanceof Uint8Array) return new Uint8Array(plain.buffer, plain.byteOffset, plain.byteLength);
+  if (plain instanceof Tag) return new TaggedCbor(plain.tag, fromPlain(plain.value));
+  if (plain instanceof Map) {
+    const entries = [...(plain as ReadonlyMap<unknown, unknown>)];
+    return new Map(entries.map(([key, value]) => [fromPlain(key) as CborKey, fromPlain(value)]));
+  }
+  return Array.isArray(plain) ? plain.map(fromPlain) : (plain as string | number | boolean | null);
+}
+
+function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i += 1) {
+    const difference = (a[i] as number) - (b[i] as number);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,106 @@
+/** `northroot disclose`: attaches contents to a bundle, or holds files against the digests that name them. */
+
+import type { Command } from 'commander';
+import {
+  attachContents,
+  findContent,
+  NorthrootError,
+  openLedger,
+  printable,
+  writeNewFile,
+  type FoundContent,
+} from '../../index.js';
+import type { Context, ExitStatus } from '../context.js';
+import { readBundleInput, readInput, STDIN } from '../input.js';
+import { jsonText } from '../json-text.js';
+
+interface DiscloseOptions {
+  readonly content?: readonly string[];
+  readonly check?: readonly string[];
+  readonly out?: string;
+  readonly format: 'text' | 'json';
+}
+
+/** So many places are shown. */
+const MAX_SHOWN = 10;
+
+export function addDisclose(
+  program: Command,
+  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+): void {
+  program
+    .command('disclose')
+    .summary('show contents that a ledger names by their digests')
+    .description(
+      'Contents stand outside the ledger, which names them by their SHA-256 digests. With --content attaches files to a bundle, so that verify holds them against the records that name them; the signature of the bundle stays right. With --check says which records of a ledger or bundle name a file. A file fits by its bytes or, of JSON, by its canonical form, also that of {"salt","value"}. Exit status of --check: 0 each file is named, 1 one of them is named by no record.',
+    )
+    .argument('<path>', 'the bundle; with --check a bundle or a ledger')
+    .option('--content <file...>', 'the files to attach')
+    .option('--check <file...>', 'the files to hold against the digests')
+    .option('-o, --out <file>', 'with --content: the bundle to make')
+    .addOption(
+      program.createOption('--format <format>', 'of --check').choices(['text', 'json']).default('text'),
+    )
+    .action((path: string, options: DiscloseOptions) => run((context) => disclose(context, path, options)));
+}
+
+async function disclose(context: Context, path: string, options: DiscloseOptions): Promise<ExitStatus> {
+  const { content = [], check = [], out } = options;
+  if ((content.length === 0) === (check.length === 0)) {
+    throw new NorthrootError('USAGE', 'expected --content or --check, with files');
+  }
+  if (content.length > 0 !== (out !== undefined)) {
+    throw new NorthrootError('USAGE', '--content needs --out, the bundle to make; --check makes none');
+  }
+  const bundle = await readBundleInput(path, context);
+  if (out === undefined) return checkFiles(context, path, bundle, options);
+  if (bundle === undefined) {
+    throw new NorthrootError('NOT_A_BUNDLE', `${printable(path)} is not a bundle`, {
+      hint: 'northroot export LEDGER --bundle FILE makes one',
+    });
+  }
+  await writeNewFile(out, attachContents(bundle, await readContents(content, context)), 0o644);
+  const many = content.length === 1 ? '1 content' : `${content.length} contents`;
+  context.terminal.say(`made ${printable(out)}: ${many} attached; whoever has it can read them`);
+  return 0;
+}
+
+async function checkFiles(
+  context: Context,
+  path: string,
+  bundle: Uint8Array | undefined,
+  { check = [], format }: DiscloseOptions,
+): Promise<ExitStatus> {
+  if (bundle === undefined && path === STDIN) {
+    throw new NorthrootError('USAGE', 'disclose needs a file: a ledger is not read from standard input');
+  }
+  const contents = await readContents(check, context);
+  const found = await findContent(bundle ?? (() => openLedger(path)), contents, context.signal);
+  const text = found.map((each) => `${describe(each)}\n`).join('');
+  await context.terminal.write(format === 'json' ? `${jsonText(found, 2)}\n` : text);
+  return found.every(({ total }) => total > 0) ? 0 : 1;
+}
+
+function describe({ name, digests, places, total }: FoundContent): string {
+  const shown = places
+    .slice(0, MAX_SHOWN)
+    .map(
+      ({ seq, eventType, pointer, digest }) =>
+        `  seq ${seq} ${printable(eventType ?? 'event')} ${printable(pointer)} ${digest}`,
+    );
+  const more = total > shown.length ? [`  … and ${total - shown.length} more`] : [];
+  const head =
+    total === 0
+      ? `${printable(name)}: named by no record, as ${digests.join(' or ')}`
+      : `${printable(name)}: named ${total === 1 ? 'once' : `${total} times`}`;
+  return [head, ...shown, ...more].join('\n');
+}
+
+async function readContents(
+  paths: readonly string[],
+  context: Context,
+): Promise<{ readonly name: string; readonly bytes: Uint8Array }[]> {
+  const contents = [];
+  for (const path of paths) contents.push({ name: path, bytes: await readInput(path, context) });
+  return contents;
+}

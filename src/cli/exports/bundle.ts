@@ -1,0 +1,115 @@
+/** `export --bundle`: the selected records with what proves them, in one file. */
+
+import { InvalidArgumentError } from 'commander';
+import {
+  exportBundle,
+  findRecord,
+  MAX_NOTE_BYTES,
+  openLedger,
+  printable,
+  readSmallFile,
+  writeThrough,
+  type BundleExport,
+  type RecordSelection,
+  type Stretch,
+} from '../../index.js';
+import { readSigner } from '../input.js';
+import { collect, instant } from '../options.js';
+import type { ExportJob, ExportKind } from './export-kind.js';
+
+/** The options that only this kind has. */
+interface BundleFlags {
+  readonly event?: readonly string[];
+  readonly complete?: readonly Stretch[];
+  readonly key?: string;
+  readonly checkpoint?: string;
+  readonly createdAt?: string;
+}
+
+export const BUNDLE: ExportKind = {
+  flags: '--bundle <file>',
+  description:
+    'a bundle: the records, all that they link to, and what proves them against a checkpoint, in one file that verify takes',
+  further: [
+    ['--event <id>', 'for --bundle: only this event, by its seq or id; may be given again', collect],
+    [
+      '--complete <from..to>',
+      'for --bundle: every record of this stretch of seqs; with a selection the others are there as hashes only; may be given again',
+      stretch,
+    ],
+    ['--key <file>', 'the private key that signs what is exported'],
+    [
+      '--checkpoint <file>',
+      "for --bundle: prove against this checkpoint (a signed note), not the ledger's last",
+    ],
+    ['--created-at <time>', 'for --bundle: when it was made, as it is to say (default: nothing)', instant],
+  ],
+  write: async (job) => {
+    const { context, ledger, path, trust } = job;
+    const { terminal, signal } = context;
+    const flags = job.options as BundleFlags;
+    const signer = flags.key === undefined ? undefined : await readSigner(terminal, flags.key);
+    const checkpoint =
+      flags.checkpoint === undefined ? undefined : await readSmallFile(flags.checkpoint, MAX_NOTE_BYTES);
+    const selection = await withEvents(job, flags.event);
+    const made = await writeThrough(path, (sink) =>
+      exportBundle(() => openLedger(ledger), sink, {
+        selection,
+        trust,
+        complete: flags.complete,
+        checkpoint,
+        signer,
+        createdAt: flags.createdAt,
+        signal,
+        onProgress: (done, size) => terminal.progress(done, size),
+      }),
+    );
+    terminal.say(`${printable(path)}: ${describe(made, signer !== undefined)}`);
+    return made.report.exit_status;
+  },
+};
+
+async function withEvents(
+  { ledger, selection }: ExportJob,
+  events: readonly string[] | undefined,
+): Promise<RecordSelection> {
+  if (events === undefined) return selection;
+  const eventIds = new Set<string>();
+  for (const each of events) eventIds.add((await findRecord(await openLedger(ledger), each)).eventId);
+  return { ...selection, eventIds };
+}
+
+function describe(made: BundleExport, isSigned: boolean): string {
+  const { selected, linked, hashesOnly, beyond, treeSize, hasCheckpoint, report } = made;
+  const parts = [
+    `${selected} record${selected === 1 ? '' : 's'} and ${linked} that they link to`,
+    hasCheckpoint
+      ? `proven against the checkpoint of ${treeSize} records`
+      : 'which nothing proves: the ledger has no checkpoint (northroot checkpoint)',
+    ...(hashesOnly === 0
+      ? []
+      : [
+          `${hashesOnly} as hashes only, of which nobody can say whose they are: without a selection all are there`,
+        ]),
+    ...(beyond === 0
+      ? []
+      : [
+          `${beyond} selected records after that checkpoint are left out, as nothing proves them yet (northroot checkpoint)`,
+        ]),
+    ...(isSigned ? [] : ['not signed (--key)']),
+    `the ledger's verdict is ${report.verdict}`,
+  ];
+  return parts.join('; ');
+}
+
+/** Collects `from..to`, both ends included. */
+function stretch(text: string, previous: readonly Stretch[] = []): Stretch[] {
+  const [, from = '', to = ''] = /^(\d{1,15})\.\.(\d{1,15})$/.exec(text) ?? [];
+  const read = { from: Number(from), to: Number(to) };
+  if (from === '' || read.from > read.to) {
+    throw new InvalidArgumentError('Expected two seqs such as 100..199.');
+  }
+  const overlaps = previous.some((each) => each.from <= read.to && read.from <= each.to);
+  if (overlaps) throw new InvalidArgumentError('Expected stretches that do not overlap.');
+  return [...previous, read];
+}
