@@ -67,9 +67,11 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   prove: [
     'northroot prove ledger.jsonl 17 --out event.tlog-proof',
     'northroot prove ledger.jsonl --consistency kept.checkpoint --out grown.proof',
+    'northroot prove ledger.jsonl 17 --format cose --key log.pem --out event.cose --entry-out event.json',
   ],
   'verify-proof': [
     'northroot verify-proof event.tlog-proof --key log.pub',
+    'northroot verify-proof event.cose --key log.pub --entry event.json',
     'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
   ],
   disclose: [

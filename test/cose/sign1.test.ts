@@ -14,7 +14,7 @@ import {
 } from '../../src/cose/sign1.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { makePublicKey, type PublicKey } from '../../src/key/public-key.js';
-import { defaultVerifier } from '../../src/signature/default-verifier.js';
+import { defaultBackend } from '../../src/signature/default-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 
 interface Example {
@@ -48,7 +48,7 @@ function keyOf({ kty, crv, x = '', y = '', x_hex: hex = '' }: Readonly<Record<st
 
 function accepts(bytes: Uint8Array, key: PublicKey, externalAad = new Uint8Array()): boolean {
   const message = readCoseSign1(bytes);
-  return 'alg' in message && verifyCoseSign1(message, defaultVerifier.importKey(key), { externalAad });
+  return 'alg' in message && verifyCoseSign1(message, defaultBackend.importKey(key), { externalAad });
 }
 
 describe.skipIf(examples.length === 0)("the working group's examples", () => {
@@ -77,7 +77,7 @@ const payload = Buffer.from('what is signed');
 
 describe.each(['ed25519', 'p256'] as const)('a message signed with %s', (alg) => {
   const signer = createSigner(generatePrivateKey(alg));
-  const key = defaultVerifier.importKey(signer.publicKey);
+  const key = defaultBackend.importKey(signer.publicKey);
   const kid = Buffer.from(signer.publicKey.keyid);
   const protectedHeaders = new Map<CborKey, CborValue>([[COSE_HEADER.kid, new Uint8Array(kid)]]);
 
