@@ -36,3 +36,27 @@ export { attachContents, findContent, type ContentPlace, type FoundContent } fro
 export { exportBundle, type BundleExport, type BundleOptions } from './bundle/export-bundle.js';
 export { verifyBundle, type VerifyBundleOptions } from './bundle/verify-bundle.js';
 export { renderBundleResult } from './text/bundle-result.js';
+
+// Statements: what verification found, signed for supply-chain tools
+export {
+  hashLedger,
+  makeStatement,
+  type MadeStatement,
+  type StatementOptions,
+} from './statement/export-statement.js';
+export {
+  STATEMENT_PAYLOAD_TYPE,
+  STATEMENT_TYPE,
+  VSA_TYPE,
+  type DigestSet,
+  type LedgerStatement,
+  type ResourceDescriptor,
+  type StatementExtension,
+  type VerificationSummary,
+} from './statement/statement.js';
+export {
+  MAX_STATEMENT_BYTES,
+  verifyStatement,
+  type StatementResult,
+  type VerifyStatementOptions,
+} from './statement/verify-statement.js';

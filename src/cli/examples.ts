@@ -54,6 +54,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   export: [
     'northroot export ledger.jsonl --dsse events.dsse.jsonl',
     'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
+    'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
     'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
   ],
   status: ['northroot status ledger.jsonl', 'northroot status ledger.jsonl --trust trust.json --format json'],

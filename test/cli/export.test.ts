@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { LedgerStatement } from '../../src/statement/statement.js';
 import { action, execution, grant, ndjson } from './drafts.js';
 import { expectError, expectOk, parseLines, Workshop, type KeyJson } from './runner.js';
 
@@ -48,6 +49,44 @@ describe('export --dsse', () => {
   it('writes only what the pattern of tools matches, with --tool', () => {
     expectOk(shop.run(['export', 'ledger.jsonl', '--tool', 'no.such.tool', '--dsse', 'none.jsonl']));
     expect(envelopes('none.jsonl')).toEqual([]);
+  });
+});
+
+describe('export --in-toto', () => {
+  it('signs what verification found, whatever is selected', () => {
+    expectOk(shop.run(['keygen', '--out', 'auditor.pem']));
+    const args = [
+      'export',
+      'ledger.jsonl',
+      '--key',
+      'auditor.pem',
+      '--tool',
+      'none',
+      '--in-toto',
+      'verified.json',
+    ];
+    expectOk(shop.run(args));
+    const envelope = JSON.parse(readFileSync(shop.path('verified.json'), 'utf8')) as Envelope;
+    expect(envelope.payloadType).toBe('application/vnd.in-toto+json');
+    const statement = JSON.parse(Buffer.from(envelope.payload, 'base64').toString()) as LedgerStatement;
+    expect(statement.subject[0].name).toBe('ledger.jsonl');
+    expect(statement.predicate).toMatchObject({ verificationResult: 'PASSED', northroot: { verdict: 'ok' } });
+  });
+
+  it('wants a key, and URIs', () => {
+    expectError(shop.run(['export', 'ledger.jsonl', '--in-toto', 'no.json']), 2, 'USAGE');
+    const args = [
+      'export',
+      'ledger.jsonl',
+      '--key',
+      'auditor.pem',
+      '--in-toto',
+      'no.json',
+      '--verifier-id',
+      'me',
+    ];
+    expectError(shop.run(args), 2, 'USAGE');
+    expect(existsSync(shop.path('no.json'))).toBe(false);
   });
 });
 
