@@ -60,3 +60,17 @@ export {
   type StatementResult,
   type VerifyStatementOptions,
 } from './statement/verify-statement.js';
+
+// Northroot journals (.nrj)
+export { exportJournal, type JournalExport } from './journal/export-journal.js';
+export { parseJournalEvent, toJournalPayload, type JournalEvent } from './journal/journal-event.js';
+export {
+  formatJournalFrame,
+  formatJournalHeader,
+  isJournal,
+  JOURNAL_START_BYTES,
+  MAX_JOURNAL_EVENT_BYTES,
+  readJournal,
+  type JournalFrame,
+  type JournalMode,
+} from './journal/journal-file.js';

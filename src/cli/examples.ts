@@ -11,6 +11,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   ],
   append: [
     `echo '{"event_type":"x.build","commit":"4f2a9c"}' | northroot append ledger.jsonl --principal service:ci`,
+    'northroot append ledger.jsonl events.nrj --foreign-as x.journal',
     'northroot append ledger.jsonl events.json --principal service:ci --type x.build --existing refuse',
     'tail -F events.ndjson | northroot append ledger.jsonl - --strict --checkpoint-every 1h',
   ],
@@ -54,6 +55,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   export: [
     'northroot export ledger.jsonl --dsse events.dsse.jsonl',
     'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
+    'northroot export ledger.jsonl --journal events.nrj',
     'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
     'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
   ],

@@ -21,6 +21,11 @@ const REFUSED: ReadonlySet<string> = new Set([
   'NOT_REACHED',
   'SEGMENT_MISPLACED',
   'SEGMENT_MISSING',
+  // journals
+  'JOURNAL_EVENT_TOO_LARGE',
+  'JOURNAL_FOREIGN',
+  'JOURNAL_MALFORMED',
+  'JOURNAL_TORN',
   // proofs and envelopes
   'ENVELOPE_MALFORMED',
   'ENVELOPE_UNSUPPORTED',

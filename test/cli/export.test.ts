@@ -1,7 +1,9 @@
 /** `northroot export`: which records are written, and what is left when it fails. */
 
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { formatJournalFrame, formatJournalHeader } from '../../src/journal/journal-file.js';
 import type { LedgerStatement } from '../../src/statement/statement.js';
 import { action, execution, grant, ndjson } from './drafts.js';
 import { expectError, expectOk, parseLines, Workshop, type KeyJson } from './runner.js';
@@ -87,6 +89,55 @@ describe('export --in-toto', () => {
     ];
     expectError(shop.run(args), 2, 'USAGE');
     expect(existsSync(shop.path('no.json'))).toBe(false);
+  });
+});
+
+describe('export --journal and append of it', () => {
+  it('gives the same events again', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--journal', 'all.nrj']));
+    const run = shop.run(['append', 'ledger.jsonl', 'all.nrj']);
+    const results = parseLines<{ seq: number; status: string }>(expectOk(run));
+    expect(results.map(({ seq, status }) => [seq, status])).toEqual(
+      envelopes('all.jsonl').map((_, seq) => [seq, 'exists']),
+    );
+  });
+
+  it('appends what others wrote inside an extension event, where that is asked for', () => {
+    const content = {
+      data: 'x',
+      event_type: 'test',
+      occurred_at: '2026-01-01T00:00:00Z',
+      principal_id: 'service:s',
+    };
+    const b64 = createHash('sha256')
+      .update(`northroot:event:v1\0${JSON.stringify(content)}`)
+      .digest('base64url');
+    const foreign = { ...content, event_id: { alg: 'sha-256', b64 } };
+    const payload = Buffer.from(JSON.stringify(foreign));
+    shop.write('foreign.nrj', Buffer.concat([formatJournalHeader(), formatJournalFrame(payload)]));
+    expectError(
+      shop.run(['append', 'ledger.jsonl', 'foreign.nrj']),
+      1,
+      'JOURNAL_FOREIGN',
+      'foreign.nrj, byte 16',
+    );
+    expectOk(shop.run(['append', 'ledger.jsonl', 'foreign.nrj', '--foreign-as', 'x.journal']));
+    const last = shop.records('ledger.jsonl').at(-1)?.event;
+    expect(last).toMatchObject({
+      event_type: 'x.journal',
+      principal_id: 'service:s',
+      journal_event: foreign,
+    });
+    expectError(shop.run(['append', 'ledger.jsonl', 'foreign.nrj', '--foreign-as', 'journal']), 2, 'USAGE');
+  });
+
+  it('keeps what came before a torn frame', () => {
+    const whole = readFileSync(shop.path('all.nrj'));
+    shop.write('torn.nrj', whole.subarray(0, -1));
+    const run = shop.run(['append', 'ledger.jsonl', 'torn.nrj']);
+    expect(run.status).toBe(1);
+    expect(run.stderr).toContain('JOURNAL_TORN');
+    expect(parseLines(run.stdout)).toHaveLength(envelopes('all.jsonl').length - 1);
   });
 });
 
