@@ -133,7 +133,7 @@ class Input {
       missing -= piece.length;
     }
     this.offset += length;
-    return pieces.length === 1 ? (pieces[0]) : concatBytes(pieces);
+    return pieces.length === 1 ? pieces[0] : concatBytes(pieces);
   }
 
   /** Passes over the next bytes; undefined where there are fewer. */
