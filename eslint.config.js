@@ -11,7 +11,7 @@ const noNodeFs = {
 /** What `northroot/verify` may load runs without Node: what differs between hosts is `#platform`. */
 const core = [
   ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
-  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text'],
+  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text', 'activity', 'table', 'page/model', 'page/app'],
   ...['cbor', 'cose', 'bundle'],
 ].map((folder) => `src/${folder}/**/*.ts`);
 const nodesOwn = [
@@ -31,7 +31,9 @@ export default tseslint.config(
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.recommendedTypeChecked],
-    languageOptions: { parserOptions: { project: ['./tsconfig.json', './test/tsconfig.json'] } },
+    languageOptions: {
+      parserOptions: { project: ['./tsconfig.json', './test/tsconfig.json', './src/page/app/tsconfig.json'] },
+    },
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',

@@ -1,7 +1,8 @@
 /**
  * The project's checks, recorded in a ledger of northroot's own: each step is authorized under a grant
  * before it runs and recorded as an execution with its measured time after it, through `northroot append` as any pipeline
- * would do it; at the end the ledger is sealed and verified with the CLI that was just built. First the build, then what only
+ * would do it; at the end the ledger is sealed and verified by the steps of the project's own action, with what
+ * was just built. First the build, then what only
  * looks, two at a time, each with its output in one piece, and then the tests, which share the processors out by themselves. The
  * last line printed is `N passed, N failed`: a step counts as one, the tests count by themselves.
  */
@@ -26,6 +27,7 @@ const looks = [
   { tool: 'ci.lint', command: ['npx', 'eslint', '.'], timeMs: 600_000 },
   { tool: 'ci.format', command: ['npx', 'prettier', '--check', '.'], timeMs: 300_000 },
   { tool: 'ci.types', command: ['npx', 'tsc', '-p', 'test/tsconfig.json'], timeMs: 600_000 },
+  { tool: 'ci.page-types', command: ['npx', 'tsc', '-p', 'src/page/app'], timeMs: 300_000 },
   {
     tool: 'ci.attw',
     command: ['npx', 'attw', '--pack', '.', '--profile', 'esm-only'],
@@ -171,9 +173,16 @@ await takeStep(tests);
 
 console.log('\n== the ledger of this run');
 northroot(['checkpoint', ledger, '--quiet']);
-const verify = spawnSync('node', [...cli, 'verify', ledger, '--checkpoint', `${ledger}.checkpoint`], {
-  stdio: ['ignore', 'inherit', 'inherit'],
-});
+// By the steps of action.yml, as a pipeline on GitHub would.
+const verify = spawnSync(
+  'node',
+  [
+    `${root}.ci/run-action.js`,
+    ...[`path=${root}`, `ledger=${ledger}`, `checkpoint=${ledger}.checkpoint`],
+    ...[`sarif=${folder}/ci.sarif`, `junit=${folder}/ci.junit.xml`],
+  ],
+  { stdio: ['ignore', 'inherit', 'inherit'] },
+);
 if (verify.status === 0) passed += 1;
 else failed += 1;
 

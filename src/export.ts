@@ -6,7 +6,13 @@
 export { NorthrootError, type NorthrootErrorOptions } from './error.js';
 
 // Which records are meant
-export { isSelected, isWhole, type RecordSelection } from './export/selection.js';
+export {
+  isSelected,
+  isWhole,
+  matchesSelection,
+  type RecordSelection,
+  type SelectableEvent,
+} from './export/selection.js';
 export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
@@ -74,3 +80,36 @@ export {
   type JournalFrame,
   type JournalMode,
 } from './journal/journal-file.js';
+
+// The page
+export { exportPage, type PageExport, type PageOptions } from './page/export-page.js';
+
+// What was spent, allowed and refused
+export { ActivityCollector, type ActivityScope } from './activity/collect.js';
+export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
+export { reportActivity, type ActivityOptions } from './activity/report-activity.js';
+export { renderActivityCsv } from './activity/csv.js';
+export { renderActivityHtml } from './text/activity-html.js';
+export { renderActivityMarkdown } from './text/activity-markdown.js';
+export { renderActivity } from './text/activity-text.js';
+export type { ActivityReport } from './schema/generated/types.js';
+// Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
+export {
+  BaselineMatch,
+  decideExitStatus,
+  MAX_BASELINE_BYTES,
+  parseBaseline,
+  type Baseline,
+  type BaselineOutcome,
+  type FailOn,
+  type NewFindings,
+} from './ci/baseline.js';
+export { MAX_BRIEF_COLUMNS, renderBrief } from './ci/brief.js';
+export { type AnnotationOptions } from './ci/ci-words.js';
+export { FindingSpool, type LineStore } from './ci/finding-spool.js';
+export { fingerprintFinding } from './ci/fingerprint.js';
+export { MAX_STEP_ANNOTATIONS, renderGithub } from './ci/github.js';
+export { renderGitlab } from './ci/gitlab.js';
+export { renderJunit, type JunitOptions } from './ci/junit.js';
+export { MAX_MARKDOWN_LENGTH, renderMarkdown } from './ci/markdown.js';
+export { MAX_SARIF_RESULTS, MAX_SARIF_RUNS, writeSarif, type SarifOptions } from './ci/sarif.js';

@@ -13,6 +13,7 @@ export { didYouMean } from './bytes/did-you-mean.js';
 // Small files, which appear whole or not at all
 export {
   isOpenToOthers,
+  isSameFile,
   kindOfPath,
   readFileChunks,
   readSmallFile,
@@ -24,6 +25,7 @@ export {
 } from './fs/file-system.js';
 
 // What is written piece by piece, and appears whole or not at all
+export { Spool } from './fs/spool.js';
 export { writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';
 
 export * from './format.js';

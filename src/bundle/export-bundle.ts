@@ -21,7 +21,7 @@ import { canonicalText } from '../json/canonicalize.js';
 import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { IdIndex } from '../ledger/id-index.js';
 import { hashLine, readLines, type OpenLedger } from '../ledger/read-lines.js';
-import { decodeCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
+import { parseCheckpoint, decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
 import { formatNote, formatSignatureLine, MAX_NOTE_SIGNATURES } from '../note/signed-note.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import type { Signer } from '../signature/signer.js';

@@ -26,7 +26,8 @@ const REFUSED: ReadonlySet<string> = new Set([
   'JOURNAL_FOREIGN',
   'JOURNAL_MALFORMED',
   'JOURNAL_TORN',
-  // proofs and envelopes
+  // proofs, envelopes and bundles
+  'BUNDLE_MALFORMED',
   'ENVELOPE_MALFORMED',
   'ENVELOPE_UNSUPPORTED',
   'PROOF_MALFORMED',

@@ -53,6 +53,11 @@ export interface Finding {
   readonly actual?: string;
   readonly related?: readonly RelatedRecord[];
   readonly context: FindingContext;
+  /**
+   * The RFC 6962 leaf hash of the line as text, where the line has faults of its own: there an `eventId` is only claimed, and this
+   * says what the finding is about.
+   */
+  readonly lineDigest?: string;
   folded?: number;
 }
 

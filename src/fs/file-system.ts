@@ -208,6 +208,12 @@ export function kindOfPath(path: string): Promise<PathKind> {
   return nodeFileSystem.kindOf(path);
 }
 
+/** Whether two paths lead to one file or folder. One that leads nowhere is no other's. */
+export async function isSameFile(a: string, b: string): Promise<boolean> {
+  const [first, second] = await Promise.all([a, b].map((path) => stat(path).catch(() => undefined)));
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
+}
+
 /**
  * Removes a file.
  *

@@ -3,8 +3,10 @@
  * quote it, and it may be a secret: it is refused by its kind, and none of its text is shown.
  */
 
-import { NorthrootError } from '../error.js';
+import { concatBytes } from '../bytes/concat.js';
 import { printable } from '../bytes/printable.js';
+import { decodeLatin1 } from '../bytes/text.js';
+import { NorthrootError } from '../error.js';
 
 /** So much of the beginning is looked at; a key, a note's first lines and a proof's are shorter. */
 const HEAD_BYTES = 4096;
@@ -71,13 +73,13 @@ export async function* refuseOtherFiles(
   chunks: AsyncIterable<Uint8Array>,
   name: string,
 ): AsyncGenerator<Uint8Array, void, void> {
-  let head: Buffer | undefined = Buffer.alloc(0);
+  let head: Uint8Array | undefined = new Uint8Array();
   for await (const chunk of chunks) {
     if (head === undefined) {
       yield chunk;
       continue;
     }
-    head = Buffer.concat([head, chunk]);
+    head = concatBytes([head, chunk]);
     if (head.length < HEAD_BYTES && !isDecided(head)) continue;
     assertNoOtherFile(head, name);
     yield head;
@@ -89,20 +91,24 @@ export async function* refuseOtherFiles(
 }
 
 /** What is JSON is known by its first line: whoever waits for the lines of an event gets them as they come. */
-function isDecided(head: Buffer): boolean {
+function isDecided(head: Uint8Array): boolean {
   return isRecordStart(head) || (head[0] === OPENING_BRACE && head.includes(NEWLINE));
 }
 
-function isRecordStart(head: Buffer): boolean {
-  return head.toString('latin1', 0, RECORD_START.length) === RECORD_START;
+function isRecordStart(head: Uint8Array): boolean {
+  return startOf(head, RECORD_START.length) === RECORD_START;
 }
 
 /** @throws OtherFileError for a file of another kind. */
-function assertNoOtherFile(head: Buffer, name: string): void {
+function assertNoOtherFile(head: Uint8Array, name: string): void {
   if (isRecordStart(head)) return;
-  const text = head.toString('latin1', 0, HEAD_BYTES);
+  const text = startOf(head, HEAD_BYTES);
   const found = KINDS.find(([start]) => start.test(text));
   if (found === undefined) return;
   const [, looksLike, hint] = found;
   throw new OtherFileError(name, looksLike, hint);
+}
+
+function startOf(head: Uint8Array, length: number): string {
+  return decodeLatin1(head, 0, Math.min(length, head.length));
 }

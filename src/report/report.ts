@@ -149,6 +149,7 @@ export function toFindingJson(finding: Finding): FindingJson {
             event_id: eventId,
           })),
         }),
+    ...(finding.lineDigest === undefined ? {} : { line_digest: finding.lineDigest }),
     ...(finding.folded === undefined ? {} : { folded: finding.folded }),
     message: describeFinding(finding),
   };

@@ -64,6 +64,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint, guide: G
   const lines = [
     `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
     ...renderFirstBad(report),
+    ...renderBaseline(report),
     row('trust', TRUST_WORDS[trust.mode]),
     row('signatures', nonZero(trust.signatures) || 'none'),
     row('verdicts', nonZero(counts.by_verdict) || 'none'),
@@ -84,7 +85,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint, guide: G
     ...renderNotChecked(report.not_checked, paint, guide),
     ...renderBudgets(report, paint, guide),
   ];
-  if (report.findings_total > 0) lines.push('', ...renderFindings(report, paint, guide));
+  if (toTell(report) > 0) lines.push('', ...renderFindings(report, paint, guide));
   return lines.map((line) => `${line}\n`).join('');
 }
 
@@ -200,8 +201,10 @@ function renderNotChecked(list: Report['not_checked'], paint: Paint, guide: Guid
 
 /** Each hint stands once, after the first run of findings that it is for. */
 function renderFindings(report: Report, paint: Paint, guide: Guide): string[] {
-  const { findings, findings_total: total } = report;
-  const lines = [paint('bold', `findings (${grouped(total)}, worst first)`)];
+  const { findings, baseline } = report;
+  const total = toTell(report);
+  const name = baseline === undefined ? 'findings' : 'new findings';
+  const lines = [paint('bold', `${name} (${grouped(total)}, worst first)`)];
   const given = new Set<string>();
   const { paths } = report.ledger;
   const path = paths.length === 1 && paths[0] !== STREAM ? paths[0] : undefined;
@@ -225,6 +228,21 @@ function renderFindings(report: Report, paint: Paint, guide: Guide): string[] {
   const rest = total - findings.length;
   if (rest > 0) lines.push(`… and ${grouped(rest)} more${moreOf(guide.more?.findings, ': ')}`);
   return lines;
+}
+
+/** How many findings there are to tell of: with a baseline, those that are new. */
+function toTell({ baseline, findings_total: total }: Report): number {
+  return baseline?.new ?? total;
+}
+
+/** How the findings stand to those of an earlier report. */
+function renderBaseline({ baseline }: Report): string[] {
+  if (baseline === undefined) return [];
+  const { known, new: fresh, gone, unlisted } = baseline;
+  const words = `${grouped(known)} known and acknowledged, ${grouped(fresh)} new, ${grouped(gone)} gone`;
+  const cut =
+    unlisted === 0 ? '' : `; it counts ${grouped(unlisted)} more that it does not list, nor acknowledge`;
+  return [row('baseline', `${words}${cut}`)];
 }
 
 /** Where to begin, for whoever looks into it. */

@@ -5,6 +5,8 @@ import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine, LineFacts } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
+import { hashLine } from '../ledger/read-lines.js';
+import { hashToBase64url } from '../tree/compact-range.js';
 import type { Role } from '../trust/authority.js';
 import { toDigestText } from '../value/digest.js';
 import type { VerifyState } from './state.js';
@@ -66,6 +68,7 @@ export class LineFindings {
   readonly #file: string;
   #causes: Set<string> | undefined;
   #examined: ExaminedLine | undefined;
+  #lineDigest: string | undefined;
 
   constructor(state: VerifyState, line: RawLine, file: string) {
     this.#state = state;
@@ -115,7 +118,7 @@ export class LineFindings {
   make(code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
     const { offset, length } = this.#line;
     const id = this.#examined?.eventId;
-    return makeFinding(
+    const finding = makeFinding(
       code,
       detail,
       {
@@ -128,6 +131,13 @@ export class LineFindings {
       },
       this.context,
     );
+    const isSound = this.#examined?.wellFormed === true && this.#examined.faults.length === 0;
+    return isSound ? finding : { ...finding, lineDigest: this.#digestLine() };
+  }
+
+  /** Once a line, however much is found in it. */
+  #digestLine(): string {
+    return (this.#lineDigest ??= toDigestText(hashToBase64url(hashLine(this.#line))));
   }
 }
 

@@ -55,6 +55,11 @@ export interface VerifyOptions {
    * was saved.
    */
   readonly show?: ((finding: Finding) => boolean) | undefined;
+  /**
+   * Asked of each finding once, in ledger order, and not of those that fold under it: one that is acknowledged is counted, but
+   * neither listed nor given to `onFinding`. Its `folded` may grow later. Default: none.
+   */
+  readonly acknowledge?: ((finding: Finding) => boolean) | undefined;
   /** Called with each finding as it is found, in ledger order, however many there are. Its `folded` may grow later. */
   readonly onFinding?: ((finding: Finding) => void) | undefined;
   /**
@@ -84,6 +89,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   backend: 'object',
   maxFindings: 'number',
   show: 'function',
+  acknowledge: 'function',
   onFinding: 'function',
   onRecord: 'function',
   onProgress: 'function',
@@ -136,12 +142,12 @@ export async function runVerification(
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
   const { backend = defaultBackend } = options;
   const state = from?.state ?? startVerification(options.trust, backend, options.witnessPolicy);
-  const { show = () => true, onFinding = () => undefined } = options;
+  const { show = () => true, acknowledge = () => false, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
   const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
   const shown = new FindingList(maxFindings);
   const add = (findings: readonly Finding[], asTold = (finding: Finding): Finding => finding): void => {
-    const chosen = findings.filter(show);
+    const chosen = findings.filter((finding) => !acknowledge(finding) && show(finding));
     shown.add(chosen);
     for (const finding of chosen) onFinding(asTold(finding));
   };

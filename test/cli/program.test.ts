@@ -99,6 +99,9 @@ const SAMPLES: Readonly<Record<string, string>> = {
   code: 'ABANDONED',
   digest: 'sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
   file: 'some.file',
+  'file...': 'some.file',
+  'format=path': 'json=some.json',
+  'from..to': '100..199',
   folder: 'some-folder',
   id: 'agent:a1',
   key: vkey,
@@ -109,6 +112,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   path: '/w1',
   pattern: '*',
   point: '1',
+  report: 'report.json',
   resource: 'file=/etc/hosts',
   role: 'event',
   seconds: '0.5',
@@ -145,7 +149,7 @@ describe.each(PATHS)('the help of %s', (...words) => {
     const flags: string[][] = [];
     for (const entry of options.split(/\n(?= {2}-)/)) {
       const flat = entry.replace(/\s+/g, ' ');
-      const [, flag, value] = /(--[a-z-]+)(?: <([a-z]+)>)?/.exec(flat) ?? [];
+      const [, flag, value] = /(--[a-z-]+)(?: <([a-z.=]+)>)?/.exec(flat) ?? [];
       const choice = /choices: "([^"]+)"/.exec(flat)?.[1];
       if (flag === undefined || flag === '--help') continue;
       const sample = value === undefined ? [] : [choice ?? SAMPLES[value]];
@@ -192,7 +196,7 @@ describe('completion', () => {
     [['verify', '--fo'], ['--format']],
     [
       ['verify', '--format', ''],
-      ['text', 'json', 'ndjson'],
+      ['text', 'json', 'ndjson', 'sarif', 'junit', 'github', 'gitlab', 'markdown', 'brief'],
     ],
     [['verify', 'x', '--format', 'n'], ['ndjson']],
     [['verify', '--trust', ''], []],

@@ -96,6 +96,7 @@ describe('northroot/verify', () => {
         '@noble/hashes/sha2.js',
         '@noble/post-quantum/ml-dsa.js',
         'canonicalize',
+        'cbor-x/index-no-eval',
       ]),
     );
   });

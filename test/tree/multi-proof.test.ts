@@ -20,8 +20,7 @@ function proofOf(indices: readonly number[], size: number): string[] {
   return hasher.roots();
 }
 
-const leavesOf = (indices: readonly number[]) =>
-  indices.map((index) => ({ index, leafHash: hashes[index] }));
+const leavesOf = (indices: readonly number[]) => indices.map((index) => ({ index, leafHash: hashes[index] }));
 
 const selections = fc
   .nat({ max: hashes.length })

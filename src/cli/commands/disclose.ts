@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import {
   attachContents,
   findContent,
-  NorthrootError,
   openLedger,
   printable,
   writeNewFile,
   type FoundContent,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readBundleInput, readInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
@@ -47,15 +47,15 @@ export function addDisclose(
 async function disclose(context: Context, path: string, options: DiscloseOptions): Promise<ExitStatus> {
   const { content = [], check = [], out } = options;
   if ((content.length === 0) === (check.length === 0)) {
-    throw new NorthrootError('USAGE', 'expected --content or --check, with files');
+    throw new CommandError('USAGE', 'expected --content or --check, with files');
   }
   if (content.length > 0 !== (out !== undefined)) {
-    throw new NorthrootError('USAGE', '--content needs --out, the bundle to make; --check makes none');
+    throw new CommandError('USAGE', '--content needs --out, the bundle to make; --check makes none');
   }
   const bundle = await readBundleInput(path, context);
   if (out === undefined) return checkFiles(context, path, bundle, options);
   if (bundle === undefined) {
-    throw new NorthrootError('NOT_A_BUNDLE', `${printable(path)} is not a bundle`, {
+    throw new CommandError('NOT_A_BUNDLE', `${printable(path)} is not a bundle`, {
       hint: 'northroot export LEDGER --bundle FILE makes one',
     });
   }
@@ -72,7 +72,7 @@ async function checkFiles(
   { check = [], format }: DiscloseOptions,
 ): Promise<ExitStatus> {
   if (bundle === undefined && path === STDIN) {
-    throw new NorthrootError('USAGE', 'disclose needs a file: a ledger is not read from standard input');
+    throw new CommandError('USAGE', 'disclose needs a file: a ledger is not read from standard input');
   }
   const contents = await readContents(check, context);
   const found = await findContent(bundle ?? (() => openLedger(path)), contents, context.signal);

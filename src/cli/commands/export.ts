@@ -4,11 +4,14 @@ import type { Command } from 'commander';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
-import { readTrustPolicy, STDIN } from '../input.js';
+import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
+import { collect, instant } from '../options.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
   readonly trust?: string;
+  readonly checkpoint: readonly string[];
+  readonly now?: string;
 }
 
 /** Which of two statuses is told: broken evidence before what could not be decided, and that before a broken bound. */
@@ -26,7 +29,19 @@ export function addExport(
         'Verifies a ledger and writes it, or the records that are selected, in the forms that are asked for; several may be asked for at once. What is written says what was verified and what was not. Exit status as verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
       )
       .argument('<ledger>', 'the file or folder'),
-  ).option('--trust <file>', 'verify with this trust policy');
+  )
+    .option('--trust <file>', 'verify with this trust policy')
+    .option(
+      '--checkpoint <file>',
+      'verify against a checkpoint that you hold (with --bundle: prove against it); may be given again',
+      collect,
+      [],
+    )
+    .option(
+      '--now <time>',
+      'the time by which the age of checkpoints is judged (default: the present)',
+      instant,
+    );
   for (const kind of EXPORT_KINDS) {
     command.option(kind.flags, kind.description);
     for (const [flags, description, parse] of kind.further ?? []) {
@@ -55,9 +70,11 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   }
   const selection = await toSelection(context, ledger, options);
   const trust = await readTrustPolicy(options.trust);
+  const checkpoints = await readAnchors(options.checkpoint);
+  const { now } = options;
   const statuses: ExitStatus[] = [];
   for (const { kind, path } of asked) {
-    statuses.push(await kind.write({ context, ledger, path, selection, trust, options }));
+    statuses.push(await kind.write({ context, ledger, path, selection, trust, checkpoints, now, options }));
   }
   return WORST.find((status) => statuses.includes(status)) ?? 0;
 }

@@ -1,13 +1,13 @@
 /** What `northroot verify` does with a bundle. */
 
 import {
-  NorthrootError,
   renderBundleResult,
   verifyBundle,
   type Anchor,
   type TrustPolicy,
   type WitnessPolicy,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
 
@@ -25,10 +25,22 @@ interface BundleVerifyOptions {
   readonly principal?: string;
   readonly grant?: string;
   readonly state?: string;
+  readonly baseline?: string;
+  readonly sarifAnchor?: string;
+  readonly output: readonly string[];
 }
 
 /** Options that are of ledgers alone. */
-const OF_LEDGERS = ['predecessor', 'since', 'until', 'principal', 'grant', 'state'] as const;
+const OF_LEDGERS = [
+  'predecessor',
+  'since',
+  'until',
+  'principal',
+  'grant',
+  'state',
+  'baseline',
+  'sarifAnchor',
+] as const;
 
 export async function verifyBundleFile(
   { terminal, signal }: Context,
@@ -37,11 +49,12 @@ export async function verifyBundleFile(
   options: BundleVerifyOptions,
 ): Promise<ExitStatus> {
   const wrong = OF_LEDGERS.find((name) => options[name] !== undefined);
-  if (wrong !== undefined)
-    throw new NorthrootError('USAGE', `--${wrong} is for ledgers, and this is a bundle`);
+  const flag =
+    wrong === 'sarifAnchor' ? 'sarif-anchor' : (wrong ?? (options.output.length > 0 ? 'output' : undefined));
+  if (flag !== undefined) throw new CommandError('USAGE', `--${flag} is for ledgers, and this is a bundle`);
   const { trust, witnessPolicy, checkpoints, now, format, failOn } = options;
   if (format !== 'text' && format !== 'json') {
-    throw new NorthrootError('USAGE', 'the result on a bundle is written as text or json');
+    throw new CommandError('USAGE', 'the result on a bundle is written as text or json');
   }
   const result = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
   const text =

@@ -1,10 +1,11 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
-import { dirname } from 'node:path';
 import { Option, type Command } from 'commander';
 import {
+  BaselineMatch,
   buildReport,
   canGoOn,
+  decideExitStatus,
   DEFAULT_MAX_FINDINGS,
   findRecord,
   isPrincipalPattern,
@@ -13,13 +14,12 @@ import {
   NorthrootError,
   printable,
   readFileChunks,
-  renderReport,
   replaceFile,
   restoreVerification,
   runVerification,
   saveVerification,
-  toFindingJson,
   type Anchor,
+  type FailOn,
   type FindingFilter,
   type JsonValue,
   type LedgerSource,
@@ -41,20 +41,22 @@ import {
   readWitnessPolicy,
   STDIN,
 } from '../input.js';
-import { jsonText } from '../json-text.js';
-import { commandGuide } from '../remedies.js';
 import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
+import {
+  addOutputs,
+  assertFolderOf,
+  readBaseline,
+  VerifyOutputs,
+  type OutputOptions,
+} from '../verify-output.js';
 import { verifyBundleFile } from './verify-bundle.js';
 
-interface VerifyCommandOptions {
+interface VerifyCommandOptions extends OutputOptions {
   readonly trust?: string;
   readonly witnessPolicy?: string;
   readonly checkpoint: readonly string[];
   readonly predecessor?: string;
-  readonly now?: string;
-  readonly format: 'text' | 'json' | 'ndjson';
-  readonly maxFindings: number;
-  readonly failOn: 'invalid' | 'violation' | 'warning';
+  readonly failOn: FailOn;
   readonly since?: string;
   readonly until?: string;
   readonly principal?: string;
@@ -63,14 +65,11 @@ interface VerifyCommandOptions {
   readonly new?: boolean;
 }
 
-/** Streamed findings are written in batches of about so many characters. */
-const BATCH = 64 * 1024;
-
 export function addVerify(
   program: Command,
   run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
 ): void {
-  program
+  const command = program
     .command('verify')
     .summary('check a ledger offline')
     .description(
@@ -90,10 +89,8 @@ export function addVerify(
       '--now <time>',
       'the time by which the age of checkpoints is judged (default: the present)',
       instant,
-    )
-    .addOption(
-      new Option('--format <format>', 'of the report').choices(['text', 'json', 'ndjson']).default('text'),
-    )
+    );
+  addOutputs(command)
     .option('--max-findings <n>', 'list at most so many findings; all are counted', wholeNumber(0), 1_000)
     .option(
       '--since <time>',
@@ -119,14 +116,20 @@ export function addVerify(
       'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
     )
     .option('--new', 'with --state: list only findings that are new since the state was saved')
-    .action((path: string, options: VerifyCommandOptions) =>
-      run((context) => verify(context, path, options)),
-    );
+    .action((path: string, options: VerifyCommandOptions) => {
+      const isFormatGiven = command.getOptionValueSource('format') === 'cli';
+      return run((context) => verify(context, path, options, isFormatGiven));
+    });
 }
 
-async function verify(context: Context, path: string, options: VerifyCommandOptions): Promise<ExitStatus> {
+async function verify(
+  context: Context,
+  path: string,
+  options: VerifyCommandOptions,
+  isFormatGiven: boolean,
+): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const { format, maxFindings } = options;
+  const { maxFindings } = options;
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
@@ -141,53 +144,69 @@ async function verify(context: Context, path: string, options: VerifyCommandOpti
     throw new CommandError('USAGE', '--new needs --state: it is about what is new since that was saved');
   }
   const isFiltered = Object.keys(filter).length > 0;
+  const baseline = await readBaseline(options.baseline);
+  if (baseline !== undefined && (isFiltered || onlyNew)) {
+    throw new CommandError('USAGE', '--baseline says what is new of all findings: it goes with no filter');
+  }
+  const canSpool = options.state === undefined && !isFiltered;
+  const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
+  await outputs.check([
+    path,
+    ...[options.trust, options.witnessPolicy, ...options.checkpoint, options.predecessor],
+    ...[options.state, options.baseline],
+  ]);
   const from = await readSavedVerification(
     options.state,
     { trust, witnessPolicy, checkpoints },
     // What was known before is not shown then.
-    onlyNew ? 0 : isFiltered ? 'filtered' : maxFindings,
+    onlyNew ? 0 : isFiltered || baseline !== undefined ? 'filtered' : maxFindings,
   );
   const known = new Set(onlyNew ? from?.findings : []);
   const before = from?.state.records;
   const source = await openLedgerInput(path, context);
   const predecessor = await openPredecessor(context, path, options.predecessor);
-  let streamed = 0;
-  let batch = '';
-  const result = await runVerification(source, {
-    maxFindings,
-    signal,
-    show: (finding) => matchesFilter(finding, filter) && !known.has(finding),
-    ...(trust === undefined ? {} : { trust }),
-    ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
-    ...(options.now === undefined ? {} : { now: options.now }),
-    checkpoints,
-    ...(predecessor === undefined ? {} : { predecessor }),
-    ...(from === undefined ? {} : { from }),
-    onProgress: (done, size) => terminal.progress(done, size),
-    onFinding: (finding) => {
-      if (format !== 'ndjson' || streamed >= maxFindings) return;
-      streamed += 1;
-      batch += `${jsonText(toFindingJson(finding))}\n`;
-      if (batch.length < BATCH) return;
-      void terminal.write(batch);
-      batch = '';
-    },
+  const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
+  const { result, exitStatus } = await outputs.write(async () => {
+    const verification = await runVerification(source, {
+      maxFindings: outputs.maxKept,
+      signal,
+      show: (finding) => matchesFilter(finding, filter) && !known.has(finding),
+      ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
+      ...(trust === undefined ? {} : { trust }),
+      ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
+      ...(options.now === undefined ? {} : { now: options.now }),
+      checkpoints,
+      ...(predecessor === undefined ? {} : { predecessor }),
+      ...(from === undefined ? {} : { from }),
+      onProgress: (done, size) => terminal.progress(done, size),
+      onFinding: (finding) => outputs.take(finding),
+    });
+    if (options.state !== undefined) sayResumed(terminal, options.state, before, verification);
+    const whole = buildReport(verification);
+    const outcome = match?.finish(whole, verification, maxFindings);
+    const report = outcome?.report ?? whole;
+    sayBaseline(terminal, report);
+    return {
+      report,
+      result: verification,
+      exitStatus: decideExitStatus(report, verification.warnings, options.failOn, outcome?.fresh),
+      outcome,
+    };
   });
-  const report = buildReport(result);
-  if (options.state !== undefined) sayResumed(terminal, options.state, before, result);
-  if (format === 'text') {
-    await terminal.write(renderReport(report, terminal.paint, commandGuide));
-  } else if (format === 'json') {
-    await terminal.write(`${jsonText(report, 2)}\n`);
-  } else {
-    await terminal.write(`${batch}${jsonText({ ...report, findings: undefined })}\n`);
-  }
   // A state with broken evidence is not worth going on from: the ledger may be mended, and must then be read anew.
   if (options.state !== undefined && !result.state.hasInvalid) {
     const saved = saveVerification({ state: result.state, findings: result.kept });
     await replaceFile(options.state, saved);
   }
-  return exitStatusOf(report, result.warnings > 0, options.failOn);
+  return exitStatus;
+}
+
+/** What a baseline does not list, it does not acknowledge. */
+function sayBaseline(terminal: Terminal, { baseline }: Report): void {
+  if (baseline === undefined || baseline.unlisted === 0) return;
+  terminal.say(
+    `the baseline was cut: it counts ${baseline.unlisted} findings that it does not list, and acknowledges none of these; a higher --max-findings makes one that lists all`,
+  );
 }
 
 /** Whoever watches a ledger is told whether it was read anew, and what came since. */
@@ -215,29 +234,6 @@ async function openPredecessor(
   if (path === STDIN && ledger === STDIN)
     throw new CommandError('USAGE', 'standard input cannot be both the ledger and its predecessor');
   return path === undefined ? undefined : openLedgerInput(path, context);
-}
-
-/** What cannot be written is told of before a long verification, not after it. */
-async function assertFolderOf(path: string): Promise<void> {
-  const folder = dirname(path);
-  if ((await kindOfPath(folder)) === 'folder') return;
-  throw new CommandError(
-    'FILE_NOT_FOUND',
-    `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
-    {
-      hint: 'make the folder first',
-    },
-  );
-}
-
-/** The verdict's own exit status, unless the user drew the line elsewhere. */
-function exitStatusOf(
-  { verdict, exit_status: status }: Report,
-  hasWarnings: boolean,
-  failOn: VerifyCommandOptions['failOn'],
-): ExitStatus {
-  if (failOn === 'invalid' && verdict === 'violation') return 0;
-  return failOn === 'warning' && verdict === 'ok' && hasWarnings ? 3 : status;
 }
 
 async function toFilter(

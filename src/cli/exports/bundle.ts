@@ -4,15 +4,14 @@ import { InvalidArgumentError } from 'commander';
 import {
   exportBundle,
   findRecord,
-  MAX_NOTE_BYTES,
   openLedger,
   printable,
-  readSmallFile,
   writeThrough,
   type BundleExport,
   type RecordSelection,
   type Stretch,
 } from '../../index.js';
+import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
@@ -22,7 +21,6 @@ interface BundleFlags {
   readonly event?: readonly string[];
   readonly complete?: readonly Stretch[];
   readonly key?: string;
-  readonly checkpoint?: string;
   readonly createdAt?: string;
 }
 
@@ -38,10 +36,6 @@ export const BUNDLE: ExportKind = {
       stretch,
     ],
     ['--key <file>', 'the private key that signs what is exported'],
-    [
-      '--checkpoint <file>',
-      "for --bundle: prove against this checkpoint (a signed note), not the ledger's last",
-    ],
     ['--created-at <time>', 'for --bundle: when it was made, as it is to say (default: nothing)', instant],
   ],
   write: async (job) => {
@@ -49,15 +43,18 @@ export const BUNDLE: ExportKind = {
     const { terminal, signal } = context;
     const flags = job.options as BundleFlags;
     const signer = flags.key === undefined ? undefined : await readSigner(terminal, flags.key);
-    const checkpoint =
-      flags.checkpoint === undefined ? undefined : await readSmallFile(flags.checkpoint, MAX_NOTE_BYTES);
+    const [held, other] = job.checkpoints;
+    if (other !== undefined) {
+      throw new CommandError('USAGE', '--bundle takes one --checkpoint: the records are proven against it');
+    }
     const selection = await withEvents(job, flags.event);
     const made = await writeThrough(path, (sink) =>
       exportBundle(() => openLedger(ledger), sink, {
         selection,
         trust,
         complete: flags.complete,
-        checkpoint,
+        checkpoint: held?.note,
+        now: job.now,
         signer,
         createdAt: flags.createdAt,
         signal,

@@ -22,7 +22,7 @@ export interface Exported extends ExportPass {
 
 /** @param run - The library's function, given the ledger, where to write and how to verify. */
 export async function exportTo(
-  { context, ledger, path, selection, trust }: ExportJob,
+  { context, ledger, path, selection, trust, checkpoints, now }: ExportJob,
   run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
@@ -36,6 +36,8 @@ export async function exportTo(
     run(source, sink, {
       selection,
       trust,
+      checkpoints,
+      ...(now === undefined ? {} : { now }),
       signal,
       onProgress: (done, size) => terminal.progress(done, size),
     }),

@@ -4472,28 +4472,28 @@ export const validateBundleResult: Validator = validate64;
 const schema119 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/bundle-result.json","title":"BundleResult","description":"What a verification of a bundle found. Of a file whose form is broken the parts that it would tell of are absent, null or empty.","type":"object","required":["result_version","tool","verdict","exit_status","bundle","ledger","scope","selection","records","stretches","trust","counts","contents","not_checked","problems","findings","findings_total"],"additionalProperties":false,"properties":{"result_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"bundle":{"type":"object","required":["size_bytes","digest","created_at","made_by"],"additionalProperties":false,"properties":{"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"digest":{"$ref":"finding.json#/$defs/digest_text_or_null"},"created_at":{"description":"As the exporter says it; nothing proves it.","type":["string","null"]},"made_by":{"type":["string","null"]},"exporter":{"$ref":"bundle-result.json#/$defs/exporter"}}},"ledger":{"type":"object","required":["origin","ledger_id"],"additionalProperties":false,"properties":{"origin":{"type":["string","null"]},"ledger_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"tree":{"$ref":"bundle-result.json#/$defs/tree"},"scope":{"description":"Whether every record of the tree is there, or a selection; none where the form is broken.","type":"string","enum":["whole","selection","none"]},"selection":{"$ref":"bundle-result.json#/$defs/selection"},"records":{"type":"object","required":["held","selected","linked","hashes_only","beyond"],"additionalProperties":false,"properties":{"held":{"$ref":"common.json#/$defs/safe_integer"},"selected":{"$ref":"common.json#/$defs/safe_integer"},"linked":{"$ref":"common.json#/$defs/safe_integer"},"hashes_only":{"$ref":"common.json#/$defs/safe_integer"},"beyond":{"description":"Selected records after the tree, which were left out, as the exporter says.","$ref":"common.json#/$defs/safe_integer"}}},"stretches":{"type":"array","items":{"$ref":"bundle-result.json#/$defs/stretch"}},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}}}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"contents":{"type":"array","items":{"$ref":"bundle-result.json#/$defs/content"}},"report_at_export":{"$ref":"bundle-result.json#/$defs/report_claim"},"report":{"description":"The report of the ledger's own verification, where every record of the tree is there.","$ref":"report.json"},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"problems":{"type":"array","items":{"$ref":"bundle-result.json#/$defs/problem"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"exporter":{"title":"BundleExporter","description":"Who signed the bundle.","type":"object","required":["keyid","signature","known_by"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"signature":{"type":"string","enum":["valid","invalid"]},"known_by":{"description":"Who makes the key known: the user's trust policy, the ledger itself, or nobody.","type":"string","enum":["trust-policy","ledger","nobody"]},"name":{"type":"string"}}},"tree":{"title":"BundleTree","description":"The tree in which the records stand, and whose signatures of it are right.","type":"object","required":["tree_size","root","has_checkpoint","signers","unknown"],"additionalProperties":false,"properties":{"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"has_checkpoint":{"type":"boolean"},"signers":{"type":"array","items":{"type":"object","required":["keyid","name","role","source"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"source":{"type":"string","enum":["trust-policy","witness-policy","given","ledger"]}}}},"unknown":{"description":"Signature lines of the checkpoint by unknown keys.","$ref":"common.json#/$defs/safe_integer"}}},"selection":{"title":"BundleSelection","description":"What the selected records have in common.","type":"object","required":[],"additionalProperties":false,"properties":{"since":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"},"principal":{"$ref":"common.json#/$defs/principal_pattern"},"tool":{"type":"string"},"grant_event_id":{"$ref":"finding.json#/$defs/digest_text"},"event_ids":{"type":"array","items":{"$ref":"finding.json#/$defs/digest_text"}}}},"stretch":{"title":"BundleStretch","description":"Consecutive records of the ledger, both ends included.","type":"object","required":["from","to","records","held","claim"],"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/safe_integer"},"to":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"held":{"$ref":"common.json#/$defs/safe_integer"},"claim":{"description":"complete: all records are there. positions: some are there as hashes only, and what they are cannot be said.","type":"string","enum":["complete","positions"]},"principals":{"type":"array","items":{"type":"object","required":["principal_id","records"],"additionalProperties":false,"properties":{"principal_id":{"$ref":"common.json#/$defs/principal_id"},"records":{"$ref":"common.json#/$defs/safe_integer"}}}},"principals_total":{"$ref":"common.json#/$defs/safe_integer"}}},"content":{"title":"BundleContent","description":"A content that is attached, and the records that name its digest.","type":"object","required":["digest","size_bytes","salted","named_by","named_total"],"additionalProperties":false,"properties":{"digest":{"$ref":"finding.json#/$defs/digest_text"},"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"salted":{"type":"boolean"},"named_by":{"type":"array","items":{"type":"object","required":["seq","pointer"],"additionalProperties":false,"properties":{"seq":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"type":"string"}}}},"named_total":{"$ref":"common.json#/$defs/safe_integer"}}},"report_claim":{"title":"BundleReportClaim","description":"What the exporter says that the whole ledger's verification gave. It is not verified.","type":"object","required":["verified","verdict","records","tree_size","root","findings_total","not_checked"],"additionalProperties":false,"properties":{"verified":{"type":"boolean","const":false},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"not_checked":{"type":"array","items":{"$ref":"common.json#/$defs/code"}}}},"problem":{"title":"BundleProblem","description":"Something that speaks against the bundle, or that keeps it from being decided.","type":"object","required":["code","kind","expected","actual"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"kind":{"type":"string","enum":["invalid","undecided"]},"expected":{"type":"string"},"actual":{"type":"string"}}}}};
 const schema126 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 const pattern85 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
-const schema133 = {"title":"BundleExporter","description":"Who signed the bundle.","type":"object","required":["keyid","signature","known_by"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"signature":{"type":"string","enum":["valid","invalid"]},"known_by":{"description":"Who makes the key known: the user's trust policy, the ledger itself, or nobody.","type":"string","enum":["trust-policy","ledger","nobody"]},"name":{"type":"string"}}};
-const schema134 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema134 = {"title":"BundleExporter","description":"Who signed the bundle.","type":"object","required":["keyid","signature","known_by"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"signature":{"type":"string","enum":["valid","invalid"]},"known_by":{"description":"Who makes the key known: the user's trust policy, the ledger itself, or nobody.","type":"string","enum":["trust-policy","ledger","nobody"]},"name":{"type":"string"}}};
+const schema135 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 
 function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema133, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "keyid");
 errors++;
 }
 if(data.signature === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema133, data, "signature");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "signature");
 errors++;
 }
 if(data.known_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema133, data, "known_by");
+vErrors = addError(vErrors, instancePath, "required", schema134, data, "known_by");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "signature")) || (key0 === "known_by")) || (key0 === "name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema133, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema134, data, key0);
 errors++;
 }
 }
@@ -4501,83 +4501,83 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
 errors++;
 }
 }
 if(data.signature !== undefined){
 let data1 = data.signature;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signature", "type", schema133.properties.signature, data1);
+vErrors = addError(vErrors, instancePath+"/signature", "type", schema134.properties.signature, data1);
 errors++;
 }
 if(!((data1 === "valid") || (data1 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/signature", "enum", schema133.properties.signature, data1);
+vErrors = addError(vErrors, instancePath+"/signature", "enum", schema134.properties.signature, data1);
 errors++;
 }
 }
 if(data.known_by !== undefined){
 let data2 = data.known_by;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/known_by", "type", schema133.properties.known_by, data2);
+vErrors = addError(vErrors, instancePath+"/known_by", "type", schema134.properties.known_by, data2);
 errors++;
 }
 if(!(((data2 === "trust-policy") || (data2 === "ledger")) || (data2 === "nobody"))){
-vErrors = addError(vErrors, instancePath+"/known_by", "enum", schema133.properties.known_by, data2);
+vErrors = addError(vErrors, instancePath+"/known_by", "enum", schema134.properties.known_by, data2);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data3 = data.name;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema133.properties.name, data3);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema134.properties.name, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema133, data);
+vErrors = addError(vErrors, instancePath, "type", schema134, data);
 errors++;
 }
 validate68.errors = vErrors;
 return errors === 0;
 }
 
-const schema136 = {"title":"BundleTree","description":"The tree in which the records stand, and whose signatures of it are right.","type":"object","required":["tree_size","root","has_checkpoint","signers","unknown"],"additionalProperties":false,"properties":{"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"has_checkpoint":{"type":"boolean"},"signers":{"type":"array","items":{"type":"object","required":["keyid","name","role","source"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"source":{"type":"string","enum":["trust-policy","witness-policy","given","ledger"]}}}},"unknown":{"description":"Signature lines of the checkpoint by unknown keys.","$ref":"common.json#/$defs/safe_integer"}}};
-const schema138 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema137 = {"title":"BundleTree","description":"The tree in which the records stand, and whose signatures of it are right.","type":"object","required":["tree_size","root","has_checkpoint","signers","unknown"],"additionalProperties":false,"properties":{"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"has_checkpoint":{"type":"boolean"},"signers":{"type":"array","items":{"type":"object","required":["keyid","name","role","source"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"source":{"type":"string","enum":["trust-policy","witness-policy","given","ledger"]}}}},"unknown":{"description":"Signature lines of the checkpoint by unknown keys.","$ref":"common.json#/$defs/safe_integer"}}};
+const schema132 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 
 function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema136, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema137, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema136, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema137, data, "root");
 errors++;
 }
 if(data.has_checkpoint === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema136, data, "has_checkpoint");
+vErrors = addError(vErrors, instancePath, "required", schema137, data, "has_checkpoint");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema136, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema137, data, "signers");
 errors++;
 }
 if(data.unknown === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema136, data, "unknown");
+vErrors = addError(vErrors, instancePath, "required", schema137, data, "unknown");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "tree_size") || (key0 === "root")) || (key0 === "has_checkpoint")) || (key0 === "signers")) || (key0 === "unknown"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema136, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema137, data, key0);
 errors++;
 }
 }
@@ -4602,19 +4602,19 @@ if(data.root !== undefined){
 let data1 = data.root;
 if(typeof data1 === "string"){
 if(!pattern85.test(data1)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema138, data1);
+vErrors = addError(vErrors, instancePath+"/root", "pattern", schema132, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/root", "type", schema138, data1);
+vErrors = addError(vErrors, instancePath+"/root", "type", schema132, data1);
 errors++;
 }
 }
 if(data.has_checkpoint !== undefined){
 let data2 = data.has_checkpoint;
 if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/has_checkpoint", "type", schema136.properties.has_checkpoint, data2);
+vErrors = addError(vErrors, instancePath+"/has_checkpoint", "type", schema137.properties.has_checkpoint, data2);
 errors++;
 }
 }
@@ -4626,24 +4626,24 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.keyid === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema136.properties.signers.items, data4, "keyid");
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "keyid");
 errors++;
 }
 if(data4.name === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema136.properties.signers.items, data4, "name");
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "name");
 errors++;
 }
 if(data4.role === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema136.properties.signers.items, data4, "role");
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "role");
 errors++;
 }
 if(data4.source === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema136.properties.signers.items, data4, "source");
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "source");
 errors++;
 }
 for(const key1 in data4){
 if(!((((key1 === "keyid") || (key1 === "name")) || (key1 === "role")) || (key1 === "source"))){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "additionalProperties", schema136.properties.signers.items, data4, key1);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "additionalProperties", schema137.properties.signers.items, data4, key1);
 errors++;
 }
 }
@@ -4651,53 +4651,53 @@ if(data4.keyid !== undefined){
 let data5 = data4.keyid;
 if(typeof data5 === "string"){
 if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/keyid", "pattern", schema134, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/keyid", "pattern", schema135, data5);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/keyid", "type", schema134, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/keyid", "type", schema135, data5);
 errors++;
 }
 }
 if(data4.name !== undefined){
 let data6 = data4.name;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/name", "type", schema136.properties.signers.items.properties.name, data6);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/name", "type", schema137.properties.signers.items.properties.name, data6);
 errors++;
 }
 }
 if(data4.role !== undefined){
 let data7 = data4.role;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/role", "type", schema136.properties.signers.items.properties.role, data7);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/role", "type", schema137.properties.signers.items.properties.role, data7);
 errors++;
 }
 if(!((data7 === "log") || (data7 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/role", "enum", schema136.properties.signers.items.properties.role, data7);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/role", "enum", schema137.properties.signers.items.properties.role, data7);
 errors++;
 }
 }
 if(data4.source !== undefined){
 let data8 = data4.source;
 if(typeof data8 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/source", "type", schema136.properties.signers.items.properties.source, data8);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/source", "type", schema137.properties.signers.items.properties.source, data8);
 errors++;
 }
 if(!((((data8 === "trust-policy") || (data8 === "witness-policy")) || (data8 === "given")) || (data8 === "ledger"))){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/source", "enum", schema136.properties.signers.items.properties.source, data8);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/source", "enum", schema137.properties.signers.items.properties.source, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema136.properties.signers.items, data4);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema137.properties.signers.items, data4);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema136.properties.signers, data3);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema137.properties.signers, data3);
 errors++;
 }
 }
@@ -4720,16 +4720,16 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema136, data);
+vErrors = addError(vErrors, instancePath, "type", schema137, data);
 errors++;
 }
 validate70.errors = vErrors;
 return errors === 0;
 }
 
-const schema141 = {"title":"BundleSelection","description":"What the selected records have in common.","type":"object","required":[],"additionalProperties":false,"properties":{"since":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"},"principal":{"$ref":"common.json#/$defs/principal_pattern"},"tool":{"type":"string"},"grant_event_id":{"$ref":"finding.json#/$defs/digest_text"},"event_ids":{"type":"array","items":{"$ref":"finding.json#/$defs/digest_text"}}}};
-const schema144 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
-const pattern96 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
+const schema142 = {"title":"BundleSelection","description":"What the selected records have in common.","type":"object","required":[],"additionalProperties":false,"properties":{"since":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"},"principal":{"$ref":"common.json#/$defs/principal_pattern"},"tool":{"type":"string"},"grant_event_id":{"$ref":"finding.json#/$defs/digest_text"},"event_ids":{"type":"array","items":{"$ref":"finding.json#/$defs/digest_text"}}}};
+const schema145 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
+const pattern97 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
 
 function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -4737,7 +4737,7 @@ let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 in data){
 if(!((((((key0 === "since") || (key0 === "until")) || (key0 === "principal")) || (key0 === "tool")) || (key0 === "grant_event_id")) || (key0 === "event_ids"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema141, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema142, data, key0);
 errors++;
 }
 }
@@ -4770,20 +4770,20 @@ errors++;
 if(data.principal !== undefined){
 let data2 = data.principal;
 if(typeof data2 === "string"){
-if(!pattern96.test(data2)){
-vErrors = addError(vErrors, instancePath+"/principal", "pattern", schema144, data2);
+if(!pattern97.test(data2)){
+vErrors = addError(vErrors, instancePath+"/principal", "pattern", schema145, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principal", "type", schema144, data2);
+vErrors = addError(vErrors, instancePath+"/principal", "type", schema145, data2);
 errors++;
 }
 }
 if(data.tool !== undefined){
 let data3 = data.tool;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema141.properties.tool, data3);
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema142.properties.tool, data3);
 errors++;
 }
 }
@@ -4791,12 +4791,12 @@ if(data.grant_event_id !== undefined){
 let data4 = data.grant_event_id;
 if(typeof data4 === "string"){
 if(!pattern85.test(data4)){
-vErrors = addError(vErrors, instancePath+"/grant_event_id", "pattern", schema138, data4);
+vErrors = addError(vErrors, instancePath+"/grant_event_id", "pattern", schema132, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grant_event_id", "type", schema138, data4);
+vErrors = addError(vErrors, instancePath+"/grant_event_id", "type", schema132, data4);
 errors++;
 }
 }
@@ -4808,59 +4808,59 @@ for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 === "string"){
 if(!pattern85.test(data6)){
-vErrors = addError(vErrors, instancePath+"/event_ids/" + i0, "pattern", schema138, data6);
+vErrors = addError(vErrors, instancePath+"/event_ids/" + i0, "pattern", schema132, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_ids/" + i0, "type", schema138, data6);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/event_ids", "type", schema141.properties.event_ids, data5);
+vErrors = addError(vErrors, instancePath+"/event_ids/" + i0, "type", schema132, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema141, data);
+vErrors = addError(vErrors, instancePath+"/event_ids", "type", schema142.properties.event_ids, data5);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema142, data);
 errors++;
 }
 validate72.errors = vErrors;
 return errors === 0;
 }
 
-const schema152 = {"title":"BundleStretch","description":"Consecutive records of the ledger, both ends included.","type":"object","required":["from","to","records","held","claim"],"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/safe_integer"},"to":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"held":{"$ref":"common.json#/$defs/safe_integer"},"claim":{"description":"complete: all records are there. positions: some are there as hashes only, and what they are cannot be said.","type":"string","enum":["complete","positions"]},"principals":{"type":"array","items":{"type":"object","required":["principal_id","records"],"additionalProperties":false,"properties":{"principal_id":{"$ref":"common.json#/$defs/principal_id"},"records":{"$ref":"common.json#/$defs/safe_integer"}}}},"principals_total":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema153 = {"title":"BundleStretch","description":"Consecutive records of the ledger, both ends included.","type":"object","required":["from","to","records","held","claim"],"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/safe_integer"},"to":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"held":{"$ref":"common.json#/$defs/safe_integer"},"claim":{"description":"complete: all records are there. positions: some are there as hashes only, and what they are cannot be said.","type":"string","enum":["complete","positions"]},"principals":{"type":"array","items":{"type":"object","required":["principal_id","records"],"additionalProperties":false,"properties":{"principal_id":{"$ref":"common.json#/$defs/principal_id"},"records":{"$ref":"common.json#/$defs/safe_integer"}}}},"principals_total":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.from === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema152, data, "from");
+vErrors = addError(vErrors, instancePath, "required", schema153, data, "from");
 errors++;
 }
 if(data.to === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema152, data, "to");
+vErrors = addError(vErrors, instancePath, "required", schema153, data, "to");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema152, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema153, data, "records");
 errors++;
 }
 if(data.held === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema152, data, "held");
+vErrors = addError(vErrors, instancePath, "required", schema153, data, "held");
 errors++;
 }
 if(data.claim === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema152, data, "claim");
+vErrors = addError(vErrors, instancePath, "required", schema153, data, "claim");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "from") || (key0 === "to")) || (key0 === "records")) || (key0 === "held")) || (key0 === "claim")) || (key0 === "principals")) || (key0 === "principals_total"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema152, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema153, data, key0);
 errors++;
 }
 }
@@ -4935,11 +4935,11 @@ errors++;
 if(data.claim !== undefined){
 let data4 = data.claim;
 if(typeof data4 !== "string"){
-vErrors = addError(vErrors, instancePath+"/claim", "type", schema152.properties.claim, data4);
+vErrors = addError(vErrors, instancePath+"/claim", "type", schema153.properties.claim, data4);
 errors++;
 }
 if(!((data4 === "complete") || (data4 === "positions"))){
-vErrors = addError(vErrors, instancePath+"/claim", "enum", schema152.properties.claim, data4);
+vErrors = addError(vErrors, instancePath+"/claim", "enum", schema153.properties.claim, data4);
 errors++;
 }
 }
@@ -4951,16 +4951,16 @@ for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
 if(data6.principal_id === undefined){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "required", schema152.properties.principals.items, data6, "principal_id");
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "required", schema153.properties.principals.items, data6, "principal_id");
 errors++;
 }
 if(data6.records === undefined){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "required", schema152.properties.principals.items, data6, "records");
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "required", schema153.properties.principals.items, data6, "records");
 errors++;
 }
 for(const key1 in data6){
 if(!((key1 === "principal_id") || (key1 === "records"))){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "additionalProperties", schema152.properties.principals.items, data6, key1);
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "additionalProperties", schema153.properties.principals.items, data6, key1);
 errors++;
 }
 }
@@ -4996,13 +4996,13 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema152.properties.principals.items, data6);
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema153.properties.principals.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema152.properties.principals, data5);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema153.properties.principals, data5);
 errors++;
 }
 }
@@ -5025,34 +5025,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema152, data);
+vErrors = addError(vErrors, instancePath, "type", schema153, data);
 errors++;
 }
 validate74.errors = vErrors;
 return errors === 0;
 }
 
-const schema178 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema179 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema179, data, "keyid");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema179, data, "principals");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema179, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema178, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema179, data, key0);
 errors++;
 }
 }
@@ -5060,19 +5060,19 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema178.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema179.properties.name, data1);
 errors++;
 }
 }
@@ -5083,19 +5083,19 @@ const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 let data3 = data2[i0];
 if(typeof data3 === "string"){
-if(!pattern96.test(data3)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema144, data3);
+if(!pattern97.test(data3)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema145, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema144, data3);
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema145, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema178.properties.principals, data2);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema179.properties.principals, data2);
 errors++;
 }
 }
@@ -5118,42 +5118,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema178, data);
+vErrors = addError(vErrors, instancePath, "type", schema179, data);
 errors++;
 }
-validate104.errors = vErrors;
+validate106.errors = vErrors;
 return errors === 0;
 }
 
-const schema236 = {"title":"BundleContent","description":"A content that is attached, and the records that name its digest.","type":"object","required":["digest","size_bytes","salted","named_by","named_total"],"additionalProperties":false,"properties":{"digest":{"$ref":"finding.json#/$defs/digest_text"},"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"salted":{"type":"boolean"},"named_by":{"type":"array","items":{"type":"object","required":["seq","pointer"],"additionalProperties":false,"properties":{"seq":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"type":"string"}}}},"named_total":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema242 = {"title":"BundleContent","description":"A content that is attached, and the records that name its digest.","type":"object","required":["digest","size_bytes","salted","named_by","named_total"],"additionalProperties":false,"properties":{"digest":{"$ref":"finding.json#/$defs/digest_text"},"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"salted":{"type":"boolean"},"named_by":{"type":"array","items":{"type":"object","required":["seq","pointer"],"additionalProperties":false,"properties":{"seq":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"type":"string"}}}},"named_total":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "digest");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "digest");
 errors++;
 }
 if(data.size_bytes === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "size_bytes");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "size_bytes");
 errors++;
 }
 if(data.salted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "salted");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "salted");
 errors++;
 }
 if(data.named_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "named_by");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "named_by");
 errors++;
 }
 if(data.named_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "named_total");
+vErrors = addError(vErrors, instancePath, "required", schema242, data, "named_total");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "digest") || (key0 === "size_bytes")) || (key0 === "salted")) || (key0 === "named_by")) || (key0 === "named_total"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema242, data, key0);
 errors++;
 }
 }
@@ -5161,12 +5161,12 @@ if(data.digest !== undefined){
 let data0 = data.digest;
 if(typeof data0 === "string"){
 if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/digest", "pattern", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/digest", "pattern", schema132, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/digest", "type", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/digest", "type", schema132, data0);
 errors++;
 }
 }
@@ -5190,7 +5190,7 @@ errors++;
 if(data.salted !== undefined){
 let data2 = data.salted;
 if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/salted", "type", schema236.properties.salted, data2);
+vErrors = addError(vErrors, instancePath+"/salted", "type", schema242.properties.salted, data2);
 errors++;
 }
 }
@@ -5202,16 +5202,16 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.seq === undefined){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "required", schema236.properties.named_by.items, data4, "seq");
+vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "required", schema242.properties.named_by.items, data4, "seq");
 errors++;
 }
 if(data4.pointer === undefined){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "required", schema236.properties.named_by.items, data4, "pointer");
+vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "required", schema242.properties.named_by.items, data4, "pointer");
 errors++;
 }
 for(const key1 in data4){
 if(!((key1 === "seq") || (key1 === "pointer"))){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "additionalProperties", schema236.properties.named_by.items, data4, key1);
+vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "additionalProperties", schema242.properties.named_by.items, data4, key1);
 errors++;
 }
 }
@@ -5235,19 +5235,19 @@ errors++;
 if(data4.pointer !== undefined){
 let data6 = data4.pointer;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0+"/pointer", "type", schema236.properties.named_by.items.properties.pointer, data6);
+vErrors = addError(vErrors, instancePath+"/named_by/" + i0+"/pointer", "type", schema242.properties.named_by.items.properties.pointer, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "type", schema236.properties.named_by.items, data4);
+vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "type", schema242.properties.named_by.items, data4);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/named_by", "type", schema236.properties.named_by, data3);
+vErrors = addError(vErrors, instancePath+"/named_by", "type", schema242.properties.named_by, data3);
 errors++;
 }
 }
@@ -5270,72 +5270,72 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema236, data);
+vErrors = addError(vErrors, instancePath, "type", schema242, data);
 errors++;
 }
-validate106.errors = vErrors;
+validate108.errors = vErrors;
 return errors === 0;
 }
 
-const schema241 = {"title":"BundleReportClaim","description":"What the exporter says that the whole ledger's verification gave. It is not verified.","type":"object","required":["verified","verdict","records","tree_size","root","findings_total","not_checked"],"additionalProperties":false,"properties":{"verified":{"type":"boolean","const":false},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"not_checked":{"type":"array","items":{"$ref":"common.json#/$defs/code"}}}};
+const schema247 = {"title":"BundleReportClaim","description":"What the exporter says that the whole ledger's verification gave. It is not verified.","type":"object","required":["verified","verdict","records","tree_size","root","findings_total","not_checked"],"additionalProperties":false,"properties":{"verified":{"type":"boolean","const":false},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"not_checked":{"type":"array","items":{"$ref":"common.json#/$defs/code"}}}};
 
-function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.verified === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "verified");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "verified");
 errors++;
 }
 if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "verdict");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "verdict");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "records");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "root");
 errors++;
 }
 if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "findings_total");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "findings_total");
 errors++;
 }
 if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema241, data, "not_checked");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "not_checked");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "verified") || (key0 === "verdict")) || (key0 === "records")) || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "findings_total")) || (key0 === "not_checked"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema241, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema247, data, key0);
 errors++;
 }
 }
 if(data.verified !== undefined){
 let data0 = data.verified;
 if(typeof data0 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/verified", "type", schema241.properties.verified, data0);
+vErrors = addError(vErrors, instancePath+"/verified", "type", schema247.properties.verified, data0);
 errors++;
 }
 if(false !== data0){
-vErrors = addError(vErrors, instancePath+"/verified", "const", schema241.properties.verified, data0);
+vErrors = addError(vErrors, instancePath+"/verified", "const", schema247.properties.verified, data0);
 errors++;
 }
 }
 if(data.verdict !== undefined){
 let data1 = data.verdict;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema241.properties.verdict, data1);
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema247.properties.verdict, data1);
 errors++;
 }
 if(!((((data1 === "ok") || (data1 === "violation")) || (data1 === "invalid")) || (data1 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema241.properties.verdict, data1);
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema247.properties.verdict, data1);
 errors++;
 }
 }
@@ -5422,42 +5422,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema241.properties.not_checked, data6);
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema247.properties.not_checked, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema241, data);
+vErrors = addError(vErrors, instancePath, "type", schema247, data);
 errors++;
 }
-validate108.errors = vErrors;
+validate110.errors = vErrors;
 return errors === 0;
 }
 
-const schema164 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema165 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
 const schema125 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
-const schema170 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
+const schema171 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
 function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema170, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema171, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema170, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema171, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema170, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema171, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema170, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema171, data, key0);
 errors++;
 }
 }
@@ -5465,12 +5465,12 @@ if(data.ledger_id !== undefined){
 let data0 = data.ledger_id;
 if(typeof data0 === "string"){
 if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema132, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema132, data0);
 errors++;
 }
 }
@@ -5495,29 +5495,29 @@ if(data.root !== undefined){
 let data2 = data.root;
 if(typeof data2 === "string"){
 if(!pattern85.test(data2)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema138, data2);
+vErrors = addError(vErrors, instancePath+"/root", "pattern", schema132, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/root", "type", schema138, data2);
+vErrors = addError(vErrors, instancePath+"/root", "type", schema132, data2);
 errors++;
 }
 }
 if(data.relation !== undefined){
 let data3 = data.relation;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema170.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema171.properties.relation, data3);
 errors++;
 }
 if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema170.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema171.properties.relation, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema170, data);
+vErrors = addError(vErrors, instancePath, "type", schema171, data);
 errors++;
 }
 validate77.errors = vErrors;
@@ -5530,20 +5530,20 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema179, data, "keyid");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema179, data, "principals");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema178, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema179, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema178, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema179, data, key0);
 errors++;
 }
 }
@@ -5551,19 +5551,19 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema178.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema179.properties.name, data1);
 errors++;
 }
 }
@@ -5574,19 +5574,19 @@ const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 let data3 = data2[i0];
 if(typeof data3 === "string"){
-if(!pattern96.test(data3)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema144, data3);
+if(!pattern97.test(data3)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema145, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema144, data3);
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema145, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema178.properties.principals, data2);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema179.properties.principals, data2);
 errors++;
 }
 }
@@ -5609,34 +5609,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema178, data);
+vErrors = addError(vErrors, instancePath, "type", schema179, data);
 errors++;
 }
 validate79.errors = vErrors;
 return errors === 0;
 }
 
-const schema182 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+const schema183 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
 
 function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema182, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "keyid");
 errors++;
 }
 if(data.revoked_at_seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema182, data, "revoked_at_seq");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "revoked_at_seq");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema182, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema183, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema182, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema183, data, key0);
 errors++;
 }
 }
@@ -5644,12 +5644,12 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
 errors++;
 }
 }
@@ -5690,48 +5690,48 @@ errors++;
 if(data.rests_on !== undefined){
 let data3 = data.rests_on;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema182.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema183.properties.rests_on, data3);
 errors++;
 }
 if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
-vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema182.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema183.properties.rests_on, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema182, data);
+vErrors = addError(vErrors, instancePath, "type", schema183, data);
 errors++;
 }
 validate81.errors = vErrors;
 return errors === 0;
 }
 
-const schema189 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema190 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
 
 function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema189, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema190, data, "keyid");
 errors++;
 }
 if(data.name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema189, data, "name");
+vErrors = addError(vErrors, instancePath, "required", schema190, data, "name");
 errors++;
 }
 if(data.role === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema189, data, "role");
+vErrors = addError(vErrors, instancePath, "required", schema190, data, "role");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema189, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema190, data, "tree_size");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema189, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema190, data, key0);
 errors++;
 }
 }
@@ -5739,37 +5739,37 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema189.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema190.properties.name, data1);
 errors++;
 }
 }
 if(data.role !== undefined){
 let data2 = data.role;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/role", "type", schema189.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "type", schema190.properties.role, data2);
 errors++;
 }
 if(!((data2 === "log") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/role", "enum", schema189.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema190.properties.role, data2);
 errors++;
 }
 }
 if(data.declared !== undefined){
 let data3 = data.declared;
 if(typeof data3 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/declared", "type", schema189.properties.declared, data3);
+vErrors = addError(vErrors, instancePath+"/declared", "type", schema190.properties.declared, data3);
 errors++;
 }
 }
@@ -5792,45 +5792,45 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema189, data);
+vErrors = addError(vErrors, instancePath, "type", schema190, data);
 errors++;
 }
 validate83.errors = vErrors;
 return errors === 0;
 }
 
-const schema192 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+const schema193 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
 
 function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.path === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema192, data, "path");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "path");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema192, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "tree_size");
 errors++;
 }
 if(data.relation === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema192, data, "relation");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "relation");
 errors++;
 }
 if(data.signed_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema192, data, "signed_by");
+vErrors = addError(vErrors, instancePath, "required", schema193, data, "signed_by");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema192, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema193, data, key0);
 errors++;
 }
 }
 if(data.path !== undefined){
 let data0 = data.path;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/path", "type", schema192.properties.path, data0);
+vErrors = addError(vErrors, instancePath+"/path", "type", schema193.properties.path, data0);
 errors++;
 }
 }
@@ -5854,11 +5854,11 @@ errors++;
 if(data.relation !== undefined){
 let data2 = data.relation;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema192.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema193.properties.relation, data2);
 errors++;
 }
 if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema192.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema193.properties.relation, data2);
 errors++;
 }
 }
@@ -5870,47 +5870,47 @@ for(let i0=0; i0<len0; i0++){
 let data4 = data3[i0];
 if(typeof data4 === "string"){
 if(!pattern4.test(data4)){
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema134, data4);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema135, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema134, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema192.properties.signed_by, data3);
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema135, data4);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema192, data);
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema193.properties.signed_by, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema193, data);
 errors++;
 }
 validate85.errors = vErrors;
 return errors === 0;
 }
 
-const schema195 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
+const schema196 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
 
 function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema195, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema196, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema195, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema196, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema195, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema196, data, key0);
 errors++;
 }
 }
@@ -5930,25 +5930,25 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema195.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema196.properties.message, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema195, data);
+vErrors = addError(vErrors, instancePath, "type", schema196, data);
 errors++;
 }
 validate87.errors = vErrors;
 return errors === 0;
 }
 
-const schema202 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
-const schema209 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema211 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema212 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern115 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern118 = new RegExp("^[1-9][0-9]*$", "u");
+const schema203 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
+const schema210 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema212 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema213 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern116 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern119 = new RegExp("^[1-9][0-9]*$", "u");
 
 function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -5959,36 +5959,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema211.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema212.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema211.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema212.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern115.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema212, data1);
+if(!pattern116.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema213, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema212, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema213, data1);
 errors++;
 }
 }
@@ -5997,40 +5997,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema211.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema212.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema211.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema212.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern115.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema212, data3);
+if(!pattern116.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema213, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema212, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema213, data3);
 errors++;
 }
 }
@@ -6056,70 +6056,70 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema211.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema211.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema212.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema211.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema212.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern115.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema212, data6);
+if(!pattern116.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema213, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema212, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema213, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern118.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema211.oneOf[2].properties.d, data7);
+if(!pattern119.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema212.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema211.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema212.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema211, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema212, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema211, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema212, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema211, data);
+vErrors = addError(vErrors, instancePath, "type", schema212, data);
 errors++;
 }
 validate91.errors = vErrors;
@@ -6132,28 +6132,28 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema209, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema210, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema209, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema210, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema209, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema210, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema209, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema210, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema209, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema210, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema209, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema210, data, key0);
 errors++;
 }
 }
@@ -6202,7 +6202,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema209, data);
+vErrors = addError(vErrors, instancePath, "type", schema210, data);
 errors++;
 }
 validate90.errors = vErrors;
@@ -6215,32 +6215,32 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "principal_id");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "signers");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema202, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "meters");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "signers")) || (key0 === "executions")) || (key0 === "meters"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema202, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema203, data, key0);
 errors++;
 }
 }
@@ -6248,12 +6248,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema132, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema132, data0);
 errors++;
 }
 }
@@ -6308,18 +6308,18 @@ for(let i0=0; i0<len0; i0++){
 let data5 = data4[i0];
 if(typeof data5 === "string"){
 if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema134, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema135, data5);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema134, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema135, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema202.properties.signers, data4);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema203.properties.signers, data4);
 errors++;
 }
 }
@@ -6352,40 +6352,40 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema202.properties.meters, data7);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema203.properties.meters, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema202, data);
+vErrors = addError(vErrors, instancePath, "type", schema203, data);
 errors++;
 }
 validate89.errors = vErrors;
 return errors === 0;
 }
 
-const schema216 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema217 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
 function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema216, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema216, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema216, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema216, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
 errors++;
 }
 }
@@ -6393,12 +6393,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema132, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema132, data0);
 errors++;
 }
 }
@@ -6434,42 +6434,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema216, data);
+vErrors = addError(vErrors, instancePath, "type", schema217, data);
 errors++;
 }
 validate99.errors = vErrors;
 return errors === 0;
 }
 
-const schema220 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+const schema221 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
 
 function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "seq");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "tool_name");
 errors++;
 }
 if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema220, data, "started_at");
+vErrors = addError(vErrors, instancePath, "required", schema221, data, "started_at");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema220, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema221, data, key0);
 errors++;
 }
 }
@@ -6477,12 +6477,12 @@ if(data.event_id !== undefined){
 let data0 = data.event_id;
 if(typeof data0 === "string"){
 if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema132, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema138, data0);
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema132, data0);
 errors++;
 }
 }
@@ -6507,12 +6507,12 @@ if(data.auth_event_id !== undefined){
 let data2 = data.auth_event_id;
 if(typeof data2 === "string"){
 if(!pattern85.test(data2)){
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema138, data2);
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema132, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema138, data2);
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema132, data2);
 errors++;
 }
 }
@@ -6544,14 +6544,14 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema220, data);
+vErrors = addError(vErrors, instancePath, "type", schema221, data);
 errors++;
 }
 validate101.errors = vErrors;
 return errors === 0;
 }
 
-const schema121 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
+const schema121 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
 const schema129 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
 
 function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
@@ -6900,27 +6900,40 @@ vErrors = addError(vErrors, instancePath+"/related", "type", schema121.propertie
 errors++;
 }
 }
+if(data.line_digest !== undefined){
+let data17 = data.line_digest;
+if(typeof data17 === "string"){
+if(!pattern85.test(data17)){
+vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema132, data17);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema132, data17);
+errors++;
+}
+}
 if(data.folded !== undefined){
-let data17 = data.folded;
-if(!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))){
-vErrors = addError(vErrors, instancePath+"/folded", "type", schema121.properties.folded, data17);
+let data18 = data.folded;
+if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
+vErrors = addError(vErrors, instancePath+"/folded", "type", schema121.properties.folded, data18);
 errors++;
 }
-if((typeof data17 == "number") && (isFinite(data17))){
-if(data17 > 9007199254740991 || isNaN(data17)){
-vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema121.properties.folded, data17);
+if((typeof data18 == "number") && (isFinite(data18))){
+if(data18 > 9007199254740991 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema121.properties.folded, data18);
 errors++;
 }
-if(data17 < 1 || isNaN(data17)){
-vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema121.properties.folded, data17);
+if(data18 < 1 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema121.properties.folded, data18);
 errors++;
 }
 }
 }
 if(data.message !== undefined){
-let data18 = data.message;
-if(typeof data18 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema121.properties.message, data18);
+let data19 = data.message;
+if(typeof data19 !== "string"){
+vErrors = addError(vErrors, instancePath+"/message", "type", schema121.properties.message, data19);
 errors++;
 }
 }
@@ -6933,6 +6946,111 @@ validate65.errors = vErrors;
 return errors === 0;
 }
 
+const schema228 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.known === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "known");
+errors++;
+}
+if(data.new === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "new");
+errors++;
+}
+if(data.gone === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "gone");
+errors++;
+}
+if(data.unlisted === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "unlisted");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema228, data, key0);
+errors++;
+}
+}
+if(data.known !== undefined){
+let data0 = data.known;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+vErrors = addError(vErrors, instancePath+"/known", "type", schema57, data0);
+errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 9007199254740991 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/known", "maximum", schema57, data0);
+errors++;
+}
+if(data0 < 0 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/known", "minimum", schema57, data0);
+errors++;
+}
+}
+}
+if(data.new !== undefined){
+let data1 = data.new;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/new", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/new", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/new", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.gone !== undefined){
+let data2 = data.gone;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+vErrors = addError(vErrors, instancePath+"/gone", "type", schema57, data2);
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/gone", "maximum", schema57, data2);
+errors++;
+}
+if(data2 < 0 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/gone", "minimum", schema57, data2);
+errors++;
+}
+}
+}
+if(data.unlisted !== undefined){
+let data3 = data.unlisted;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+vErrors = addError(vErrors, instancePath+"/unlisted", "type", schema57, data3);
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/unlisted", "maximum", schema57, data3);
+errors++;
+}
+if(data3 < 0 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/unlisted", "minimum", schema57, data3);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema228, data);
+errors++;
+}
+validate104.errors = vErrors;
+return errors === 0;
+}
+
 
 function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/report.json" */;
@@ -6940,67 +7058,67 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.report_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "report_version");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "report_version");
 errors++;
 }
 if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "tool");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "tool");
 errors++;
 }
 if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "ledger");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "ledger");
 errors++;
 }
 if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "verdict");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "verdict");
 errors++;
 }
 if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "exit_status");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "exit_status");
 errors++;
 }
 if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "trust");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "trust");
 errors++;
 }
 if(data.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "checkpoints");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "checkpoints");
 errors++;
 }
 if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "not_checked");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "not_checked");
 errors++;
 }
 if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "counts");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "counts");
 errors++;
 }
 if(data.grants === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "grants");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "grants");
 errors++;
 }
 if(data.open_authorizations === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "open_authorizations");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "open_authorizations");
 errors++;
 }
 if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema164, data, "findings_total");
+vErrors = addError(vErrors, instancePath, "required", schema165, data, "findings_total");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema164.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema164, data, key0);
+if(!(func1.call(schema165.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema165, data, key0);
 errors++;
 }
 }
 if(data.report_version !== undefined){
 let data0 = data.report_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/report_version", "type", schema164.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "type", schema165.properties.report_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/report_version", "const", schema164.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "const", schema165.properties.report_version, data0);
 errors++;
 }
 }
@@ -7008,36 +7126,36 @@ if(data.tool !== undefined){
 let data1 = data.tool;
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema164.properties.tool, data1, "name");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema165.properties.tool, data1, "name");
 errors++;
 }
 if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema164.properties.tool, data1, "version");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema165.properties.tool, data1, "version");
 errors++;
 }
 for(const key1 in data1){
 if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema164.properties.tool, data1, key1);
+vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema165.properties.tool, data1, key1);
 errors++;
 }
 }
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema164.properties.tool.properties.name, data2);
+vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema165.properties.tool.properties.name, data2);
 errors++;
 }
 }
 if(data1.version !== undefined){
 let data3 = data1.version;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema164.properties.tool.properties.version, data3);
+vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema165.properties.tool.properties.version, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema164.properties.tool, data1);
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema165.properties.tool, data1);
 errors++;
 }
 }
@@ -7045,36 +7163,36 @@ if(data.ledger !== undefined){
 let data4 = data.ledger;
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.paths === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "paths");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "paths");
 errors++;
 }
 if(data4.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "origin");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "origin");
 errors++;
 }
 if(data4.records === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "records");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "records");
 errors++;
 }
 if(data4.bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "bytes");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "bytes");
 errors++;
 }
 if(data4.tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "tree_size");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "tree_size");
 errors++;
 }
 if(data4.root === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "root");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "root");
 errors++;
 }
 if(data4.tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema164.properties.ledger, data4, "tip_event_id");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "tip_event_id");
 errors++;
 }
 for(const key2 in data4){
 if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema164.properties.ledger, data4, key2);
+vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema165.properties.ledger, data4, key2);
 errors++;
 }
 }
@@ -7085,20 +7203,20 @@ const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema164.properties.ledger.properties.paths.items, data6);
+vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema165.properties.ledger.properties.paths.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema164.properties.ledger.properties.paths, data5);
+vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema165.properties.ledger.properties.paths, data5);
 errors++;
 }
 }
 if(data4.origin !== undefined){
 let data7 = data4.origin;
 if((typeof data7 !== "string") && (data7 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema164.properties.ledger.properties.origin, data7);
+vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema165.properties.ledger.properties.origin, data7);
 errors++;
 }
 }
@@ -7187,29 +7305,29 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema164.properties.ledger, data4);
+vErrors = addError(vErrors, instancePath+"/ledger", "type", schema165.properties.ledger, data4);
 errors++;
 }
 }
 if(data.verdict !== undefined){
 let data14 = data.verdict;
 if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema164.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema165.properties.verdict, data14);
 errors++;
 }
 if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema164.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema165.properties.verdict, data14);
 errors++;
 }
 }
 if(data.exit_status !== undefined){
 let data15 = data.exit_status;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema164.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema165.properties.exit_status, data15);
 errors++;
 }
 if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema164.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema165.properties.exit_status, data15);
 errors++;
 }
 }
@@ -7217,31 +7335,31 @@ if(data.trust !== undefined){
 let data16 = data.trust;
 if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
 if(data16.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema164.properties.trust, data16, "mode");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema165.properties.trust, data16, "mode");
 errors++;
 }
 if(data16.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema164.properties.trust, data16, "signatures");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema165.properties.trust, data16, "signatures");
 errors++;
 }
 if(data16.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema164.properties.trust, data16, "signers");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema165.properties.trust, data16, "signers");
 errors++;
 }
 for(const key3 in data16){
 if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema164.properties.trust, data16, key3);
+vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema165.properties.trust, data16, key3);
 errors++;
 }
 }
 if(data16.mode !== undefined){
 let data17 = data16.mode;
 if(typeof data17 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema164.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema165.properties.trust.properties.mode, data17);
 errors++;
 }
 if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema164.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema165.properties.trust.properties.mode, data17);
 errors++;
 }
 }
@@ -7249,24 +7367,24 @@ if(data16.signatures !== undefined){
 let data18 = data16.signatures;
 if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
 if(data18.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema164.properties.trust.properties.signatures, data18, "valid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "valid");
 errors++;
 }
 if(data18.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema164.properties.trust.properties.signatures, data18, "invalid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "invalid");
 errors++;
 }
 if(data18.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema164.properties.trust.properties.signatures, data18, "unverified");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "unverified");
 errors++;
 }
 if(data18.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema164.properties.trust.properties.signatures, data18, "missing");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "missing");
 errors++;
 }
 for(const key4 in data18){
 if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema164.properties.trust.properties.signatures, data18, key4);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema165.properties.trust.properties.signatures, data18, key4);
 errors++;
 }
 }
@@ -7340,7 +7458,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema164.properties.trust.properties.signatures, data18);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema165.properties.trust.properties.signatures, data18);
 errors++;
 }
 }
@@ -7356,7 +7474,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema164.properties.trust.properties.signers, data23);
+vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema165.properties.trust.properties.signers, data23);
 errors++;
 }
 }
@@ -7372,13 +7490,13 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema164.properties.trust.properties.revoked, data25);
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema165.properties.trust.properties.revoked, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema164.properties.trust, data16);
+vErrors = addError(vErrors, instancePath+"/trust", "type", schema165.properties.trust, data16);
 errors++;
 }
 }
@@ -7386,20 +7504,20 @@ if(data.checkpoints !== undefined){
 let data27 = data.checkpoints;
 if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
 if(data27.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema164.properties.checkpoints, data27, "count");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema165.properties.checkpoints, data27, "count");
 errors++;
 }
 if(data27.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema164.properties.checkpoints, data27, "last_tree_size");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema165.properties.checkpoints, data27, "last_tree_size");
 errors++;
 }
 if(data27.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema164.properties.checkpoints, data27, "unsealed");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema165.properties.checkpoints, data27, "unsealed");
 errors++;
 }
 for(const key5 in data27){
 if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema164.properties.checkpoints, data27, key5);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema165.properties.checkpoints, data27, key5);
 errors++;
 }
 }
@@ -7466,7 +7584,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema164.properties.checkpoints.properties.signers, data31);
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema165.properties.checkpoints.properties.signers, data31);
 errors++;
 }
 }
@@ -7482,13 +7600,13 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema164.properties.checkpoints.properties.anchors, data33);
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema165.properties.checkpoints.properties.anchors, data33);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema164.properties.checkpoints, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema165.properties.checkpoints, data27);
 errors++;
 }
 }
@@ -7504,7 +7622,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema164.properties.not_checked, data35);
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema165.properties.not_checked, data35);
 errors++;
 }
 }
@@ -7512,16 +7630,16 @@ if(data.counts !== undefined){
 let data37 = data.counts;
 if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
 if(data37.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema164.properties.counts, data37, "by_type");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema165.properties.counts, data37, "by_type");
 errors++;
 }
 if(data37.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema164.properties.counts, data37, "by_verdict");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema165.properties.counts, data37, "by_verdict");
 errors++;
 }
 for(const key6 in data37){
 if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema164.properties.counts, data37, key6);
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema165.properties.counts, data37, key6);
 errors++;
 }
 }
@@ -7547,7 +7665,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema164.properties.counts.properties.by_type, data38);
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema165.properties.counts.properties.by_type, data38);
 errors++;
 }
 }
@@ -7555,24 +7673,24 @@ if(data37.by_verdict !== undefined){
 let data40 = data37.by_verdict;
 if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
 if(data40.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema164.properties.counts.properties.by_verdict, data40, "ok");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "ok");
 errors++;
 }
 if(data40.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema164.properties.counts.properties.by_verdict, data40, "denied");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "denied");
 errors++;
 }
 if(data40.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema164.properties.counts.properties.by_verdict, data40, "violation");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "violation");
 errors++;
 }
 if(data40.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema164.properties.counts.properties.by_verdict, data40, "invalid");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "invalid");
 errors++;
 }
 for(const key8 in data40){
 if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema164.properties.counts.properties.by_verdict, data40, key8);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema165.properties.counts.properties.by_verdict, data40, key8);
 errors++;
 }
 }
@@ -7646,13 +7764,13 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema164.properties.counts.properties.by_verdict, data40);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema165.properties.counts.properties.by_verdict, data40);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema164.properties.counts, data37);
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema165.properties.counts, data37);
 errors++;
 }
 }
@@ -7668,7 +7786,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema164.properties.grants, data45);
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema165.properties.grants, data45);
 errors++;
 }
 }
@@ -7684,7 +7802,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema164.properties.open_authorizations, data47);
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema165.properties.open_authorizations, data47);
 errors++;
 }
 }
@@ -7700,7 +7818,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema164.properties.open_starts, data49);
+vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema165.properties.open_starts, data49);
 errors++;
 }
 }
@@ -7716,7 +7834,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema164.properties.findings, data51);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema165.properties.findings, data51);
 errors++;
 }
 }
@@ -7737,9 +7855,15 @@ errors++;
 }
 }
 }
+if(data.baseline !== undefined){
+if(!(validate104(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
+vErrors = joinErrors(vErrors, validate104.errors);
+errors = vErrors.length;
+}
+}
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema164, data);
+vErrors = addError(vErrors, instancePath, "type", schema165, data);
 errors++;
 }
 validate76.errors = vErrors;
@@ -7747,21 +7871,21 @@ return errors === 0;
 }
 
 
-function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema195, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema196, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema195, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema196, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema195, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema196, data, key0);
 errors++;
 }
 }
@@ -7781,44 +7905,44 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema195.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema196.properties.message, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema195, data);
+vErrors = addError(vErrors, instancePath, "type", schema196, data);
 errors++;
 }
-validate111.errors = vErrors;
+validate113.errors = vErrors;
 return errors === 0;
 }
 
-const schema249 = {"title":"BundleProblem","description":"Something that speaks against the bundle, or that keeps it from being decided.","type":"object","required":["code","kind","expected","actual"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"kind":{"type":"string","enum":["invalid","undecided"]},"expected":{"type":"string"},"actual":{"type":"string"}}};
+const schema255 = {"title":"BundleProblem","description":"Something that speaks against the bundle, or that keeps it from being decided.","type":"object","required":["code","kind","expected","actual"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"kind":{"type":"string","enum":["invalid","undecided"]},"expected":{"type":"string"},"actual":{"type":"string"}}};
 
-function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "code");
 errors++;
 }
 if(data.kind === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "kind");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "kind");
 errors++;
 }
 if(data.expected === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "expected");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "expected");
 errors++;
 }
 if(data.actual === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "actual");
+vErrors = addError(vErrors, instancePath, "required", schema255, data, "actual");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "code") || (key0 === "kind")) || (key0 === "expected")) || (key0 === "actual"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema249, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema255, data, key0);
 errors++;
 }
 }
@@ -7838,34 +7962,34 @@ errors++;
 if(data.kind !== undefined){
 let data1 = data.kind;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/kind", "type", schema249.properties.kind, data1);
+vErrors = addError(vErrors, instancePath+"/kind", "type", schema255.properties.kind, data1);
 errors++;
 }
 if(!((data1 === "invalid") || (data1 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/kind", "enum", schema249.properties.kind, data1);
+vErrors = addError(vErrors, instancePath+"/kind", "enum", schema255.properties.kind, data1);
 errors++;
 }
 }
 if(data.expected !== undefined){
 let data2 = data.expected;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expected", "type", schema249.properties.expected, data2);
+vErrors = addError(vErrors, instancePath+"/expected", "type", schema255.properties.expected, data2);
 errors++;
 }
 }
 if(data.actual !== undefined){
 let data3 = data.actual;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/actual", "type", schema249.properties.actual, data3);
+vErrors = addError(vErrors, instancePath+"/actual", "type", schema255.properties.actual, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema249, data);
+vErrors = addError(vErrors, instancePath, "type", schema255, data);
 errors++;
 }
-validate113.errors = vErrors;
+validate115.errors = vErrors;
 return errors === 0;
 }
 
@@ -8438,8 +8562,8 @@ let data33 = data26.signers;
 if(Array.isArray(data33)){
 const len1 = data33.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate104(data33[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data33,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate104.errors);
+if(!(validate106(data33[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data33,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
@@ -8608,8 +8732,8 @@ let data43 = data.contents;
 if(Array.isArray(data43)){
 const len2 = data43.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate106(data43[i2], {instancePath:instancePath+"/contents/" + i2,parentData:data43,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
+if(!(validate108(data43[i2], {instancePath:instancePath+"/contents/" + i2,parentData:data43,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate108.errors);
 errors = vErrors.length;
 }
 }
@@ -8620,8 +8744,8 @@ errors++;
 }
 }
 if(data.report_at_export !== undefined){
-if(!(validate108(data.report_at_export, {instancePath:instancePath+"/report_at_export",parentData:data,parentDataProperty:"report_at_export",rootData}))){
-vErrors = joinErrors(vErrors, validate108.errors);
+if(!(validate110(data.report_at_export, {instancePath:instancePath+"/report_at_export",parentData:data,parentDataProperty:"report_at_export",rootData}))){
+vErrors = joinErrors(vErrors, validate110.errors);
 errors = vErrors.length;
 }
 }
@@ -8636,8 +8760,8 @@ let data47 = data.not_checked;
 if(Array.isArray(data47)){
 const len3 = data47.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate111(data47[i3], {instancePath:instancePath+"/not_checked/" + i3,parentData:data47,parentDataProperty:i3,rootData}))){
-vErrors = joinErrors(vErrors, validate111.errors);
+if(!(validate113(data47[i3], {instancePath:instancePath+"/not_checked/" + i3,parentData:data47,parentDataProperty:i3,rootData}))){
+vErrors = joinErrors(vErrors, validate113.errors);
 errors = vErrors.length;
 }
 }
@@ -8652,8 +8776,8 @@ let data49 = data.problems;
 if(Array.isArray(data49)){
 const len4 = data49.length;
 for(let i4=0; i4<len4; i4++){
-if(!(validate113(data49[i4], {instancePath:instancePath+"/problems/" + i4,parentData:data49,parentDataProperty:i4,rootData}))){
-vErrors = joinErrors(vErrors, validate113.errors);
+if(!(validate115(data49[i4], {instancePath:instancePath+"/problems/" + i4,parentData:data49,parentDataProperty:i4,rootData}))){
+vErrors = joinErrors(vErrors, validate115.errors);
 errors = vErrors.length;
 }
 }
@@ -8705,72 +8829,72 @@ validate64.errors = vErrors;
 return errors === 0;
 }
 
-export const validateCheckpoint: Validator = validate116;
-const schema252 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/checkpoint.json","title":"CheckpointEvent","description":"The tree over all records before this one, as a signed note.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","tree_size","root","chain_tip_event_id","note"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"checkpoint"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"chain_tip_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+export const validateCheckpoint: Validator = validate118;
+const schema258 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/checkpoint.json","title":"CheckpointEvent","description":"The tree over all records before this one, as a signed note.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","tree_size","root","chain_tip_event_id","note"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"checkpoint"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"chain_tip_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/checkpoint.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "payload_digest");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "root");
 errors++;
 }
 if(data.chain_tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "chain_tip_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "chain_tip_event_id");
 errors++;
 }
 if(data.note === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema252, data, "note");
+vErrors = addError(vErrors, instancePath, "required", schema258, data, "note");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema252.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema252, data, key0);
+if(!(func1.call(schema258.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema258, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema252.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema258.properties.event_type, data0);
 errors++;
 }
 if("checkpoint" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema252.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema258.properties.event_type, data0);
 errors++;
 }
 }
@@ -9260,67 +9384,67 @@ errors++;
 if(data.note !== undefined){
 let data30 = data.note;
 if(typeof data30 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema252.properties.note, data30);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema258.properties.note, data30);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema252, data);
+vErrors = addError(vErrors, instancePath, "type", schema258, data);
 errors++;
 }
-validate116.errors = vErrors;
+validate118.errors = vErrors;
 return errors === 0;
 }
 
-export const validateEvent: Validator = validate117;
-const schema265 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/event.json","title":"EventEnvelope","description":"What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest"],"properties":{"event_type":{"$ref":"common.json#/$defs/event_type"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"}}};
-const schema266 = {"title":"EventType","description":"an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _","type":"string","pattern":"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"};
-const pattern144 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$", "u");
+export const validateEvent: Validator = validate119;
+const schema271 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/event.json","title":"EventEnvelope","description":"What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest"],"properties":{"event_type":{"$ref":"common.json#/$defs/event_type"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"}}};
+const schema272 = {"title":"EventType","description":"an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _","type":"string","pattern":"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"};
+const pattern145 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$", "u");
 
-function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/event.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema265, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema271, data, "payload_digest");
 errors++;
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_type", "pattern", schema266, data0);
+if(!pattern145.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_type", "pattern", schema272, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema266, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema272, data0);
 errors++;
 }
 }
@@ -9698,17 +9822,17 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema265, data);
+vErrors = addError(vErrors, instancePath, "type", schema271, data);
 errors++;
 }
-validate117.errors = vErrors;
+validate119.errors = vErrors;
 return errors === 0;
 }
 
-export const validateExecution: Validator = validate118;
-const schema276 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/execution.json","title":"ExecutionEvent","description":"What was really done under an authorization.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","auth_event_id","tool_name","meter_used","outcome"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"execution"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"auth_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"started_at":{"$ref":"common.json#/$defs/timestamp"},"ended_at":{"$ref":"common.json#/$defs/timestamp"},"meter_used":{"$ref":"common.json#/$defs/meter_vector"},"outcome":{"type":"string","enum":["success","failure","unknown"]},"error_code":{"$ref":"common.json#/$defs/code"},"output_digest":{"$ref":"common.json#/$defs/digest"},"output_ref":{"$ref":"common.json#/$defs/content_ref"},"resources_touched":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}},"model_id":{"type":"string"},"provider":{"type":"string"},"pricing_snapshot_digest":{"$ref":"common.json#/$defs/digest"},"meter_basis":{"$ref":"common.json#/$defs/meter_basis"},"source":{"$ref":"common.json#/$defs/source"}},"if":{"required":["outcome"],"properties":{"outcome":{"const":"failure"}}},"then":{"required":["error_code"],"properties":{"error_code":{"type":"string"}}}};
+export const validateExecution: Validator = validate120;
+const schema282 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/execution.json","title":"ExecutionEvent","description":"What was really done under an authorization.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","auth_event_id","tool_name","meter_used","outcome"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"execution"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"auth_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"started_at":{"$ref":"common.json#/$defs/timestamp"},"ended_at":{"$ref":"common.json#/$defs/timestamp"},"meter_used":{"$ref":"common.json#/$defs/meter_vector"},"outcome":{"type":"string","enum":["success","failure","unknown"]},"error_code":{"$ref":"common.json#/$defs/code"},"output_digest":{"$ref":"common.json#/$defs/digest"},"output_ref":{"$ref":"common.json#/$defs/content_ref"},"resources_touched":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}},"model_id":{"type":"string"},"provider":{"type":"string"},"pricing_snapshot_digest":{"$ref":"common.json#/$defs/digest"},"meter_basis":{"$ref":"common.json#/$defs/meter_basis"},"source":{"$ref":"common.json#/$defs/source"}},"if":{"required":["outcome"],"properties":{"outcome":{"const":"failure"}}},"then":{"required":["error_code"],"properties":{"error_code":{"type":"string"}}}};
 
-function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -9993,12 +10117,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema83, data);
 errors++;
 }
-validate119.errors = vErrors;
+validate121.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(Array.isArray(data)){
@@ -10018,12 +10142,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema102, data);
 errors++;
 }
-validate122.errors = vErrors;
+validate124.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate125(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate127(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -10196,12 +10320,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema55, data);
 errors++;
 }
-validate125.errors = vErrors;
+validate127.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate127(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate129(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -10388,12 +10512,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema58, data);
 errors++;
 }
-validate127.errors = vErrors;
+validate129.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/execution.json" */;
 let vErrors = null;
 let errors = 0;
@@ -10441,13 +10565,13 @@ if(_valid0){
 const _errs4 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.error_code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276.then, data, "error_code");
+vErrors = addError(vErrors, instancePath, "required", schema282.then, data, "error_code");
 errors++;
 }
 if(data.error_code !== undefined){
 let data1 = data.error_code;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/error_code", "type", schema276.then.properties.error_code, data1);
+vErrors = addError(vErrors, instancePath+"/error_code", "type", schema282.then.properties.error_code, data1);
 errors++;
 }
 }
@@ -10456,72 +10580,72 @@ var _valid0 = _errs4 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema276, data);
+vErrors = addError(vErrors, instancePath, "if", schema282, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "payload_digest");
 errors++;
 }
 if(data.intents === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "intents");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "intents");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "tool_name");
 errors++;
 }
 if(data.meter_used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "meter_used");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "meter_used");
 errors++;
 }
 if(data.outcome === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema276, data, "outcome");
+vErrors = addError(vErrors, instancePath, "required", schema282, data, "outcome");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema276.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema276, data, key0);
+if(!(func1.call(schema282.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema282, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data2 = data.event_type;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema276.properties.event_type, data2);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema282.properties.event_type, data2);
 errors++;
 }
 if("execution" !== data2){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema276.properties.event_type, data2);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema282.properties.event_type, data2);
 errors++;
 }
 }
@@ -10898,8 +11022,8 @@ errors++;
 }
 }
 if(data.intents !== undefined){
-if(!(validate119(data.intents, {instancePath:instancePath+"/intents",parentData:data,parentDataProperty:"intents",rootData}))){
-vErrors = joinErrors(vErrors, validate119.errors);
+if(!(validate121(data.intents, {instancePath:instancePath+"/intents",parentData:data,parentDataProperty:"intents",rootData}))){
+vErrors = joinErrors(vErrors, validate121.errors);
 errors = vErrors.length;
 }
 }
@@ -11120,19 +11244,19 @@ errors++;
 }
 }
 if(data.meter_used !== undefined){
-if(!(validate122(data.meter_used, {instancePath:instancePath+"/meter_used",parentData:data,parentDataProperty:"meter_used",rootData}))){
-vErrors = joinErrors(vErrors, validate122.errors);
+if(!(validate124(data.meter_used, {instancePath:instancePath+"/meter_used",parentData:data,parentDataProperty:"meter_used",rootData}))){
+vErrors = joinErrors(vErrors, validate124.errors);
 errors = vErrors.length;
 }
 }
 if(data.outcome !== undefined){
 let data39 = data.outcome;
 if(typeof data39 !== "string"){
-vErrors = addError(vErrors, instancePath+"/outcome", "type", schema276.properties.outcome, data39);
+vErrors = addError(vErrors, instancePath+"/outcome", "type", schema282.properties.outcome, data39);
 errors++;
 }
 if(!(((data39 === "success") || (data39 === "failure")) || (data39 === "unknown"))){
-vErrors = addError(vErrors, instancePath+"/outcome", "enum", schema276.properties.outcome, data39);
+vErrors = addError(vErrors, instancePath+"/outcome", "enum", schema282.properties.outcome, data39);
 errors++;
 }
 }
@@ -11280,8 +11404,8 @@ errors++;
 }
 }
 if(data.output_ref !== undefined){
-if(!(validate125(data.output_ref, {instancePath:instancePath+"/output_ref",parentData:data,parentDataProperty:"output_ref",rootData}))){
-vErrors = joinErrors(vErrors, validate125.errors);
+if(!(validate127(data.output_ref, {instancePath:instancePath+"/output_ref",parentData:data,parentDataProperty:"output_ref",rootData}))){
+vErrors = joinErrors(vErrors, validate127.errors);
 errors = vErrors.length;
 }
 }
@@ -11348,21 +11472,21 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/resources_touched", "type", schema276.properties.resources_touched, data48);
+vErrors = addError(vErrors, instancePath+"/resources_touched", "type", schema282.properties.resources_touched, data48);
 errors++;
 }
 }
 if(data.model_id !== undefined){
 let data52 = data.model_id;
 if(typeof data52 !== "string"){
-vErrors = addError(vErrors, instancePath+"/model_id", "type", schema276.properties.model_id, data52);
+vErrors = addError(vErrors, instancePath+"/model_id", "type", schema282.properties.model_id, data52);
 errors++;
 }
 }
 if(data.provider !== undefined){
 let data53 = data.provider;
 if(typeof data53 !== "string"){
-vErrors = addError(vErrors, instancePath+"/provider", "type", schema276.properties.provider, data53);
+vErrors = addError(vErrors, instancePath+"/provider", "type", schema282.properties.provider, data53);
 errors++;
 }
 }
@@ -11508,32 +11632,32 @@ errors++;
 }
 }
 if(data.source !== undefined){
-if(!(validate127(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData}))){
-vErrors = joinErrors(vErrors, validate127.errors);
+if(!(validate129(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData}))){
+vErrors = joinErrors(vErrors, validate129.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema276, data);
+vErrors = addError(vErrors, instancePath, "type", schema282, data);
 errors++;
 }
-validate118.errors = vErrors;
+validate120.errors = vErrors;
 return errors === 0;
 }
 
 export const validateFinding: Validator = validate65;
 
-export const validateGenesis: Validator = validate129;
-const schema305 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
-const schema314 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
-const pattern200 = new RegExp("://|[\n\r\u2028\u2029]", "u");
-const pattern201 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
-const schema315 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
-const pattern202 = new RegExp("^ml-dsa-44:", "u");
-const pattern204 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
+export const validateGenesis: Validator = validate131;
+const schema311 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
+const schema320 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
+const pattern201 = new RegExp("://|[\n\r\u2028\u2029]", "u");
+const pattern202 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
+const schema321 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
+const pattern203 = new RegExp("^ml-dsa-44:", "u");
+const pattern205 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
 
-function validate130(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate132(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key.json" */;
 let vErrors = null;
 let errors = 0;
@@ -11558,7 +11682,7 @@ let data0 = data.public_key;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data0 === "string"){
-if(!pattern202.test(data0)){
+if(!pattern203.test(data0)){
 const err1 = {};
 if(vErrors === null){
 vErrors = [err1];
@@ -11603,17 +11727,17 @@ const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 let data2 = data1[i0];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema315.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema321.then.properties.roles.items, data2);
 errors++;
 }
 if(!((data2 === "checkpoint") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema315.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema321.then.properties.roles.items, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema315.then.properties.roles, data1);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema321.then.properties.roles, data1);
 errors++;
 }
 }
@@ -11622,29 +11746,29 @@ var _valid0 = _errs5 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema315, data);
+vErrors = addError(vErrors, instancePath, "if", schema321, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema315, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema321, data, "keyid");
 errors++;
 }
 if(data.public_key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema315, data, "public_key");
+vErrors = addError(vErrors, instancePath, "required", schema321, data, "public_key");
 errors++;
 }
 if(data.roles === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema315, data, "roles");
+vErrors = addError(vErrors, instancePath, "required", schema321, data, "roles");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema315, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema321, data, "principals");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "keyid") || (key0 === "public_key")) || (key0 === "roles")) || (key0 === "principals")) || (key0 === "name")) || (key0 === "valid_from")) || (key0 === "valid_until"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema315, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema321, data, key0);
 errors++;
 }
 }
@@ -11652,25 +11776,25 @@ if(data.keyid !== undefined){
 let data3 = data.keyid;
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data3);
 errors++;
 }
 }
 if(data.public_key !== undefined){
 let data4 = data.public_key;
 if(typeof data4 === "string"){
-if(!pattern204.test(data4)){
-vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema315.properties.public_key, data4);
+if(!pattern205.test(data4)){
+vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema321.properties.public_key, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/public_key", "type", schema315.properties.public_key, data4);
+vErrors = addError(vErrors, instancePath+"/public_key", "type", schema321.properties.public_key, data4);
 errors++;
 }
 }
@@ -11681,17 +11805,17 @@ const len1 = data5.length;
 for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema315.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema321.properties.roles.items, data6);
 errors++;
 }
 if(!(((((data6 === "event") || (data6 === "authority")) || (data6 === "checkpoint")) || (data6 === "witness")) || (data6 === "admin"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema315.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema321.properties.roles.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema315.properties.roles, data5);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema321.properties.roles, data5);
 errors++;
 }
 }
@@ -11702,26 +11826,26 @@ const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 let data8 = data7[i2];
 if(typeof data8 === "string"){
-if(!pattern96.test(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema144, data8);
+if(!pattern97.test(data8)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema145, data8);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema144, data8);
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema145, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema315.properties.principals, data7);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema321.properties.principals, data7);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data9 = data.name;
 if(typeof data9 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema315.properties.name, data9);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema321.properties.name, data9);
 errors++;
 }
 }
@@ -11753,34 +11877,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema315, data);
+vErrors = addError(vErrors, instancePath, "type", schema321, data);
 errors++;
 }
-validate130.errors = vErrors;
+validate132.errors = vErrors;
 return errors === 0;
 }
 
-const schema320 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+const schema326 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
-function validate132(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema320, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema326, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema320, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema326, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema320, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema326, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "note"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema320, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema326, data, key0);
 errors++;
 }
 }
@@ -11898,83 +12022,83 @@ errors++;
 if(data.note !== undefined){
 let data7 = data.note;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema320.properties.note, data7);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema326.properties.note, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema320, data);
+vErrors = addError(vErrors, instancePath, "type", schema326, data);
 errors++;
 }
-validate132.errors = vErrors;
+validate134.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate129(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate131(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/genesis.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "payload_digest");
 errors++;
 }
 if(data.origin === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "origin");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "origin");
 errors++;
 }
 if(data.ledger_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "ledger_version");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "ledger_version");
 errors++;
 }
 if(data.signing === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "signing");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "signing");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema305, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema311, data, "keys");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema305.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema305, data, key0);
+if(!(func1.call(schema311.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema311, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema305.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema311.properties.event_type, data0);
 errors++;
 }
 if("genesis" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema305.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema311.properties.event_type, data0);
 errors++;
 }
 }
@@ -12308,7 +12432,7 @@ let data20 = data.origin;
 const _errs60 = errors;
 const _errs61 = errors;
 if(typeof data20 === "string"){
-if(!pattern200.test(data20)){
+if(!pattern201.test(data20)){
 const err61 = {};
 if(vErrors === null){
 vErrors = [err61];
@@ -12321,7 +12445,7 @@ errors++;
 }
 var valid18 = _errs61 === errors;
 if(valid18){
-vErrors = addError(vErrors, instancePath+"/origin", "not", schema314, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "not", schema320, data20);
 errors++;
 }
 else {
@@ -12336,24 +12460,24 @@ vErrors = null;
 }
 }
 if(typeof data20 === "string"){
-if(!pattern201.test(data20)){
-vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema314, data20);
+if(!pattern202.test(data20)){
+vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema320, data20);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origin", "type", schema314, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "type", schema320, data20);
 errors++;
 }
 }
 if(data.ledger_version !== undefined){
 let data21 = data.ledger_version;
 if(typeof data21 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema305.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema311.properties.ledger_version, data21);
 errors++;
 }
 if("1" !== data21){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema305.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema311.properties.ledger_version, data21);
 errors++;
 }
 }
@@ -12361,55 +12485,55 @@ if(data.signing !== undefined){
 let data22 = data.signing;
 if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 if(data22.events === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema305.properties.signing, data22, "events");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema311.properties.signing, data22, "events");
 errors++;
 }
 if(data22.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema305.properties.signing, data22, "checkpoints");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema311.properties.signing, data22, "checkpoints");
 errors++;
 }
 for(const key5 in data22){
 if(!(((key5 === "events") || (key5 === "checkpoints")) || (key5 === "binding"))){
-vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema305.properties.signing, data22, key5);
+vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema311.properties.signing, data22, key5);
 errors++;
 }
 }
 if(data22.events !== undefined){
 let data23 = data22.events;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema305.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema311.properties.signing.properties.events, data23);
 errors++;
 }
 if(!((data23 === "required") || (data23 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema305.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema311.properties.signing.properties.events, data23);
 errors++;
 }
 }
 if(data22.checkpoints !== undefined){
 let data24 = data22.checkpoints;
 if(typeof data24 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema305.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema311.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 if(!((data24 === "required") || (data24 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema305.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema311.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 }
 if(data22.binding !== undefined){
 let data25 = data22.binding;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema305.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema311.properties.signing.properties.binding, data25);
 errors++;
 }
 if(!((data25 === "required") || (data25 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema305.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema311.properties.signing.properties.binding, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signing", "type", schema305.properties.signing, data22);
+vErrors = addError(vErrors, instancePath+"/signing", "type", schema311.properties.signing, data22);
 errors++;
 }
 }
@@ -12418,92 +12542,92 @@ let data26 = data.keys;
 if(Array.isArray(data26)){
 const len0 = data26.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate130(data26[i0], {instancePath:instancePath+"/keys/" + i0,parentData:data26,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate130.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema305.properties.keys, data26);
-errors++;
-}
-}
-if(data.continues !== undefined){
-if(!(validate132(data.continues, {instancePath:instancePath+"/continues",parentData:data,parentDataProperty:"continues",rootData}))){
+if(!(validate132(data26[i0], {instancePath:instancePath+"/keys/" + i0,parentData:data26,parentDataProperty:i0,rootData}))){
 vErrors = joinErrors(vErrors, validate132.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema305, data);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema311.properties.keys, data26);
 errors++;
 }
-validate129.errors = vErrors;
+}
+if(data.continues !== undefined){
+if(!(validate134(data.continues, {instancePath:instancePath+"/continues",parentData:data,parentDataProperty:"continues",rootData}))){
+vErrors = joinErrors(vErrors, validate134.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema311, data);
+errors++;
+}
+validate131.errors = vErrors;
 return errors === 0;
 }
 
-export const validateKey: Validator = validate130;
+export const validateKey: Validator = validate132;
 
-export const validateKeyEvent: Validator = validate134;
-const schema324 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
+export const validateKeyEvent: Validator = validate136;
+const schema330 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
 
-function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key-event.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "payload_digest");
 errors++;
 }
 if(data.action === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "action");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "action");
 errors++;
 }
 if(data.key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema324, data, "key");
+vErrors = addError(vErrors, instancePath, "required", schema330, data, "key");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema324.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema324, data, key0);
+if(!(func1.call(schema330.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema330, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema324.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema330.properties.event_type, data0);
 errors++;
 }
 if("key" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema324.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema330.properties.event_type, data0);
 errors++;
 }
 }
@@ -12882,56 +13006,56 @@ errors++;
 if(data.action !== undefined){
 let data23 = data.action;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/action", "type", schema324.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "type", schema330.properties.action, data23);
 errors++;
 }
 if(!((data23 === "add") || (data23 === "revoke"))){
-vErrors = addError(vErrors, instancePath+"/action", "enum", schema324.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "enum", schema330.properties.action, data23);
 errors++;
 }
 }
 if(data.key !== undefined){
-if(!(validate130(data.key, {instancePath:instancePath+"/key",parentData:data,parentDataProperty:"key",rootData}))){
-vErrors = joinErrors(vErrors, validate130.errors);
+if(!(validate132(data.key, {instancePath:instancePath+"/key",parentData:data,parentDataProperty:"key",rootData}))){
+vErrors = joinErrors(vErrors, validate132.errors);
 errors = vErrors.length;
 }
 }
 if(data.reason !== undefined){
 let data25 = data.reason;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/reason", "type", schema324.properties.reason, data25);
+vErrors = addError(vErrors, instancePath+"/reason", "type", schema330.properties.reason, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema324, data);
+vErrors = addError(vErrors, instancePath, "type", schema330, data);
 errors++;
 }
-validate134.errors = vErrors;
+validate136.errors = vErrors;
 return errors === 0;
 }
 
-export const validateRecord: Validator = validate136;
-const schema334 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
-const schema337 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
-const pattern222 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+export const validateRecord: Validator = validate138;
+const schema340 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
+const schema343 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
+const pattern223 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
 
-function validate137(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate139(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema337, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema343, data, "keyid");
 errors++;
 }
 if(data.sig === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema337, data, "sig");
+vErrors = addError(vErrors, instancePath, "required", schema343, data, "sig");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "keyid") || (key0 === "sig"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema337, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema343, data, key0);
 errors++;
 }
 }
@@ -12939,69 +13063,69 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema134, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
 errors++;
 }
 }
 if(data.sig !== undefined){
 let data1 = data.sig;
 if(typeof data1 === "string"){
-if(!pattern222.test(data1)){
-vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema337.properties.sig, data1);
+if(!pattern223.test(data1)){
+vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema343.properties.sig, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sig", "type", schema337.properties.sig, data1);
+vErrors = addError(vErrors, instancePath+"/sig", "type", schema343.properties.sig, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema337, data);
+vErrors = addError(vErrors, instancePath, "type", schema343, data);
 errors++;
 }
-validate137.errors = vErrors;
+validate139.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate138(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/record.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema334, data, "event");
+vErrors = addError(vErrors, instancePath, "required", schema340, data, "event");
 errors++;
 }
 if(data.prev === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema334, data, "prev");
+vErrors = addError(vErrors, instancePath, "required", schema340, data, "prev");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema334, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema340, data, "seq");
 errors++;
 }
 if(data.signatures === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema334, data, "signatures");
+vErrors = addError(vErrors, instancePath, "required", schema340, data, "signatures");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event") || (key0 === "meta")) || (key0 === "prev")) || (key0 === "seq")) || (key0 === "signatures"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema334, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema340, data, key0);
 errors++;
 }
 }
 if(data.event !== undefined){
 let data0 = data.event;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-vErrors = addError(vErrors, instancePath+"/event", "type", schema334.properties.event, data0);
+vErrors = addError(vErrors, instancePath+"/event", "type", schema340.properties.event, data0);
 errors++;
 }
 }
@@ -13011,13 +13135,13 @@ if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 for(const key1 in data1){
 let data2 = data1[key1];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema334.properties.meta.additionalProperties, data2);
+vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema340.properties.meta.additionalProperties, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meta", "type", schema334.properties.meta, data1);
+vErrors = addError(vErrors, instancePath+"/meta", "type", schema340.properties.meta, data1);
 errors++;
 }
 }
@@ -13089,63 +13213,63 @@ if(data.signatures !== undefined){
 let data7 = data.signatures;
 if(Array.isArray(data7)){
 if(data7.length > 16){
-vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema334.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema340.properties.signatures, data7);
 errors++;
 }
 const len0 = data7.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate137(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate137.errors);
+if(!(validate139(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate139.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signatures", "type", schema334.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "type", schema340.properties.signatures, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema334, data);
+vErrors = addError(vErrors, instancePath, "type", schema340, data);
 errors++;
 }
-validate136.errors = vErrors;
+validate138.errors = vErrors;
 return errors === 0;
 }
 
 export const validateReport: Validator = validate76;
 
-export const validateTrustPolicy: Validator = validate139;
-const schema339 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate141;
+const schema345 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate139(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate141(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema339, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema345, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema339, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema345, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema339, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema345, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema339.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema345.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema339.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema345.properties.trust_version, data0);
 errors++;
 }
 }
@@ -13153,7 +13277,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema339.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema345.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -13162,7 +13286,7 @@ let data2 = data1[i0];
 const _errs9 = errors;
 const _errs10 = errors;
 if(typeof data2 === "string"){
-if(!pattern200.test(data2)){
+if(!pattern201.test(data2)){
 const err6 = {};
 if(vErrors === null){
 vErrors = [err6];
@@ -13175,7 +13299,7 @@ errors++;
 }
 var valid4 = _errs10 === errors;
 if(valid4){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema314, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema320, data2);
 errors++;
 }
 else {
@@ -13190,19 +13314,19 @@ vErrors = null;
 }
 }
 if(typeof data2 === "string"){
-if(!pattern201.test(data2)){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema314, data2);
+if(!pattern202.test(data2)){
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema320, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema314, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema320, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema339.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema345.properties.origins, data1);
 errors++;
 }
 }
@@ -13211,14 +13335,14 @@ let data3 = data.keys;
 if(Array.isArray(data3)){
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate130(data3[i1], {instancePath:instancePath+"/keys/" + i1,parentData:data3,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate130.errors);
+if(!(validate132(data3[i1], {instancePath:instancePath+"/keys/" + i1,parentData:data3,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate132.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema339.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema345.properties.keys, data3);
 errors++;
 }
 }
@@ -13227,45 +13351,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema339.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema345.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema339.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema345.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema339.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema345.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema339.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema345.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema339.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema345.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema339.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema345.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema339.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema345.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema339.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema345.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -13273,16 +13397,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema339.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema345.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema339.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema345.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema339.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema345.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -13290,16 +13414,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema339.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema345.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema339.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema345.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema339.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema345.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -13307,16 +13431,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema339.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema345.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema339.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema345.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema339.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema345.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -13340,22 +13464,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema339.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema345.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema339, data);
+vErrors = addError(vErrors, instancePath, "type", schema345, data);
 errors++;
 }
-validate139.errors = vErrors;
+validate141.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate141;
+export const validateQuantity: Validator = validate143;
 
-function validate141(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate143(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -13565,6 +13689,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate141.errors = vErrors;
+validate143.errors = vErrors;
 return errors === 0;
 }

@@ -1,0 +1,180 @@
+/**
+ * Findings that are known already: an earlier report acknowledges what it lists. What it acknowledges is counted and not listed
+ * again; the verdict stays what it is.
+ */
+
+import { decodeUtf8 } from '../bytes/text.js';
+import { NorthrootError } from '../error.js';
+import type { Finding } from '../finding/finding.js';
+import { toFindingJson, type Report } from '../report/report.js';
+import { checkReport } from '../schema/check.js';
+import type { FindingJson, ReportJson } from '../schema/generated/types.js';
+import type { VerificationResult } from '../verify/run-verification.js';
+import { fingerprintFinding } from './fingerprint.js';
+
+/** The largest report that is taken for a baseline, in bytes. */
+export const MAX_BASELINE_BYTES = 67_108_864;
+
+/** What an earlier report acknowledges. */
+export interface Baseline {
+  /** By fingerprint: of each finding of it, how many folded under it. */
+  readonly allowances: ReadonlyMap<string, readonly number[]>;
+  /** How many findings it lists. */
+  readonly listed: number;
+  /** How many it counts and does not list. */
+  readonly unlisted: number;
+}
+
+/**
+ * A baseline from the JSON report of an earlier verification (`verify --format json`), at most {@link MAX_BASELINE_BYTES}.
+ *
+ * @throws NorthrootError `BASELINE_MALFORMED` when it is none; also for the report of a later version that this one cannot read.
+ */
+export function parseBaseline(bytes: Uint8Array): Baseline {
+  const { findings, findings_total: total } = readReport(bytes);
+  const allowances = new Map<string, number[]>();
+  for (const finding of findings) {
+    const fingerprint = fingerprintFinding(finding);
+    const list = allowances.get(fingerprint);
+    if (list === undefined) allowances.set(fingerprint, [finding.folded ?? 0]);
+    else list.push(finding.folded ?? 0);
+  }
+  return { allowances, listed: findings.length, unlisted: Math.max(0, total - findings.length) };
+}
+
+function readReport(bytes: Uint8Array): Report {
+  if (bytes.length > MAX_BASELINE_BYTES) throw malformed(`it has more than ${MAX_BASELINE_BYTES} bytes`);
+  let value: unknown;
+  try {
+    value = JSON.parse(decodeUtf8(bytes));
+  } catch (cause) {
+    throw malformed('it is not JSON', cause);
+  }
+  const [issue] = checkReport(value);
+  if (issue !== undefined) throw malformed(`it is not a report: ${issue.pointer} ${issue.expected}`);
+  const report = value as ReportJson;
+  if (report.findings === undefined) throw malformed('it lists no findings');
+  return { ...report, findings: report.findings };
+}
+
+function malformed(why: string, cause?: unknown): NorthrootError {
+  return new NorthrootError('BASELINE_MALFORMED', `not a baseline: ${why}`, {
+    cause,
+    hint: 'a baseline is the whole JSON report of an earlier verification',
+  });
+}
+
+/** How many findings are new, by what they do. */
+export interface NewFindings {
+  readonly invalid: number;
+  readonly violation: number;
+  readonly warning: number;
+}
+
+/** What a verification found beyond a baseline. */
+export interface BaselineOutcome {
+  /** The report, with how the baseline stands to it; it lists only what is new, worst first. */
+  readonly report: Report;
+  /** What is acknowledged and was found again, in the order in which it was found. */
+  readonly known: readonly FindingJson[];
+  /** Of the new ones, those that the baseline lists with fewer findings folded under them. */
+  readonly grown: readonly FindingJson[];
+  readonly fresh: NewFindings;
+}
+
+/**
+ * Holds one verification against a baseline: {@link BaselineMatch.acknowledge} is given to `runVerification`, and
+ * {@link BaselineMatch.finish} has its result.
+ *
+ * Of findings that fold, the baseline knows how many there were. As a ledger is only appended to, these are the first ones: when more
+ * fold under a finding than it acknowledges, that finding is new again.
+ */
+export class BaselineMatch {
+  readonly #allowances: Map<string, number[]>;
+  readonly #baseline: Baseline;
+  readonly #acknowledged = new Map<Finding, number>();
+  readonly #fresh = { invalid: 0, violation: 0, warning: 0 };
+  #seen = 0;
+
+  constructor(baseline: Baseline) {
+    this.#baseline = baseline;
+    this.#allowances = new Map([...baseline.allowances].map(([key, list]) => [key, [...list]]));
+  }
+
+  /** Whether a finding is known; to be asked once of each. */
+  readonly acknowledge = (finding: Finding): boolean => {
+    const allowed = this.#allowances.get(fingerprintFinding(toFindingJson(finding)))?.shift();
+    if (allowed === undefined) this.#count(finding);
+    else this.#acknowledged.set(finding, allowed);
+    return allowed !== undefined;
+  };
+
+  /**
+   * @param report - What `buildReport` made of `result`.
+   * @param maxFindings - How many findings the report lists at most.
+   */
+  finish(report: Report, { total }: VerificationResult, maxFindings: number): BaselineOutcome {
+    const known: FindingJson[] = [];
+    const grown: FindingJson[] = [];
+    for (const [finding, allowed] of this.#acknowledged) {
+      const hasGrown = (finding.folded ?? 0) > allowed;
+      (hasGrown ? grown : known).push(toFindingJson(finding));
+      if (hasGrown) this.#count(finding);
+    }
+    const findings = [...grown, ...report.findings].sort((a, b) => rankOf(a) - rankOf(b));
+    // Of very many faults of a tile tree only the first are told: no baseline can list the others.
+    const untold = total - known.length - this.#seen;
+    const { invalid } = this.#fresh;
+    return {
+      known,
+      grown,
+      fresh: { ...this.#fresh, invalid: report.verdict === 'invalid' ? invalid + untold : invalid },
+      report: {
+        ...report,
+        findings: findings.slice(0, maxFindings),
+        baseline: {
+          known: known.length,
+          new: total - known.length,
+          gone: this.#baseline.listed - this.#acknowledged.size,
+          unlisted: this.#baseline.unlisted,
+        },
+      },
+    };
+  }
+
+  #count(finding: Finding): void {
+    this.#seen += 1;
+    if (finding.severity === 'error' && finding.class !== 'none') this.#fresh[finding.class] += 1;
+    if (finding.severity === 'warning') this.#fresh.warning += 1;
+  }
+}
+
+/** Worst first, as reports list findings. */
+function rankOf({ severity, class: of }: FindingJson): number {
+  return severity === 'error' ? ['invalid', 'violation'].indexOf(of) : severity === 'warning' ? 2 : 3;
+}
+
+/** What makes the exit status of a verification other than 0: broken evidence, a broken bound too, or a warning too. */
+export type FailOn = 'invalid' | 'violation' | 'warning';
+
+/**
+ * The exit status of a verification: the verdict's own, unless the line is drawn elsewhere or a baseline acknowledges what was found.
+ *
+ * @param warnings - How many findings are warnings.
+ * @param outcome - Where there is a baseline: only what is new counts, besides that there must be something to verify.
+ */
+export function decideExitStatus(
+  { verdict, exit_status: status, baseline }: ReportJson,
+  warnings: number,
+  failOn: FailOn,
+  fresh?: NewFindings,
+): 0 | 1 | 2 | 3 {
+  if (verdict === 'undecided') return 2;
+  if (fresh === undefined || baseline === undefined) {
+    if (failOn === 'invalid' && verdict === 'violation') return 0;
+    return failOn === 'warning' && verdict === 'ok' && warnings > 0 ? 3 : status;
+  }
+  if (fresh.invalid > 0) return 1;
+  if (fresh.violation > 0 && failOn !== 'invalid') return 3;
+  return failOn === 'warning' && fresh.warning > 0 ? 3 : 0;
+}

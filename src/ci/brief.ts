@@ -1,0 +1,52 @@
+/** A report as one line, for logs and chats. */
+
+import { findFirstBad } from '../report/causes.js';
+import type { Report } from '../report/report.js';
+import { nameOf, summaryOf } from './ci-words.js';
+import { shown } from './escape.js';
+
+/** The longest line, in columns of a terminal. */
+export const MAX_BRIEF_COLUMNS = 200;
+
+/** A path is cut from its beginning, where it says least. */
+const MAX_PATH_COLUMNS = 60;
+
+/** One line of at most {@link MAX_BRIEF_COLUMNS} columns, ending in `\n`: verdict, records, the first bad record, what was not checked. */
+export function renderBrief(report: Report): string {
+  const { verdict, ledger, findings, not_checked: notChecked } = report;
+  const first = findFirstBad(findings);
+  const path = cutStart(shown(ledger.paths.map(nameOf).join(', ')), MAX_PATH_COLUMNS);
+  const parts = [
+    `${path}: ${summaryOf(report).slice(verdict.length + 2)}`,
+    ...(first === undefined
+      ? []
+      : [`first bad ${first.seq === null ? `line ${first.at.line}` : `seq ${first.seq}`} ${first.code}`]),
+    ...(notChecked.length === 0 ? [] : [`not checked: ${notChecked.map(({ code }) => code).join(' ')}`]),
+  ];
+  return `${cutEnd(`${verdict}  ${parts.join('; ')}`, MAX_BRIEF_COLUMNS)}\n`;
+}
+
+/** Whatever is not ASCII may take two columns. */
+function columnsOf(character: string): number {
+  return /^[ -~]$/.test(character) ? 1 : 2;
+}
+
+function cutEnd(text: string, columns: number): string {
+  const kept = takeColumns([...text], columns);
+  return kept.length === [...text].length ? text : `${takeColumns(kept, columns - 2).join('')}…`;
+}
+
+function cutStart(text: string, columns: number): string {
+  const reversed = [...text].reverse();
+  const kept = takeColumns(reversed, columns);
+  if (kept.length === reversed.length) return text;
+  return `…${takeColumns(kept, columns - 2)
+    .reverse()
+    .join('')}`;
+}
+
+function takeColumns(characters: readonly string[], columns: number): string[] {
+  let used = 0;
+  const end = characters.findIndex((character) => (used += columnsOf(character)) > columns);
+  return characters.slice(0, end === -1 ? characters.length : end);
+}

@@ -1,0 +1,68 @@
+/** Words that the formats for CI share. */
+
+import type { Report } from '../report/report.js';
+import type { FindingJson } from '../schema/generated/types.js';
+import { count, grouped } from '../text/words.js';
+
+/** The path of what was read from a stream, as a file of its own name. */
+const STREAM = '-';
+
+/** How findings are told of in formats that point to files. */
+export interface AnnotationOptions {
+  /**
+   * A file of the repository that findings point to, at its first line, since a ledger is rarely one of them; their text then names
+   * the place in the ledger. Default: the ledger's own file.
+   */
+  readonly anchor?: string | undefined;
+}
+
+/** `ledger.jsonl:12`, for people. */
+export function placeOf({ at }: FindingJson): string {
+  return `${nameOf(at.file)}:${at.line}`;
+}
+
+/** The name of a ledger's file; a stream is called one. */
+export function nameOf(file: string): string {
+  return file === STREAM ? 'stdin' : file;
+}
+
+/** Where a finding points to. */
+export function pointOf(
+  finding: FindingJson,
+  anchor: string | undefined,
+): { readonly file: string; readonly line: number } {
+  return anchor === undefined
+    ? { file: nameOf(finding.at.file), line: finding.at.line }
+    : { file: anchor, line: 1 };
+}
+
+/** A finding's message, with what folded under it and, where it points elsewhere, its own place. */
+export function messageOf(finding: FindingJson, anchor?: string): string {
+  const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
+  const place = anchor === undefined ? '' : ` (${placeOf(finding)})`;
+  return `${finding.message}${folded}${place}`;
+}
+
+/** How many findings there are to tell of: all, or with a baseline the new ones. */
+export function toTell({ baseline, findings_total: total }: Report): number {
+  return baseline === undefined ? total : baseline.new;
+}
+
+/** What the verdict is, of what, and how the findings stand to a baseline. */
+export function summaryOf(report: Report): string {
+  const { verdict, ledger, counts } = report;
+  const { invalid, violation } = counts.by_verdict;
+  const bad = [
+    ...(invalid === 0 ? [] : [`${grouped(invalid)} invalid`]),
+    ...(violation === 0 ? [] : [`${grouped(violation)} in violation`]),
+  ];
+  const of = bad.length === 0 ? '' : `, ${bad.join(', ')}`;
+  return `${verdict}: ${count(ledger.records, 'record')}${of}, ${baselineOf(report)}`;
+}
+
+function baselineOf({ findings_total: total, baseline }: Report): string {
+  if (baseline === undefined) return count(total, 'finding');
+  return baseline.new === 0
+    ? `all ${count(total, 'finding')} acknowledged`
+    : `${count(baseline.new, 'new finding')}, ${grouped(baseline.known)} acknowledged`;
+}

@@ -1,0 +1,15 @@
+/** `export --html`: the page that shows the ledger and verifies it in the reader's browser. */
+
+import { exportPage } from '../../index.js';
+import type { ExportKind } from './export-kind.js';
+import { exportTo } from './export-to.js';
+
+export const HTML: ExportKind = {
+  flags: '--html <file>',
+  description: 'a page of one file that verifies the ledger in a browser and shows it; takes no selection',
+  write: (job) =>
+    exportTo(job, async (ledger, sink, options) => ({
+      ...(await exportPage(ledger, sink, options)),
+      what: 'record',
+    })),
+};

@@ -1,0 +1,329 @@
+/**
+ * Where `verify` writes its report, and in which forms: one of them to standard output, and any number to files, each of which
+ * appears whole or not at all.
+ */
+
+import { dirname } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import {
+  FindingSpool,
+  isSameFile,
+  kindOfPath,
+  MAX_BASELINE_BYTES,
+  parseBaseline,
+  printable,
+  readSmallFile,
+  renderBrief,
+  renderGithub,
+  renderGitlab,
+  renderJunit,
+  renderMarkdown,
+  renderReport,
+  Spool,
+  toFindingJson,
+  writeSarif,
+  writeThrough,
+  type Baseline,
+  type BaselineOutcome,
+  type ByteSink,
+  type Finding,
+  type Report,
+  type VerificationResult,
+} from '../index.js';
+import { CommandError } from './command-error.js';
+import type { ExitStatus } from './context.js';
+import { STDIN } from './input.js';
+import { jsonText } from './json-text.js';
+import { collect } from './options.js';
+import { commandGuide } from './remedies.js';
+import type { Terminal } from './terminal.js';
+
+const FORMATS = [
+  'text',
+  'json',
+  'ndjson',
+  'sarif',
+  'junit',
+  'github',
+  'gitlab',
+  'markdown',
+  'brief',
+] as const;
+type Format = (typeof FORMATS)[number];
+
+/** `-` is standard output. */
+const STDOUT = '-';
+
+/** What is written to standard output goes out in pieces of about so many characters. */
+const BATCH = 64 * 1024;
+
+/** More findings than this are put away on disk, where only such formats are asked for as can take them one by one. */
+const MAX_IN_MEMORY = 1_000;
+
+/** These need every finding that is listed at once. */
+const HOLDS_ALL: readonly Format[] = ['text', 'json', 'junit', 'gitlab'];
+
+/** The options of a command that reports. */
+export interface OutputOptions {
+  readonly format: Format;
+  readonly output: readonly string[];
+  readonly sarifAnchor?: string;
+  readonly baseline?: string;
+  readonly now?: string;
+  readonly maxFindings: number;
+}
+
+/** One form of the report, and where it goes. */
+interface Output {
+  readonly format: Format;
+  readonly path: string;
+}
+
+/** Adds the options that say how a report is written. */
+export function addOutputs(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--format <format>', 'of the report on standard output').choices(FORMATS).default('text'),
+    )
+    .option(
+      '--output <format=path>',
+      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
+      outputs,
+      [],
+    )
+    .option(
+      '--sarif-anchor <file>',
+      'sarif, github and gitlab point to this file of the repository, and name the place in the ledger in their text',
+    )
+    .option(
+      '--baseline <report>',
+      'findings that this earlier JSON report lists are acknowledged: only new ones are listed and decide the exit status',
+    );
+}
+
+function outputs(text: string, previous: readonly string[] = []): string[] {
+  const { format, path } = toOutput(text);
+  if (!(FORMATS as readonly string[]).includes(format) || path === '') {
+    throw new InvalidArgumentError(`Expected format=path, the format one of ${FORMATS.join(', ')}.`);
+  }
+  return collect(text, previous);
+}
+
+function toOutput(text: string): Output {
+  const at = text.indexOf('=');
+  return { format: text.slice(0, Math.max(at, 0)) as Format, path: text.slice(at + 1) };
+}
+
+/** A baseline, where one is asked for. */
+export async function readBaseline(path: string | undefined): Promise<Baseline | undefined> {
+  return path === undefined ? undefined : parseBaseline(await readSmallFile(path, MAX_BASELINE_BYTES));
+}
+
+/** What a verification gave, as far as reports need it. */
+export interface Verified {
+  readonly report: Report;
+  readonly result: VerificationResult;
+  readonly exitStatus: ExitStatus;
+  /** Where there is a baseline. */
+  readonly outcome: BaselineOutcome | undefined;
+}
+
+/** Every form that one run writes. */
+export class VerifyOutputs {
+  readonly #outputs: readonly Output[];
+  readonly #options: OutputOptions;
+  readonly #terminal: Terminal;
+  readonly #isDirect: boolean;
+  #spool: Spool | undefined;
+  #findings: FindingSpool | undefined;
+  #streamed = 0;
+  #batch = '';
+
+  /**
+   * @param isFormatGiven - Whether `--format` was given, and is no default.
+   * @param canSpool - Whether every finding is given to {@link VerifyOutputs.take}, and none stands for another.
+   * @throws NorthrootError `USAGE` for options that contradict each other.
+   */
+  constructor(terminal: Terminal, options: OutputOptions, isFormatGiven: boolean, canSpool: boolean) {
+    this.#terminal = terminal;
+    this.#options = options;
+    const asked = options.output.map(toOutput);
+    const toStdout = asked.filter(({ path }) => path === STDOUT);
+    if (toStdout.length > 1 || (toStdout.length === 1 && isFormatGiven)) {
+      throw new CommandError('USAGE', 'standard output takes one report', {
+        hint: 'give --format, or one --output with - for its path',
+      });
+    }
+    this.#outputs = toStdout.length === 1 ? asked : [{ format: options.format, path: STDOUT }, ...asked];
+    const formats = this.#outputs.map(({ format }) => format);
+    const isMuch = options.maxFindings > MAX_IN_MEMORY;
+    this.#isDirect = canSpool && isMuch && !formats.some((format) => HOLDS_ALL.includes(format));
+  }
+
+  /** How many findings have to be kept for the report. */
+  get maxKept(): number {
+    return this.#isDirect ? MAX_IN_MEMORY : this.#options.maxFindings;
+  }
+
+  /**
+   * Refuses what could not be written, or would replace what is read, before it is verified for long.
+   *
+   * @param inputs - Paths that the command reads.
+   * @throws NorthrootError `USAGE`, `FILE_NOT_FOUND`.
+   */
+  async check(inputs: readonly (string | undefined)[]): Promise<void> {
+    const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
+    for (const [index, { path }] of this.#files.entries()) {
+      await assertFolderOf(path);
+      const kind = await kindOfPath(path);
+      if (kind !== 'file' && kind !== 'missing') {
+        throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a file`, {
+          hint: 'a report replaces the file that has its name; - is standard output',
+        });
+      }
+      for (const input of read) {
+        const isIn = await isSameFile(dirname(path), input);
+        if (!isIn && !(await isSameFile(path, input))) continue;
+        const of = isIn ? `it would stand in ${printable(input)}` : 'it is read by this command';
+        throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
+      }
+      if (this.#files.slice(0, index).some((other) => other.path === path)) {
+        throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
+      }
+    }
+  }
+
+  /** Takes a finding as it is found. */
+  take(finding: Finding): void {
+    this.#findings?.add(finding);
+    const isStreamed = this.#outputs.some(({ format, path }) => format === 'ndjson' && path === STDOUT);
+    if (!isStreamed || this.#streamed >= this.#options.maxFindings) return;
+    this.#streamed += 1;
+    this.#batch += `${jsonText(toFindingJson(finding))}\n`;
+    if (this.#batch.length < BATCH) return;
+    void this.#terminal.write(this.#batch);
+    this.#batch = '';
+  }
+
+  /**
+   * Runs `verify` and writes what it gives. The files are begun before it, so that what cannot be written is known then; each gets its
+   * name when it is whole.
+   *
+   * @throws What `verify` rejects with; NorthrootError when a file cannot be written.
+   */
+  async write(verify: () => Promise<Verified>): Promise<Verified> {
+    const isSpooled =
+      this.#files.some(({ format }) => format === 'ndjson') ||
+      (this.#isDirect && this.#outputs.some(({ format }) => format === 'sarif'));
+    if (isSpooled) {
+      this.#spool = new Spool();
+      this.#findings = new FindingSpool(this.#spool, this.#options.maxFindings);
+    }
+    try {
+      return await this.#fill(this.#files, [], verify);
+    } finally {
+      this.#spool?.close();
+    }
+  }
+
+  get #files(): Output[] {
+    return this.#outputs.filter(({ path }) => path !== STDOUT);
+  }
+
+  async #fill(
+    [file, ...others]: readonly Output[],
+    open: readonly (readonly [Format, ByteSink])[],
+    verify: () => Promise<Verified>,
+  ): Promise<Verified> {
+    if (file !== undefined) {
+      return writeThrough(file.path, (sink) => this.#fill(others, [...open, [file.format, sink]], verify));
+    }
+    const verified = await verify();
+    for (const { format, path } of this.#outputs) {
+      if (path !== STDOUT) continue;
+      const sink = new TerminalSink(this.#terminal);
+      await this.#render(format, sink, verified, true);
+      await sink.flush();
+    }
+    for (const [format, sink] of open) await this.#render(format, sink, verified, false);
+    return verified;
+  }
+
+  async #render(format: Format, sink: ByteSink, verified: Verified, isStdout: boolean): Promise<void> {
+    const { report, result, exitStatus, outcome } = verified;
+    const { sarifAnchor: anchor, now } = this.#options;
+    switch (format) {
+      case 'text':
+        return sink.write(renderReport(report, isStdout ? this.#terminal.paint : undefined, commandGuide));
+      case 'json':
+        return sink.write(`${jsonText(report, 2)}\n`);
+      case 'ndjson':
+        return this.#renderNdjson(sink, verified, isStdout);
+      case 'sarif': {
+        const spooled = this.#isDirect ? this.#findings?.worstFirst(result) : undefined;
+        const { grown = [], known = [] } = outcome ?? {};
+        const findings = spooled === undefined ? report.findings : chain(grown, spooled);
+        return writeSarif(sink, report, { findings, known, exitStatus, anchor });
+      }
+      case 'junit':
+        return sink.write(renderJunit(report, { now }));
+      case 'github':
+        return sink.write(renderGithub(report, { anchor }));
+      case 'gitlab':
+        return sink.write(renderGitlab(report, { anchor }));
+      case 'markdown':
+        return sink.write(renderMarkdown(report));
+      case 'brief':
+        return sink.write(renderBrief(report));
+    }
+  }
+
+  /** Findings in the order of the ledger, then the report without them. */
+  async #renderNdjson(sink: ByteSink, { report, outcome }: Verified, isStdout: boolean): Promise<void> {
+    if (isStdout) await sink.write(this.#batch);
+    else if (this.#findings !== undefined) {
+      for await (const finding of this.#findings.inOrder()) await sink.write(`${jsonText(finding)}\n`);
+    }
+    for (const finding of outcome?.grown ?? []) await sink.write(`${jsonText(finding)}\n`);
+    await sink.write(`${jsonText({ ...report, findings: undefined })}\n`);
+  }
+}
+
+async function* chain<T>(first: Iterable<T>, second: AsyncIterable<T>): AsyncGenerator<T, void, void> {
+  yield* first;
+  yield* second;
+}
+
+/** Standard output, in pieces of some size. */
+class TerminalSink implements ByteSink {
+  readonly #terminal: Terminal;
+  #batch = '';
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  write(piece: Uint8Array | string): Promise<void> | undefined {
+    this.#batch += typeof piece === 'string' ? piece : Buffer.from(piece).toString();
+    return this.#batch.length < BATCH ? undefined : this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const batch = this.#batch;
+    this.#batch = '';
+    await this.#terminal.write(batch);
+  }
+}
+
+/** What cannot be written is told of before a long verification, not after it. */
+export async function assertFolderOf(path: string): Promise<void> {
+  const folder = dirname(path);
+  if ((await kindOfPath(folder)) === 'folder') return;
+  throw new CommandError(
+    'FILE_NOT_FOUND',
+    `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
+    {
+      hint: 'make the folder first',
+    },
+  );
+}

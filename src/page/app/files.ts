@@ -1,0 +1,84 @@
+/** What somebody drops on the page or chooses: which of it is a ledger, a policy, a checkpoint. */
+
+import type { Inputs } from '../model/protocol.js';
+
+/** So much of a file is looked at; notes, policies and their likes are no larger than the second. */
+const HEAD_BYTES = 4_096;
+const MAX_SMALL_BYTES = 1024 * 1024;
+const MAX_FILES = 10_000;
+
+const SEGMENT_NAME = /^(\d{20})\.jsonl$/;
+
+type FileKind = 'trust' | 'witnessPolicy' | 'checkpoint' | 'ledger';
+
+/** What was given besides a ledger. */
+export interface GivenFiles {
+  /** Undefined: none of the files is a ledger's. */
+  readonly inputs: Inputs | undefined;
+  readonly trust: Uint8Array | undefined;
+  readonly witnessPolicy: Uint8Array | undefined;
+  readonly checkpoints: Inputs['checkpoints'];
+}
+
+/** Reads files. @throws Error for more than one ledger, or what is too large. */
+export async function readGiven(files: readonly File[]): Promise<GivenFiles> {
+  if (files.length > MAX_FILES) throw new Error(`at most ${MAX_FILES} files at once`);
+  const ledgers: File[] = [];
+  const checkpoints: { name: string; note: Uint8Array }[] = [];
+  let trust: Uint8Array | undefined;
+  let witnessPolicy: Uint8Array | undefined;
+  for (const file of files) {
+    const kind = await kindOf(file);
+    if (kind === 'ledger') ledgers.push(file);
+    else if (kind === 'checkpoint') checkpoints.push({ name: file.name, note: await readSmall(file) });
+    else if (kind === 'trust') trust = await readSmall(file);
+    else witnessPolicy = await readSmall(file);
+  }
+  return {
+    inputs: ledgers.length === 0 ? undefined : toInputs(ledgers, { trust, witnessPolicy, checkpoints }),
+    trust,
+    witnessPolicy,
+    checkpoints,
+  };
+}
+
+async function kindOf(file: File): Promise<FileKind> {
+  const head = new TextDecoder('latin1').decode(await file.slice(0, HEAD_BYTES).arrayBuffer());
+  if (/^\s*\{"event"|^\{[^]{0,200}"event_type"/.test(head)) return 'ledger';
+  if (/^\s*\{[^]*"(?:trust_version|origins|require)"\s*:/.test(head)) return 'trust';
+  if (/^[^{\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/.test(head) || /\n\n\xe2\x80\x94 /.test(head))
+    return 'checkpoint';
+  if (/^(?:\s*#[^\n]*\n|\s*\n)*\s*(?:log|witness|group|quorum) [^\s{]/.test(head)) return 'witnessPolicy';
+  return 'ledger';
+}
+
+async function readSmall(file: File): Promise<Uint8Array> {
+  if (file.size > MAX_SMALL_BYTES) throw new Error('a policy or a checkpoint has at most 1 MiB');
+  return new Uint8Array(await file.arrayBuffer());
+}
+
+function toInputs(
+  files: readonly File[],
+  given: Pick<Inputs, 'trust' | 'witnessPolicy' | 'checkpoints'>,
+): Inputs {
+  const areSegments = files.every(({ name }) => SEGMENT_NAME.test(name));
+  if (files.length > 1 && !areSegments)
+    throw new Error('give one ledger at a time: one file, or all segments of one folder');
+  const sorted = [...files].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const [first] = sorted;
+  return {
+    ...given,
+    paths: [areSegments ? 'segments' : (first?.name ?? '')],
+    bytes: new Blob(sorted),
+    isCompressed: false,
+    segments: sorted.map(({ name, size }) => {
+      const digits = SEGMENT_NAME.exec(name)?.[1];
+      return { file: name, firstSeq: digits === undefined ? undefined : Number(digits), bytes: size };
+    }),
+    predecessor: undefined,
+    published: undefined,
+    faults: undefined,
+    growth: undefined,
+    now: undefined,
+  };
+}

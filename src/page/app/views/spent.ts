@@ -1,0 +1,106 @@
+/** Who spent what: exact sums by principal and unit. */
+
+import type { Overview, Spender } from '../../model/protocol.js';
+import { h } from '../dom.js';
+import { count, grouped } from '../words.js';
+
+export function spentView({ spent, spenders, spendersTotal, report }: Overview): HTMLElement {
+  const units = spent.map(({ unit }) => unit).slice(0, 8);
+  const invalid = report.counts.by_verdict.invalid;
+  return h(
+    'section',
+    { 'aria-labelledby': 'spent' },
+    h('h2', { id: 'spent' }, 'What was spent, and by whom'),
+    h(
+      'p',
+      { class: 'muted' },
+      'Exact sums of what executions say that they used, with credits and debits.',
+      invalid > 0 && ` Records with broken evidence are not counted.`,
+    ),
+    spenders.length === 0
+      ? h('p', {}, 'Nobody spent anything.')
+      : h(
+          'div',
+          { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Table: who spent what' },
+          h(
+            'table',
+            {},
+            h(
+              'thead',
+              {},
+              h(
+                'tr',
+                {},
+                h('th', { scope: 'col' }, 'Principal'),
+                h('th', { scope: 'col', class: 'number' }, 'Executions'),
+                h('th', { scope: 'col', class: 'number' }, 'Failed'),
+                h('th', { scope: 'col', class: 'number' }, 'Refused'),
+                units.map((unit) => h('th', { scope: 'col', class: 'number' }, unit)),
+              ),
+            ),
+            h(
+              'tbody',
+              {},
+              spenders.map((spender) => spenderRow(spender, units)),
+            ),
+            spenders.length > 1 &&
+              h(
+                'tfoot',
+                {},
+                h(
+                  'tr',
+                  {},
+                  h('th', { scope: 'row', colspan: '4' }, 'All together'),
+                  units.map((unit) =>
+                    h('td', { class: 'number' }, spent.find((each) => each.unit === unit)?.total ?? ''),
+                  ),
+                ),
+              ),
+          ),
+        ),
+    spendersTotal > spenders.length &&
+      h(
+        'p',
+        { class: 'muted' },
+        `and ${count(spendersTotal - spenders.length, 'more principal')}; the sums are of all.`,
+      ),
+    spent.length > units.length &&
+      h(
+        'p',
+        { class: 'muted' },
+        `Further units: ${spent
+          .slice(8, 40)
+          .map(({ unit, total }) => `${total} ${unit}`)
+          .join(', ')}.`,
+      ),
+  );
+}
+
+function spenderRow(
+  { principal, executions, failures, refused, blocked, units }: Spender,
+  shown: readonly string[],
+): HTMLElement {
+  return h(
+    'tr',
+    {},
+    h('th', { scope: 'row' }, principal),
+    h('td', { class: 'number' }, grouped(executions)),
+    h('td', { class: 'number' }, grouped(failures)),
+    h(
+      'td',
+      { class: 'number' },
+      grouped(refused),
+      blocked > 0 && h('small', {}, `${grouped(blocked)} blocked`),
+    ),
+    shown.map((name) => {
+      const unit = units.find((each) => each.unit === name);
+      return h(
+        'td',
+        { class: 'number' },
+        unit?.total ?? '',
+        unit?.adjusted !== undefined && h('small', {}, `used ${unit.used}, adjusted ${unit.adjusted}`),
+        unit?.estimated !== undefined && h('small', {}, `${unit.estimated} estimated`),
+      );
+    }),
+  );
+}

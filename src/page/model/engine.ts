@@ -1,0 +1,164 @@
+/** Verifies what the page is given, and answers what it asks about the result. Runs in a worker, or beside the page where there is none. */
+
+import { refuseOtherFiles } from '../../fs/other-file.js';
+import type { LedgerSource, Segment } from '../../fs/source.js';
+import { toChunkSource } from '../../report/verify-chunks.js';
+import { defaultBackend } from '../../signature/default-backend.js';
+import { parseTrustPolicy } from '../../trust/trust-policy.js';
+import { parseWitnessPolicy } from '../../trust/witness-policy.js';
+import { runVerification } from '../../verify/run-verification.js';
+import { LedgerModel } from './ledger-model.js';
+import { isExact, NativeSignatures, type HostCrypto } from './native-signatures.js';
+import type { Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
+
+/** So much is verified in one go, so that what waits for it is not kept waiting; the first piece is the first line alone. */
+const PIECE_BYTES = 256 * 1024;
+
+/** For so long in milliseconds nothing else has its turn where there is no worker. */
+const SLICE_MS = 40;
+
+const NEWLINE = 0x0a;
+
+/** What the engine needs of where it runs. */
+export interface Host {
+  readonly crypto: HostCrypto | undefined;
+  /** Unpacks raw deflate. */
+  inflate(bytes: Bytes): Promise<Bytes>;
+  /** Milliseconds. */
+  readonly now: () => number;
+  /** Lets others have their turn; undefined where nobody else has one. */
+  readonly pause: (() => Promise<void>) | undefined;
+  onProgress(progress: Progress): void;
+}
+
+/** See the head of this file. */
+export class Engine implements Methods {
+  readonly #host: Host;
+  #model: LedgerModel | undefined;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** @throws NorthrootError for policies, checkpoints and ledgers that are none; what the bytes' stream rejects with. */
+  async verify(inputs: Inputs): Promise<Overview> {
+    this.#model = undefined;
+    const { crypto, now, pause } = this.#host;
+    const begun = now();
+    const bytes = inputs.isCompressed ? await this.#host.inflate(inputs.bytes) : inputs.bytes;
+    const native = crypto !== undefined && (await isExact(crypto)) ? new NativeSignatures(crypto) : undefined;
+    const starts = new Map<string, number>();
+    let end = 0;
+    for (const { file, bytes: size } of inputs.segments) {
+      if (!starts.has(file)) starts.set(file, end);
+      end += size;
+    }
+    if (bytes.size !== end) throw new Error('the ledger in the page has another size than the page says');
+    const model = new LedgerModel(bytes, starts);
+    let slice = now();
+    const result = await runVerification(toSource(inputs, bytes, native), {
+      trust: inputs.trust && parseTrustPolicy(inputs.trust),
+      witnessPolicy: inputs.witnessPolicy && parseWitnessPolicy(inputs.witnessPolicy),
+      checkpoints: inputs.checkpoints,
+      ...(inputs.predecessor === undefined
+        ? {}
+        : { predecessor: toChunkSource(inputs.predecessor, 'predecessor') }),
+      now: inputs.now,
+      backend: native?.backend ?? defaultBackend,
+      onFinding: (finding) => model.tell(finding),
+      onRecord: (record) => {
+        model.add(record);
+        if (pause === undefined || now() - slice < SLICE_MS) return undefined;
+        return pause().then(() => {
+          slice = now();
+        });
+      },
+      onProgress: (done) => this.#host.onProgress({ bytes: done, size: bytes.size }),
+    });
+    const seconds = (now() - begun) / 1_000;
+    const overview = model.finish(result, { seconds, nativeSignatures: native?.used ?? 0 });
+    this.#model = model;
+    return overview;
+  }
+
+  rows(...[query]: Parameters<Methods['rows']>): ReturnType<Methods['rows']> {
+    return Promise.resolve(this.#model?.rows(query) ?? { total: 0, rows: [] });
+  }
+
+  grants(...[at]: Parameters<Methods['grants']>): ReturnType<Methods['grants']> {
+    return Promise.resolve(this.#model?.grants(at) ?? { total: 0, grants: [] });
+  }
+
+  branch(...[at]: Parameters<Methods['branch']>): ReturnType<Methods['branch']> {
+    return Promise.resolve(this.#model?.branch(at) ?? { total: 0, rows: [] });
+  }
+
+  async why({ ordinal }: { readonly ordinal: number }): ReturnType<Methods['why']> {
+    return this.#model?.why(ordinal);
+  }
+}
+
+function toSource(inputs: Inputs, bytes: Bytes, native: NativeSignatures | undefined): LedgerSource {
+  const { published, growth, faults } = inputs;
+  return {
+    paths: inputs.paths,
+    size: bytes.size,
+    segments: segmentsOf(inputs, bytes, native),
+    ...(published === undefined ? {} : { published }),
+    findGrowth: () => Promise.resolve(growth),
+    ...(faults === undefined ? {} : { findFaults: () => Promise.resolve(faults) }),
+  };
+}
+
+async function* segmentsOf(
+  { segments }: Inputs,
+  bytes: Bytes,
+  native: NativeSignatures | undefined,
+): AsyncGenerator<Segment, void, void> {
+  let start = 0;
+  for (const { file, firstSeq, bytes: size } of segments) {
+    const chunks = refuseOtherFiles(readPieces(bytes.slice(start, start + size), native), file);
+    start += size;
+    yield await Promise.resolve({ file, firstSeq, chunks });
+  }
+}
+
+/** The bytes in pieces of whole lines, whose signatures the host has been asked for. */
+async function* readPieces(
+  bytes: Bytes,
+  native: NativeSignatures | undefined,
+): AsyncGenerator<Uint8Array, void, void> {
+  let rest: Uint8Array = new Uint8Array();
+  let isFirst = true;
+  const reader = bytes.stream().getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if (value === undefined || value.length === 0) continue;
+    let piece = value;
+    if (rest.length > 0) {
+      piece = new Uint8Array(rest.length + value.length);
+      piece.set(rest);
+      piece.set(value, rest.length);
+    }
+    let start = 0;
+    while (start < piece.length) {
+      const end = isFirst
+        ? piece.indexOf(NEWLINE, start) + 1
+        : piece.lastIndexOf(NEWLINE, Math.min(piece.length, start + PIECE_BYTES) - 1) + 1;
+      if (end <= start) break;
+      isFirst = false;
+      const lines = piece.subarray(start, end);
+      await native?.prepare(lines);
+      yield lines;
+      start = end;
+    }
+    rest = piece.subarray(start);
+    if (rest.length < PIECE_BYTES) continue;
+    // A line that is too long: nothing in it is worth preparing.
+    isFirst = false;
+    yield rest;
+    rest = new Uint8Array();
+  }
+  if (rest.length > 0) yield rest;
+}

@@ -1,0 +1,284 @@
+/** What the page asks of the thread that verifies, and what that answers: plain data, and files. */
+
+import type { Report } from '../../report/report.js';
+import type { EventVerdict } from '../../verify/state.js';
+import type { FindingJson } from '../../schema/generated/types.js';
+import type { FileFault } from '../../fault.js';
+import type { TileFaultCode, SourceGrowth } from '../../fs/source.js';
+
+/** Bytes that can be read in parts; `Blob` and `File` are such. */
+export interface Bytes {
+  readonly size: number;
+  slice(start: number, end: number): Bytes;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  stream(): { getReader(): ByteReader };
+}
+
+/** Of the Streams Standard. */
+export interface ByteReader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
+  cancel(): Promise<void>;
+}
+
+/** A file of the ledger, and where its bytes begin in {@link Inputs.bytes}. */
+export interface InputSegment {
+  readonly file: string;
+  readonly firstSeq: number | undefined;
+  readonly bytes: number;
+}
+
+/** What is to be verified, and against what. */
+export interface Inputs {
+  readonly paths: readonly string[];
+  /** The segments, one after the other. */
+  readonly bytes: Bytes;
+  /** Whether `bytes` are raw deflate. */
+  readonly isCompressed: boolean;
+  readonly segments: readonly InputSegment[];
+  /** The text of a trust policy, and of a witness policy. */
+  readonly trust: Uint8Array | undefined;
+  readonly witnessPolicy: Uint8Array | undefined;
+  readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
+  readonly predecessor: Bytes | undefined;
+  readonly published: { readonly name: string; readonly note: Uint8Array } | undefined;
+  readonly faults:
+    { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
+  readonly growth: SourceGrowth | undefined;
+  readonly now: string | undefined;
+}
+
+/** What kind of event a record holds: an authorization is a grant or an action; any other type is `other`. */
+export const KINDS = [
+  'genesis',
+  'grant',
+  'action',
+  'execution',
+  'adjustment',
+  'checkpoint',
+  'attestation',
+  'key',
+  'other',
+  'unreadable',
+] as const;
+
+/** One of {@link KINDS}. */
+export type Kind = (typeof KINDS)[number];
+
+/** One record in a table or a tree. Texts are printable. */
+export interface Row {
+  /** Its place, counted from 0: what the page calls it by. */
+  readonly ordinal: number;
+  readonly kind: Kind;
+  readonly type: string;
+  readonly occurredAt: string;
+  readonly principal: string;
+  readonly tool: string;
+  readonly what: string;
+  readonly verdict: EventVerdict;
+  readonly findings: number;
+  /** Names of the keys whose signatures count. */
+  readonly signers: readonly string[];
+  /** How many records name it as what they are under. */
+  readonly children: number;
+}
+
+/** Which rows are asked for. */
+export interface RowQuery {
+  readonly text: string;
+  readonly kind: Kind | '';
+  readonly verdict: EventVerdict | 'refused' | '';
+  readonly principal: string;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** Rows, and how many there are. */
+export interface Rows {
+  readonly total: number;
+  readonly rows: readonly Row[];
+}
+
+/** An amount of a unit in exact text, and how much of it is only estimated. */
+export interface SpentUnit {
+  readonly unit: string;
+  /** What executions say that they used. */
+  readonly used: string;
+  readonly estimated: string | undefined;
+  /** Debits less credits; undefined where there are none. */
+  readonly adjusted: string | undefined;
+  /** Both together. */
+  readonly total: string;
+}
+
+/** What a principal did and used. */
+export interface Spender {
+  readonly principal: string;
+  readonly executions: number;
+  readonly failures: number;
+  readonly blocked: number;
+  readonly refused: number;
+  readonly units: readonly SpentUnit[];
+}
+
+/** Of a grant: one capped unit. */
+export interface GrantMeter {
+  readonly unit: string;
+  readonly cap: string;
+  readonly used: string;
+  readonly estimated: string | undefined;
+  readonly reserved: string;
+  readonly left: string;
+  readonly isOver: boolean;
+  /** Of the cap, for drawing: 1 is all of it. */
+  readonly usedShare: number;
+  readonly reservedShare: number;
+  /** How much was left over time, for drawing: along the ledger's span of time, and of the cap. */
+  readonly burnDown: readonly (readonly [x: number, left: number])[];
+}
+
+/** A grant with its accounts at the end of the ledger. */
+export interface GrantView {
+  readonly ordinal: number;
+  readonly principal: string;
+  readonly verdict: EventVerdict;
+  readonly tools: readonly string[];
+  readonly expiresAt: string | undefined;
+  readonly signers: readonly string[];
+  readonly executions: number;
+  readonly meters: readonly GrantMeter[];
+  /** Grants delegated from it: the first ones, and how many there are. */
+  readonly delegated: readonly GrantView[];
+  readonly delegatedTotal: number;
+}
+
+/** Grants that were not delegated. */
+export interface Grants {
+  readonly total: number;
+  readonly grants: readonly GrantView[];
+}
+
+/** Something on the timeline. */
+export interface Mark {
+  readonly ordinal: number;
+  readonly x: number;
+}
+
+/** The ledger's span of time, in equal parts. */
+export interface Timeline {
+  readonly from: string;
+  readonly to: string;
+  /** Whether places are by time; by order where all events are of one time. */
+  readonly isByTime: boolean;
+  readonly bins: readonly Readonly<Record<EventVerdict, number>>[];
+  /** Of each kind the first ones. */
+  readonly checkpoints: readonly Mark[];
+  readonly refused: readonly Mark[];
+  readonly violations: readonly Mark[];
+  readonly invalid: readonly Mark[];
+  /** Up to where a checkpoint by a known key covers the records; undefined: nowhere. */
+  readonly sealedX: number | undefined;
+  readonly sealedRecords: number;
+  readonly unsealedRecords: number;
+}
+
+/** Why something was refused, and how often. */
+export interface Refusal {
+  readonly code: string;
+  readonly count: number;
+}
+
+/** Who let somebody act. */
+export interface Granter {
+  /** The names of the keys that signed; empty: nobody. */
+  readonly signers: readonly string[];
+  readonly grants: number;
+  readonly delegated: number;
+  readonly actions: number;
+  readonly principals: readonly string[];
+  /** Of the first of its records. */
+  readonly ordinal: number;
+}
+
+/** What codes mean and what to do, by code. */
+export type Remedies = Readonly<Record<string, { readonly title: string; readonly remedy: string }>>;
+
+/** What verification gave, in whole. */
+export interface Overview {
+  readonly report: Report;
+  /** Of each code that the report lists. */
+  readonly remedies: Remedies;
+  readonly seconds: number;
+  readonly bytes: number;
+  /** How many signatures were left to the browser's own implementation. */
+  readonly nativeSignatures: number;
+  readonly warnings: number;
+  readonly spent: readonly SpentUnit[];
+  readonly spenders: readonly Spender[];
+  readonly spendersTotal: number;
+  readonly kinds: Readonly<Record<Kind, number>>;
+  readonly refusedGrants: number;
+  readonly refusedActions: number;
+  readonly blocked: number;
+  readonly refusals: readonly Refusal[];
+  readonly granters: readonly Granter[];
+  readonly principals: readonly string[];
+  readonly timeline: Timeline;
+  readonly grants: Grants;
+}
+
+/** What a unit of a grant was before and after a record. */
+export interface MeterStep {
+  readonly unit: string;
+  readonly cap: string;
+  readonly before: { readonly used: string; readonly reserved: string; readonly left: string };
+  readonly after: { readonly used: string; readonly reserved: string; readonly left: string };
+}
+
+/** One signature of a record. */
+export interface SignatureView {
+  readonly keyid: string;
+  readonly name: string | undefined;
+  readonly outcome: 'valid' | 'invalid' | 'unverified' | 'copy';
+  readonly code: string | undefined;
+  readonly roles: readonly string[];
+}
+
+/** Why a record has its verdict: all that is known of it. */
+export interface Why {
+  readonly row: Row;
+  readonly file: string;
+  readonly line: number;
+  readonly id: string | undefined;
+  readonly findings: readonly FindingJson[];
+  readonly remedies: Remedies;
+  readonly signatures: readonly SignatureView[];
+  /** What it says, in labelled texts. */
+  readonly facts: readonly (readonly [label: string, text: string])[];
+  /** What it names: an authorization, a grant, a checkpoint, the event that it follows. */
+  readonly links: readonly { readonly label: string; readonly id: string; readonly row: Row | undefined }[];
+  readonly grants: readonly { readonly row: Row; readonly meters: readonly MeterStep[] | undefined }[];
+  readonly under: Rows;
+  /** The line as it stands, indented. */
+  readonly text: string;
+}
+
+/** A part of the tree: what hangs below a record, or the ends that hang below none. */
+export interface Branch {
+  readonly of: number | undefined;
+  readonly offset: number;
+}
+
+/** What can be asked. */
+export interface Methods {
+  verify(inputs: Inputs): Promise<Overview>;
+  rows(query: RowQuery): Promise<Rows>;
+  grants(at: { readonly offset: number }): Promise<Grants>;
+  branch(at: Branch): Promise<Rows>;
+  why(at: { readonly ordinal: number }): Promise<Why | undefined>;
+}
+
+/** How far a verification is. */
+export interface Progress {
+  readonly bytes: number;
+  readonly size: number;
+}

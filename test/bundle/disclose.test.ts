@@ -1,0 +1,96 @@
+/** Contents beside a ledger: attached to bundles, and found by their digests. */
+
+import { describe, expect, it } from 'vitest';
+import { attachContents, findContent } from '../../src/bundle/disclose.js';
+import {
+  formatBundle,
+  readBundle,
+  replaceAttachments,
+  type BundleFile,
+} from '../../src/bundle/bundle-file.js';
+import { digestOf } from '../../src/bundle/contents.js';
+import { verifyBundle } from '../../src/bundle/verify-bundle.js';
+import { canonicalBytes } from '../../src/json/canonicalize.js';
+import { sha256Digest } from '../../src/value/digest.js';
+import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
+import { linesOf } from '../verify/support.js';
+import { bundleOf, exporter, opener, seal } from './support.js';
+
+const salted = { salt: 'mR2nUu0qNwGrYV3zD8p1sQ', value: 'approved' };
+const plain = Buffer.from('the report\n');
+const params = { path: '/etc/hosts' };
+const signer = makeSigner();
+const named = [plain, canonicalBytes(salted), canonicalBytes(params)].map((bytes) => ({
+  event: event('x.note', { context_digest: sha256Digest(bytes) }),
+  signers: [signer],
+}));
+const sealed = seal(linesOf(ledger({ event: genesis([keyOf(signer)]), signers: [signer] }, ...named)));
+const loose = (value: object): Buffer => Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+const contents = [
+  { name: 'report', bytes: plain },
+  { name: 'salted', bytes: loose(salted) },
+  { name: 'params', bytes: loose(params) },
+];
+
+describe('attachContents', () => {
+  it('attaches what records name, in the form that they name, and leaves the signature right', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note, signer: exporter });
+    const attached = attachContents(file, contents);
+    const result = await verifyBundle(attached, { trust: sealed.trust });
+    expect(result).toMatchObject({ verdict: 'ok', bundle: { exporter: { signature: 'valid' } } });
+    expect(
+      result.contents.map(({ digest, salted: isSalted, named_by: by }) => [digest, isSalted, by[0]?.seq]),
+    ).toEqual(
+      [
+        [digestOf(plain), false, 1],
+        [digestOf(canonicalBytes(salted)), true, 2],
+        [digestOf(canonicalBytes(params)), false, 3],
+      ].sort(([a], [b]) => Buffer.compare(bytesOf(a as string), bytesOf(b as string))),
+    );
+    // Attaching the same again changes nothing, whatever the order.
+    expect(Buffer.from(attachContents(attached, contents.toReversed())).equals(attached)).toBe(true);
+  });
+
+  it('refuses what no record of the bundle names, and what is no bundle', async () => {
+    const { file } = await bundleOf(sealed.ledger, {
+      checkpoint: sealed.note,
+      complete: [{ from: 1, to: 1 }],
+    });
+    expect(() => attachContents(file, contents.slice(0, 1))).not.toThrow();
+    const refused = (code: string): Error => expect.objectContaining({ code }) as Error;
+    expect(() => attachContents(file, contents)).toThrow(refused('CONTENT_NOT_NAMED'));
+    expect(() => attachContents(sealed.ledger, contents)).toThrow(refused('BUNDLE_MALFORMED'));
+  });
+
+  it('is found out where somebody attaches something else', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
+    const result = await verifyBundle(replaceAttachments(file, [Buffer.from('another')]), {
+      trust: sealed.trust,
+    });
+    expect(result.verdict).toBe('invalid');
+    expect(result.problems.map(({ code }) => code)).toEqual(['CONTENT_NOT_NAMED']);
+  });
+
+  it('leaves the rest of the file as it is', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note, signer: exporter });
+    const { bundle } = readBundle(attachContents(file, contents)) as BundleFile;
+    expect(Buffer.from(formatBundle(bundle, exporter)).equals(file)).toBe(true);
+  });
+});
+
+describe('findContent', () => {
+  it('says which records of a ledger or a bundle name a content, and where', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
+    for (const from of [opener(sealed.ledger), file]) {
+      const found = await findContent(from, [...contents, { name: 'other', bytes: Buffer.from('other') }]);
+      expect(found.map(({ total }) => total)).toEqual([1, 1, 1, 0]);
+      expect(found[2]?.places).toMatchObject([
+        { seq: 3, pointer: '/context_digest', digest: digestOf(canonicalBytes(params)) },
+      ]);
+    }
+  });
+});
+
+function bytesOf(digest: string): Buffer {
+  return Buffer.from(digest.slice('sha-256:'.length), 'base64url');
+}

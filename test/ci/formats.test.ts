@@ -1,0 +1,227 @@
+/** The reports for CI hosts: what they say, their bounds, and hostile texts in each of them. */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { CODE_PAGES, isFindingCode, type Report } from '../../src/index.js';
+import {
+  MAX_BRIEF_COLUMNS,
+  MAX_MARKDOWN_LENGTH,
+  MAX_STEP_ANNOTATIONS,
+  renderBrief,
+  renderGithub,
+  renderGitlab,
+  renderJunit,
+  renderMarkdown,
+} from '../../src/export.js';
+import { groupOf } from '../../src/ci/check-groups.js';
+import { hasProgram } from '../cli/runner.js';
+import { HOSTILE_STRINGS } from '../hostile-strings.js';
+import { reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
+
+const XSD = new URL('../../../shared/specs/junit/JUnit.xsd', import.meta.url).pathname;
+const RENDERERS = {
+  junit: renderJunit,
+  github: renderGithub,
+  gitlab: renderGitlab,
+  markdown: renderMarkdown,
+  brief: renderBrief,
+} as const;
+
+const invalid = await reportOn('broken/auth-not-found-folded.jsonl');
+const good = await reportOn('ledgers/agent-run.jsonl');
+
+describe.each(Object.entries(RENDERERS))('%s', (name, render) => {
+  it('gives the same bytes for the same report', () => {
+    expect(render(invalid)).toBe(render(structuredClone(invalid)));
+  });
+
+  it('says the verdict, and what was not checked', () => {
+    const text = render(good);
+    expect(good.not_checked.length).toBeGreaterThan(0);
+    for (const { code } of good.not_checked) expect(text).toContain(code);
+    if (name !== 'gitlab') expect(text).toContain('ok');
+    expect(render(invalid)).toContain('AUTH_NOT_FOUND');
+  });
+
+  it('lets no outside text move a cursor, or turn or hide what follows', () => {
+    for (const text of HOSTILE_STRINGS) expect(render(reportOf(text))).not.toMatch(UNSAFE);
+  });
+});
+
+describe('renderBrief', () => {
+  it('is one line of at most 200 columns, whatever stands in it', () => {
+    for (const text of HOSTILE_STRINGS) {
+      const line = renderBrief(reportOf(text));
+      expect(line.match(/\n/g)).toHaveLength(1);
+      const columns = [...line.trimEnd()].reduce((sum, each) => sum + (/[ -~]/.test(each) ? 1 : 2), 0);
+      expect(columns).toBeLessThanOrEqual(MAX_BRIEF_COLUMNS);
+      expect(line).toMatch(/^invalid {2}.*; not checked: TRUST$/m);
+    }
+  });
+});
+
+describe('renderGithub', () => {
+  /** The commands as the host's parser reads them. */
+  function commands(
+    report: Report,
+  ): { readonly name: string; readonly properties: string[]; readonly message: string }[] {
+    return renderGithub(report)
+      .trimEnd()
+      .split('\n')
+      .map((line) => {
+        const [, name = '', properties = '', message = ''] = /^::(\w+) (.*?)::(.*)$/.exec(line) ?? [];
+        return { name, properties: properties.split(','), message };
+      });
+  }
+
+  it('writes the same commands and properties, whatever stands in them', () => {
+    const shapeOf = (text: string): string[] =>
+      commands(reportOf(text)).map(
+        ({ name, properties }) => `${name} ${properties.map((each) => each.replace(/=.*/, '')).join()}`,
+      );
+    for (const text of HOSTILE_STRINGS) {
+      expect(shapeOf(text)).toEqual(['error file,line,title', 'warning file,line,title', 'notice title']);
+      expect(renderGithub(reportOf(text))).not.toContain('##[');
+    }
+  });
+
+  it('keeps within what the host shows of a step, and counts the rest', () => {
+    const list = commands(reportWith(5_000, 1_000));
+    expect(list.filter(({ name }) => name === 'error')).toHaveLength(MAX_STEP_ANNOTATIONS);
+    expect(list).toHaveLength(MAX_STEP_ANNOTATIONS + 1);
+    expect(list.at(-1)?.message).toContain('4,990 more');
+  });
+
+  it('points to the anchor, where there is one', () => {
+    expect(renderGithub(invalid, { anchor: 'ci/a,b.yml' })).toContain('::error file=ci/a%2Cb.yml,line=1,');
+  });
+});
+
+interface Issue {
+  readonly fingerprint: string;
+  readonly severity: string;
+  readonly description: string;
+  readonly check_name: string;
+  readonly location: { readonly path: string; readonly lines: { readonly begin: number } };
+}
+
+describe('renderGitlab', () => {
+  const read = (report: Report): Issue[] => JSON.parse(renderGitlab(report)) as Issue[];
+
+  it('gives each issue a fingerprint of its own', () => {
+    const twice = { ...invalid, findings: [...invalid.findings, ...invalid.findings], findings_total: 2 };
+    const prints = read(twice).map(({ fingerprint }) => fingerprint);
+    expect(prints).toHaveLength(2 + invalid.not_checked.length);
+    expect(new Set(prints).size).toBe(prints.length);
+  });
+
+  it('has what the host demands of each', () => {
+    for (const text of HOSTILE_STRINGS) {
+      const issues = read(reportOf(text));
+      expect(issues).toHaveLength(3);
+      for (const { description, check_name: name, severity, location } of issues) {
+        expect(description).not.toBe('');
+        expect(name).toMatch(/^[A-Z_]+$/);
+        expect(['info', 'minor', 'major', 'critical', 'blocker']).toContain(severity);
+        expect([typeof location.path, location.lines.begin >= 1]).toEqual(['string', true]);
+      }
+    }
+  });
+});
+
+describe('renderMarkdown', () => {
+  /** What is left when every code span (CommonMark §6.1) is taken out. */
+  function skeleton(markdown: string): string {
+    return markdown
+      .split('\n')
+      .map((line) => {
+        let rest = '';
+        for (let at = 0; at < line.length;) {
+          const [run = ''] = /^`*/.exec(line.slice(at)) ?? [];
+          if (run === '') {
+            rest += line[at];
+            at += 1;
+            continue;
+          }
+          const close = [...line.slice(at + run.length).matchAll(/`+/g)].find(([other]) => other === run);
+          if (close === undefined) return `${rest} OPEN`;
+          at += run.length + close.index + run.length;
+          rest += '<code>';
+        }
+        return rest;
+      })
+      .join('\n');
+  }
+
+  it('has outside text in code spans and nowhere else', () => {
+    const plain = skeleton(renderMarkdown(reportOf('x')));
+    expect(plain).toContain('<code>');
+    for (const text of HOSTILE_STRINGS) {
+      expect(skeleton(renderMarkdown(reportOf(text))).replaceAll('(empty)', '<code>')).toBe(plain);
+    }
+  });
+
+  it('is no longer than a comment may be, and counts the rest', () => {
+    const text = renderMarkdown(reportWith(1_000_000, 5_000));
+    expect(text.length).toBeLessThanOrEqual(MAX_MARKDOWN_LENGTH);
+    const listed = text.match(/^- \*\*error\*\*/gm)?.length ?? 0;
+    expect(listed).toBeGreaterThan(100);
+    expect(text).toContain(`${(1_000_000 - listed).toLocaleString('en')} more findings`);
+  });
+});
+
+describe('renderJunit', () => {
+  it('fails the group of a finding, and skips what was not checked', () => {
+    const xml = renderJunit(invalid);
+    expect(xml).toContain('tests="11" failures="1" errors="0" skipped="4"');
+    expect(xml.match(/<failure /g)).toHaveLength(1);
+    expect(xml.match(/<skipped /g)).toHaveLength(4);
+  });
+
+  it('fails nothing for warnings that are not listed', () => {
+    const findings = reportOf('x').findings.slice(1);
+    const many = { ...good, findings, findings_total: 5_000 };
+    expect(renderJunit(many)).toContain('failures="0"');
+    expect(renderJunit({ ...invalid, findings: [], findings_total: 1 })).toContain('failures="1"');
+  });
+
+  it('fails when there is nothing to verify', async () => {
+    const { verifyLedger } = await import('../../src/index.js');
+    expect(renderJunit(await verifyLedger(new Uint8Array()))).toMatch(/failures="1"/);
+  });
+
+  it('has a group for each code', () => {
+    const groups = Object.keys(CODE_PAGES).map((code) => `${groupOf(code).id} ${code}`);
+    expect(new Set(groups.map((each) => each.split(' ')[0])).size).toBe(8);
+    for (const each of [
+      'lines NOT_JSON',
+      'values SCHEMA',
+      'identity EVENT_ID_MISMATCH',
+      'chain PREV_MISMATCH',
+      'signatures SIGNATURE_INVALID',
+      'checkpoints FORKED',
+      'links AUTH_NOT_FOUND',
+      'bounds METER_CAP_EXCEEDED',
+      'bounds HYGIENE_NOT_OK',
+    ]) {
+      expect(groups).toContain(each);
+    }
+    expect(isFindingCode('NOT_JSON')).toBe(true);
+  });
+
+  it.skipIf(!hasProgram('xmllint') || !existsSync(XSD))('is valid by its XSD, whatever stands in it', () => {
+    const reports = [good, invalid, reportWith(5_000, 1_000), ...HOSTILE_STRINGS.map(reportOf)];
+    // One process for all of them: a document each, one after the other, is what xmllint does not take.
+    const suites = reports.map((report, id) => {
+      const [, suite = ''] = /<testsuites>\n(.*)<\/testsuites>/s.exec(renderJunit(report)) ?? [];
+      return suite.replace(' id="0"', ` id="${id}"`);
+    });
+    const input = `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n${suites.join('')}</testsuites>\n`;
+    const { status, stderr } = spawnSync('xmllint', ['--noout', '--schema', XSD, '-'], {
+      input,
+      encoding: 'utf8',
+    });
+    expect([status, stderr.trim()]).toEqual([0, '- validates']);
+  });
+});

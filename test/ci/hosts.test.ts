@@ -1,0 +1,263 @@
+/** The action, the hook and the examples, run without the hosts that they are for, as those would run them. */
+
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { VERSION } from '../../src/index.js';
+import { CLI, hasProgram, Workshop, type Run } from '../cli/runner.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const shop = new Workshop();
+const fixture = (from: string, to: string): void => copyFileSync(join(root, 'fixtures', from), shop.path(to));
+fixture('ledgers/agent-run.jsonl', 'good.jsonl');
+fixture('broken/auth-not-found-folded.jsonl', 'bad.jsonl');
+fixture('broken/meter-cap-exceeded.jsonl', 'over.jsonl');
+
+// The commands by the names that hosts know them by.
+mkdirSync(shop.path('bin'));
+for (const [name, script] of [
+  ['northroot', `exec '${process.execPath}' '${CLI}' "$@"`],
+  ['npx', `[ "$1" = --yes ] && [ "$2" = northroot@${VERSION} ] && shift 2 && exec northroot "$@"`],
+  ['npm', `echo "$*" >> npm-args; [ "$1" = exec ] && shift 5 && exec northroot "$@"`],
+] as const) {
+  shop.write(`bin/${name}`, `#!/bin/sh\n${script}\n`);
+  chmodSync(shop.path(`bin/${name}`), 0o755);
+}
+
+function bash(
+  [command, ...args]: readonly [string, ...string[]],
+  env: Readonly<Record<string, string>> = {},
+): Run {
+  const PATH = `${shop.path('bin')}:${process.env['PATH']}`;
+  const { HOME } = process.env;
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: shop.folder,
+    encoding: 'utf8',
+    env: { PATH, HOME, ...env },
+  });
+  return { status, stdout, stderr };
+}
+
+const read = <T>(path: string): T => load(readFileSync(join(root, path), 'utf8')) as T;
+
+interface Action {
+  readonly inputs: Readonly<Record<string, { readonly default?: string; readonly description: string }>>;
+  readonly outputs: Readonly<Record<string, { readonly value: string }>>;
+  readonly runs: {
+    readonly using: string;
+    readonly steps: readonly {
+      readonly run: string;
+      readonly shell: string;
+      readonly env: Record<string, string>;
+    }[];
+  };
+}
+
+const action = read<Action>('action.yml');
+
+describe('the action', () => {
+  let runs = 0;
+
+  /** Runs its steps; gives the run, its outputs and its summary. */
+  function run(
+    inputs: Readonly<Record<string, string>>,
+  ): Run & { readonly outputs: string; readonly summary: string } {
+    runs += 1;
+    const files = { GITHUB_OUTPUT: `output-${runs}`, GITHUB_STEP_SUMMARY: `summary-${runs}` };
+    const args = Object.entries({ path: root, ...inputs }).map(([name, value]) => `${name}=${value}`);
+    const result = bash([process.execPath, join(root, '.ci/run-action.js'), ...args], files);
+    return {
+      ...result,
+      outputs: shop.read(files.GITHUB_OUTPUT),
+      summary: shop.read(files.GITHUB_STEP_SUMMARY),
+    };
+  }
+
+  it('has no expression in a script, and each input in the environment of its step', () => {
+    expect(action.runs.using).toBe('composite');
+    for (const { run: script, shell } of action.runs.steps) {
+      expect(shell).toBe('bash');
+      expect(script).not.toContain('${{');
+    }
+    const values = action.runs.steps.flatMap(({ env }) => Object.values(env)).sort();
+    expect(values).toEqual(
+      Object.keys(action.inputs)
+        .map((name) => `\${{ inputs.${name} }}`)
+        .sort(),
+    );
+    expect(action.inputs['version']?.default).toBe(VERSION);
+  });
+
+  it('passes a ledger that is well, and says what was not checked', () => {
+    const { status, stdout, outputs, summary } = run({ ledger: 'good.jsonl' });
+    expect([status, outputs]).toEqual([0, 'verdict=ok\nexit-status=0\nsarif=\n']);
+    expect(stdout).toMatch(/^::notice title=northroot::ok: .*not checked: TRUST/m);
+    expect(summary).toContain('### ✅ northroot: ok');
+  });
+
+  it('fails with annotations, a summary, SARIF and JUnit', () => {
+    const { status, stdout, outputs, summary } = run({
+      ledger: 'bad.jsonl',
+      sarif: 'a b.sarif',
+      junit: 'j.xml',
+      anchor: 'x.yml',
+    });
+    expect([status, outputs]).toEqual([1, 'verdict=invalid\nexit-status=1\nsarif=a b.sarif\n']);
+    expect(stdout).toContain('::error file=x.yml,line=1,title=AUTH_NOT_FOUND');
+    expect(summary).toContain('northroot: invalid');
+    expect([
+      shop.read('a b.sarif').includes('AUTH_NOT_FOUND'),
+      shop.read('j.xml').includes('<failure'),
+    ]).toEqual([true, true]);
+  });
+
+  it('fails for what it is told to, and acknowledges a baseline', () => {
+    expect(run({ ledger: 'over.jsonl', 'fail-on': 'invalid' }).outputs).toContain(
+      'verdict=violation\nexit-status=0',
+    );
+    expect(shop.run(['verify', 'bad.jsonl', '--output', 'json=base.json']).status).toBe(1);
+    const known = run({ ledger: 'bad.jsonl', baseline: 'base.json', annotations: 'false', summary: 'false' });
+    expect([known.status, known.outputs, known.summary]).toEqual([
+      0,
+      'verdict=invalid\nexit-status=0\nsarif=\n',
+      '',
+    ]);
+    expect(known.stdout).not.toMatch(/^::(?:error|warning|notice)/m);
+  });
+
+  it('takes several checkpoints, and does not call a ledger well that could not be read', () => {
+    const { status, stderr, outputs } = run({
+      ledger: 'good.jsonl',
+      checkpoint: 'none-1\nnone-2',
+      sarif: 'left.sarif',
+    });
+    expect([status, outputs]).toEqual([2, 'verdict=undecided\nexit-status=2\nsarif=\n']);
+    expect(stderr).toContain('none-1');
+    expect(existsSync(shop.path('left.sarif'))).toBe(false);
+  });
+
+  it('runs nothing of what its inputs say', () => {
+    const attacks = [
+      '$(touch forged)',
+      '`touch forged`',
+      '"; touch forged; "',
+      "'; touch forged; '",
+      '--help',
+      '\n::error::x',
+    ];
+    for (const attack of attacks) {
+      const inputs = Object.keys(action.inputs).filter(
+        (name) => !['path', 'sarif', 'version'].includes(name),
+      );
+      const { status, stdout } = run(Object.fromEntries(inputs.map((name) => [name, attack])));
+      expect([attack, status, existsSync(shop.path('forged'))]).toEqual([attack, 2, false]);
+      expect(stdout).not.toMatch(/^::error::x/m);
+    }
+    for (const version of ['1.2.3; touch forged', 'latest', 'git+https://evil.example/x', '1.2.3\n4']) {
+      const { status } = run({ ledger: 'good.jsonl', path: '', version });
+      expect([status, existsSync(shop.path('forged')), existsSync(shop.path('npm-args'))]).toEqual([
+        2,
+        false,
+        false,
+      ]);
+    }
+    expect(run({ ledger: 'good.jsonl', sarif: 'x\nverdict=ok' }).outputs).toBe(
+      'verdict=undecided\nexit-status=2\nsarif=\n',
+    );
+  });
+
+  it('fetches the exact version where it is given no folder', () => {
+    expect(run({ ledger: 'good.jsonl', path: '' }).outputs).toContain('verdict=ok');
+    expect(shop.read('npm-args')).toMatch(
+      new RegExp(`^exec --yes --package=northroot@${VERSION} -- northroot verify `),
+    );
+  });
+});
+
+describe('the pre-commit hook', () => {
+  const [hook] =
+    read<readonly { readonly entry: string; readonly files: string; readonly language: string }[]>(
+      '.pre-commit-hooks.yaml',
+    );
+
+  it('verifies each ledger that it is given, and fails when one fails', () => {
+    const entry = hook?.entry ?? '';
+    const on = (...ledgers: string[]): Run => bash(['bash', '-c', `${entry} "$@"`, 'hook', ...ledgers]);
+    const both = on('bad.jsonl', 'good.jsonl');
+    expect([both.status, both.stdout.split('\n').map((line) => line.split(' ')[0])]).toEqual([
+      1,
+      ['invalid', 'ok', ''],
+    ]);
+    expect(on('good.jsonl').status).toBe(0);
+    expect(on('--help').status).toBe(2);
+  });
+
+  it('takes files that are named as ledgers are', () => {
+    const pattern = new RegExp(hook?.files ?? '');
+    expect(['ledger.jsonl', 'a/ledger.jsonl', 'x-ledger.jsonl'].map((name) => pattern.test(name))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+});
+
+describe('examples', () => {
+  it('the workflow gives the action inputs that it has, and reads outputs that it has', () => {
+    const { jobs } = read<{ jobs: { verify: { steps: readonly { uses?: string; with?: object }[] } } }>(
+      'examples/github-workflow.yml',
+    );
+    const own = jobs.verify.steps.find(({ uses }) => uses?.includes('/northroot@'));
+    for (const name of Object.keys(own?.with ?? {})) expect(Object.keys(action.inputs)).toContain(name);
+    const text = JSON.stringify(jobs);
+    const outputs = [...text.matchAll(/steps\.northroot\.outputs\.([\w-]+)/g)].map(([, name]) => name);
+    expect(outputs.length).toBeGreaterThan(0);
+    for (const name of outputs) expect(Object.keys(action.outputs)).toContain(name);
+    expect(own?.uses).toContain(`@v${VERSION}`);
+  });
+
+  it("GitLab's job writes the reports that it names", () => {
+    const { 'verify-ledger': job } = read<{
+      'verify-ledger': { script: string[]; artifacts: { reports: Record<string, string> } };
+    }>('examples/gitlab-ci.yml');
+    expect(bash(['bash', '-ec', job.script.join('\n')], { LEDGER: 'bad.jsonl' }).status).toBe(1);
+    const { codequality = '', junit = '' } = job.artifacts.reports;
+    expect(JSON.parse(shop.read(codequality))).not.toEqual([]);
+    expect(shop.read(junit)).toContain('<failure');
+  });
+
+  it('the hook that the configuration asks for is there', () => {
+    const { repos } = read<{ repos: readonly { rev: string; hooks: readonly { id: string }[] }[] }>(
+      'examples/pre-commit-config.yaml',
+    );
+    expect(repos[0]).toMatchObject({ rev: `v${VERSION}`, hooks: [{ id: 'northroot-verify' }] });
+  });
+});
+
+describe('the container file', () => {
+  const text = readFileSync(join(root, 'Containerfile'), 'utf8');
+  const lines = text.split('\n').filter((line) => /^[A-Z]/.test(line));
+
+  it('builds from what the repository has, and does not run as root', () => {
+    expect(
+      lines.filter((line) => line.startsWith('FROM')).every((line) => /:22-alpine(?: AS build)?$/.test(line)),
+    ).toBe(true);
+    expect(lines.indexOf('USER node')).toBeGreaterThan(
+      lines.findIndex((line) => line.startsWith('RUN npm install')),
+    );
+    expect(lines.slice(-2)).toEqual(['ENTRYPOINT ["northroot"]', 'CMD ["--help"]']);
+    const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name: string };
+    for (const [file] of text.matchAll(/\/tmp\/[\w*-]+\.tgz/g)) expect(file).toBe(`/tmp/${name}-*.tgz`);
+  });
+
+  it.skipIf(!hasProgram('podman') || process.env['SLOW'] !== '1')('builds, and verifies', () => {
+    expect(bash(['podman', 'build', '-q', '-t', 'northroot-test', root]).status).toBe(0);
+    const mount = `${shop.folder}:/ledgers:ro`;
+    expect(
+      bash(['podman', 'run', '--rm', '-v', mount, 'northroot-test', 'verify', 'good.jsonl']).status,
+    ).toBe(0);
+  });
+});

@@ -1,0 +1,251 @@
+/** SARIF 2.1.0: valid by the official schema, within the host's limits, the same finding under the same fingerprint. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import {
+  CODE_PAGES,
+  runVerification,
+  verifyLedger,
+  type ByteSink,
+  type FindingJson,
+  type Report,
+} from '../../src/index.js';
+import {
+  fingerprintFinding,
+  MAX_SARIF_RESULTS,
+  MAX_SARIF_RUNS,
+  writeSarif,
+  type SarifOptions,
+} from '../../src/export.js';
+import { FindingSpool } from '../../src/ci/finding-spool.js';
+import { writeRuns } from '../../src/ci/sarif.js';
+import { Spool } from '../../src/fs/spool.js';
+import { toChunkSource } from '../../src/report/verify-chunks.js';
+import { buildReport } from '../../src/report/report.js';
+import { HOSTILE_STRINGS } from '../hostile-strings.js';
+import { fixture, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
+
+const SCHEMA = new URL(
+  '../../../shared/vectors/sarif-schema/sarif-2.1/schema/sarif-schema-2.1.0.json',
+  import.meta.url,
+).pathname;
+
+interface Result {
+  readonly ruleId: string;
+  readonly ruleIndex: number;
+  readonly level: string;
+  readonly message: { readonly text: string };
+  readonly locations: readonly [
+    {
+      readonly physicalLocation: {
+        readonly artifactLocation: { readonly uri: string };
+        readonly region: { readonly startLine: number };
+      };
+    },
+  ];
+  readonly relatedLocations?: readonly {
+    readonly physicalLocation: { readonly region: { readonly startLine: number } };
+  }[];
+  readonly partialFingerprints: Readonly<Record<string, string>>;
+  readonly baselineState?: string;
+  readonly properties: { readonly folded?: number };
+}
+
+interface Run {
+  readonly tool: {
+    readonly driver: { readonly rules: readonly { readonly id: string; readonly help: object }[] };
+  };
+  readonly automationDetails: { readonly id: string };
+  readonly results: readonly Result[];
+  readonly invocations: readonly [
+    {
+      readonly executionSuccessful: boolean;
+      readonly exitCode: number;
+      readonly toolExecutionNotifications: readonly {
+        readonly descriptor: { readonly id: string };
+        readonly level: string;
+        readonly message: { readonly text: string };
+      }[];
+    },
+  ];
+}
+
+/** Keeps what is written. */
+class TextSink implements ByteSink {
+  text = '';
+
+  write(piece: Uint8Array | string): undefined {
+    this.text += String(piece);
+  }
+}
+
+async function sarifText(report: Report, options?: SarifOptions): Promise<string> {
+  const sink = new TextSink();
+  await writeSarif(sink, report, options);
+  return sink.text;
+}
+
+async function runsOf(report: Report, options?: SarifOptions): Promise<readonly Run[]> {
+  return (JSON.parse(await sarifText(report, options)) as { runs: readonly Run[] }).runs;
+}
+
+async function runOf(report: Report, options?: SarifOptions): Promise<Run> {
+  const [run] = await runsOf(report, options);
+  if (run === undefined) throw new Error('no run');
+  return run;
+}
+
+const invalid = await reportOn('broken/auth-not-found-folded.jsonl');
+
+describe.skipIf(!existsSync(SCHEMA))('writeSarif, by the official schema', () => {
+  // Draft 4, of which it uses what later drafts have too, but for the name of its own id.
+  const schema = JSON.parse(readFileSync(SCHEMA, 'utf8')) as Record<string, unknown>;
+  delete schema['$schema'];
+  delete schema['id'];
+  const ajv = new Ajv({ strict: false, allErrors: true });
+  ajv.addFormat('uri', /^[a-z][a-z0-9+.-]*:[!-~]*$/i);
+  ajv.addFormat('uri-reference', /^[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/);
+  ajv.addFormat('date-time', true);
+  const validate = ajv.compile(schema);
+
+  async function expectValid(report: Report, options?: SarifOptions): Promise<void> {
+    expect(validate(JSON.parse(await sarifText(report, options))) ? [] : validate.errors).toEqual([]);
+  }
+
+  it('is valid for ledgers that are well, broken, and empty', async () => {
+    await expectValid(await reportOn('ledgers/agent-run.jsonl'));
+    await expectValid(invalid, { anchor: 'README.md', exitStatus: 1 });
+    await expectValid(await verifyLedger(new Uint8Array()));
+    await expectValid(
+      { ...invalid, baseline: { known: 1, new: 1, gone: 0, unlisted: 3 } },
+      { known: invalid.findings },
+    );
+  });
+
+  it('is valid whatever stands in it', async () => {
+    for (const text of HOSTILE_STRINGS) await expectValid(reportOf(text), { anchor: text });
+  });
+});
+
+describe('writeSarif', () => {
+  it('declares every rule with its help', async () => {
+    const { rules } = (await runOf(invalid)).tool.driver;
+    expect(rules.map(({ id }) => id)).toEqual(Object.keys(CODE_PAGES));
+    const [result] = (await runOf(invalid)).results;
+    expect(rules[result?.ruleIndex ?? -1]?.id).toBe(result?.ruleId);
+  });
+
+  it('tells of what was not checked, so that a run that could not look does not look clean', async () => {
+    const good = await reportOn('ledgers/agent-run.jsonl');
+    const [{ executionSuccessful, exitCode, toolExecutionNotifications: told }] = (await runOf(good))
+      .invocations;
+    expect([executionSuccessful, exitCode]).toEqual([true, 0]);
+    expect(told.map(({ descriptor, level }) => `${level} ${descriptor.id}`)).toEqual(
+      good.not_checked.map(({ code }) => `warning ${code}`),
+    );
+    const [empty] = (await runOf(await verifyLedger(new Uint8Array()))).invocations;
+    expect([empty.executionSuccessful, empty.exitCode]).toEqual([false, 2]);
+  });
+
+  it('points to the anchor, and names the place in the ledger beside it', async () => {
+    const [result] = (await runOf(invalid, { anchor: './ci/pipe line.yml' })).results;
+    const { physicalLocation } = result?.locations[0] ?? {};
+    expect(physicalLocation).toMatchObject({
+      artifactLocation: { uri: 'ci/pipe%20line.yml' },
+      region: { startLine: 1 },
+    });
+    expect(result?.relatedLocations?.[0]?.physicalLocation.region.startLine).toBe(3);
+    expect(result?.message.text).toContain(':3)');
+  });
+
+  it('leaves no placeholder and no link in a message, and no control anywhere', async () => {
+    for (const text of HOSTILE_STRINGS) {
+      const sarif = await sarifText(reportOf(text));
+      expect(sarif).not.toMatch(UNSAFE);
+      const [run] = (JSON.parse(sarif) as { runs: [Run] }).runs;
+      for (const { message } of [...run.results, ...run.invocations[0].toolExecutionNotifications]) {
+        expect(message.text.replaceAll('{{', '').replaceAll('}}', '')).not.toMatch(/[{}]/);
+        expect(message.text).not.toMatch(/(?<!\\)\[[^\]]*(?<!\\)\]\(/);
+      }
+    }
+  });
+
+  it('keeps within the runs and results that hosts take, each run of a category of its own, and counts the rest', async () => {
+    expect([MAX_SARIF_RUNS, MAX_SARIF_RESULTS]).toEqual([20, 25_000]);
+    const sink = new TextSink();
+    await writeRuns(sink, reportWith(50, 37), {}, { runs: 3, results: 10 });
+    const { runs } = JSON.parse(sink.text) as { runs: readonly Run[] };
+    expect(runs.map(({ results }) => results.length)).toEqual([10, 10, 10]);
+    expect(new Set(runs.map(({ automationDetails }) => automationDetails.id)).size).toBe(3);
+    const told = runs.map(
+      ({ invocations: [{ toolExecutionNotifications: list }] }) =>
+        list.find(({ descriptor }) => descriptor.id === 'FINDINGS_OMITTED')?.message.text.split(' ')[0],
+    );
+    expect(told).toEqual([undefined, undefined, '20']);
+  });
+
+  it('counts what the report does not list', async () => {
+    const [{ toolExecutionNotifications: told }] = (await runOf(reportWith(5_000, 10))).invocations;
+    expect(told.find(({ descriptor }) => descriptor.id === 'FINDINGS_OMITTED')?.message.text).toContain(
+      '4,990',
+    );
+  });
+});
+
+describe('fingerprintFinding', () => {
+  const [finding] = invalid.findings as [FindingJson];
+  const print = fingerprintFinding(finding);
+
+  it('is of what the finding is, not of where it stands or what it is called', () => {
+    const moved = { ...finding, seq: 99, message: 'other words', folded: 7, expected: 'other words' };
+    expect(fingerprintFinding({ ...moved, at: { ...finding.at, file: 'b', line: 9, byte_offset: 1 } })).toBe(
+      print,
+    );
+  });
+
+  it.each([
+    ['code', { code: 'GRANT_NOT_FOUND' }],
+    ['event', { event_id: `sha-256:${'A'.repeat(43)}` }],
+    ['line, where it has faults of its own', { line_digest: `sha-256:${'A'.repeat(43)}` }],
+    ['pointer', { at: { ...finding.at, pointer: '/event' } }],
+  ])('is another for another %s', (_name, change) => {
+    expect(fingerprintFinding({ ...finding, ...change })).not.toBe(print);
+  });
+
+  it('knows a line that cannot be read by its bytes, wherever it stands', async () => {
+    const prints = async (text: string): Promise<string[]> =>
+      (await verifyLedger(new TextEncoder().encode(text))).findings
+        .filter(({ code }) => code === 'NOT_JSON')
+        .map(fingerprintFinding);
+    const [x, y] = await prints('x\ny\n');
+    expect(x).not.toBe(y);
+    expect(await prints('y\nx\n')).toEqual([y, x]);
+  });
+});
+
+describe('FindingSpool', () => {
+  it('gives findings worst first, each with what folded under it, as the report lists them', async () => {
+    for (const name of ['auth-not-found-folded', 'ledger-unbound-folded', 'genesis-missing-cut-head']) {
+      const store = new Spool();
+      const spool = new FindingSpool(store, 1_000);
+      const source = toChunkSource(fixture(`broken/${name}.jsonl`), '-');
+      const result = await runVerification(source, { onFinding: spool.add });
+      const given: FindingJson[] = [];
+      for await (const finding of spool.worstFirst(result)) given.push(finding);
+      expect(given).toEqual(buildReport(result).findings);
+      store.close();
+    }
+  });
+
+  it('keeps no more than its limit, and the worst', async () => {
+    const store = new Spool();
+    const spool = new FindingSpool(store, 3);
+    const source = toChunkSource(new TextEncoder().encode('x\n'.repeat(50)), '-');
+    const result = await runVerification(source, { onFinding: spool.add });
+    let given = 0;
+    for await (const finding of spool.worstFirst(result)) given += finding.code === 'NOT_JSON' ? 1 : 0;
+    expect(given).toBe(3);
+    store.close();
+  });
+});
