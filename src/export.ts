@@ -42,6 +42,45 @@ export { attachContents, findContent, type ContentPlace, type FoundContent } fro
 export { exportBundle, type BundleExport, type BundleOptions } from './bundle/export-bundle.js';
 export { verifyBundle, type VerifyBundleOptions } from './bundle/verify-bundle.js';
 export { renderBundleResult } from './text/bundle-result.js';
+
+// Statements: what verification found, signed for supply-chain tools
+export {
+  hashLedger,
+  makeStatement,
+  type MadeStatement,
+  type StatementOptions,
+} from './statement/export-statement.js';
+export {
+  STATEMENT_PAYLOAD_TYPE,
+  STATEMENT_TYPE,
+  VSA_TYPE,
+  type DigestSet,
+  type LedgerStatement,
+  type ResourceDescriptor,
+  type StatementExtension,
+  type VerificationSummary,
+} from './statement/statement.js';
+export {
+  MAX_STATEMENT_BYTES,
+  verifyStatement,
+  type StatementResult,
+  type VerifyStatementOptions,
+} from './statement/verify-statement.js';
+
+// Northroot journals (.nrj)
+export { exportJournal, type JournalExport } from './journal/export-journal.js';
+export { parseJournalEvent, toJournalPayload, type JournalEvent } from './journal/journal-event.js';
+export {
+  formatJournalFrame,
+  formatJournalHeader,
+  isJournal,
+  JOURNAL_START_BYTES,
+  MAX_JOURNAL_EVENT_BYTES,
+  readJournal,
+  type JournalFrame,
+  type JournalMode,
+} from './journal/journal-file.js';
+
 // The page
 export { exportPage, type PageExport, type PageOptions } from './page/export-page.js';
 

@@ -28,6 +28,7 @@ export {
   type ProofOptions,
   type RecordProofOptions,
 } from './proof/make-proof.js';
+export { makeReceipt, type ReceiptOptions } from './proof/make-receipt.js';
 export {
   parseProofKey,
   type CheckpointSigners,
@@ -35,7 +36,7 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from './proof/proof-keys.js';
-export { renderConsistencyResult, renderProofResult } from './text/proof-result.js';
+export { renderConsistencyResult, renderProofResult, renderReceiptResult } from './text/proof-result.js';
 export { MAX_PROOF_BYTES } from './proof/proof-text.js';
 export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
@@ -51,3 +52,7 @@ export {
   type StatedTree,
   type VerifyProofOptions,
 } from './proof/verify-proof.js';
+
+// COSE receipts (RFC 9942)
+export { MAX_RECEIPT_BYTES } from './cose/receipt.js';
+export { isReceipt, verifyReceipt, type ReceiptResult } from './proof/verify-receipt.js';

@@ -116,10 +116,12 @@ export {
   type ProofProblem,
   type ProofTrust,
 } from './proof/proof-keys.js';
-export { renderConsistencyResult, renderProofResult } from './text/proof-result.js';
+export { renderConsistencyResult, renderProofResult, renderReceiptResult } from './text/proof-result.js';
 export { MAX_PROOF_BYTES } from './proof/proof-text.js';
 export { formatTlogProof, parseTlogProof, decodeTlogProof, type TlogProof } from './proof/tlog-proof.js';
 export { verifyConsistencyProof, type ConsistencyResult } from './proof/verify-consistency.js';
+export { MAX_RECEIPT_BYTES } from './cose/receipt.js';
+export { isReceipt, verifyReceipt, type ReceiptResult } from './proof/verify-receipt.js';
 export {
   MAX_ENTRY_BYTES,
   verifyProof,

@@ -11,6 +11,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   ],
   append: [
     `echo '{"event_type":"x.build","commit":"4f2a9c"}' | northroot append ledger.jsonl --principal service:ci`,
+    'northroot append ledger.jsonl events.nrj --foreign-as x.journal',
     'northroot append ledger.jsonl events.json --principal service:ci --type x.build --existing refuse',
     'tail -F events.ndjson | northroot append ledger.jsonl - --strict --checkpoint-every 1h',
   ],
@@ -57,6 +58,8 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot export ledger.jsonl --html report.html --trust trust.json --checkpoint kept.checkpoint',
     'northroot export ledger.jsonl --dsse events.dsse.jsonl',
     'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
+    'northroot export ledger.jsonl --journal events.nrj',
+    'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
     'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
   ],
   report: [
@@ -76,9 +79,11 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   prove: [
     'northroot prove ledger.jsonl 17 --out event.tlog-proof',
     'northroot prove ledger.jsonl --consistency kept.checkpoint --out grown.proof',
+    'northroot prove ledger.jsonl 17 --format cose --key log.pem --out event.cose --entry-out event.json',
   ],
   'verify-proof': [
     'northroot verify-proof event.tlog-proof --key log.pub',
+    'northroot verify-proof event.cose --key log.pub --entry event.json',
     'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
   ],
   disclose: [

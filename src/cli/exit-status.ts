@@ -21,6 +21,11 @@ const REFUSED: ReadonlySet<string> = new Set([
   'NOT_REACHED',
   'SEGMENT_MISPLACED',
   'SEGMENT_MISSING',
+  // journals
+  'JOURNAL_EVENT_TOO_LARGE',
+  'JOURNAL_FOREIGN',
+  'JOURNAL_MALFORMED',
+  'JOURNAL_TORN',
   // proofs, envelopes and bundles
   'BUNDLE_MALFORMED',
   'ENVELOPE_MALFORMED',

@@ -85,6 +85,12 @@ export function principalId(text: string): string {
   throw new InvalidArgumentError('Expected human:, service:, agent: or org: and a name, such as agent:a1.');
 }
 
+/** The type of an extension event. */
+export function extensionType(text: string): string {
+  if (/^x\.[A-Za-z0-9_.:/-]{1,126}$/.test(text)) return text;
+  throw new InvalidArgumentError('Expected a type that begins with x. such as x.journal.');
+}
+
 /** A tool's name. */
 export function toolName(text: string): string {
   if (isToolName(text)) return text;

@@ -21,6 +21,7 @@ import {
   verifyInclusion,
   type LeafRange,
 } from '../tree/proof.js';
+import type { ReadRecord } from '../reader/read-records.js';
 import { toDigestText } from '../value/digest.js';
 import { formatConsistencyProof } from './consistency-proof.js';
 import { ledgerBasis, type ProofBasis } from './proof-basis.js';
@@ -34,7 +35,8 @@ export interface ProofOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const PROOF_OPTIONS: OptionTypes<ProofOptions> = { checkpoint: 'bytes', signal: 'signal' };
+/** What each of {@link ProofOptions} may be. */
+export const PROOF_OPTIONS: OptionTypes<ProofOptions> = { checkpoint: 'bytes', signal: 'signal' };
 
 /** How the proof of a record is made. */
 export interface RecordProofOptions extends ProofOptions {
@@ -83,7 +85,27 @@ export async function makeProof(
 ): Promise<MadeProof> {
   checkOptions('makeProof', options, { ...PROOF_OPTIONS, extra: 'boolean' });
   checkString('makeProof', 'the record', wanted);
-  const { checkpoint: given, signal, extra = true } = options;
+  const { record, hashes, base } = await proveInclusion(from, wanted, options);
+  const { bytes: entry, eventId, seq: index } = record;
+  const extra = options.extra === false ? undefined : entry;
+  const bytes = formatTlogProof({ extra, index, hashes, note: base.note });
+  return { bytes, entry, eventId, index, checkpoint: base.checkpoint };
+}
+
+/** A record's place in the tree of a checkpoint. */
+export interface Inclusion {
+  readonly record: Pick<ReadRecord, 'bytes' | 'eventId' | 'seq'>;
+  /** From the leaf's sibling up. */
+  readonly hashes: readonly string[];
+  readonly base: StatedCheckpoint;
+}
+
+/** Finds the record and its path to the root of a checkpoint, which it leads to. Throws as {@link makeProof}. */
+export async function proveInclusion(
+  from: OpenLedger | ProofBasis,
+  wanted: string,
+  { checkpoint: given, signal }: ProofOptions,
+): Promise<Inclusion> {
   const basis = typeof from === 'function' ? ledgerBasis(from, signal) : from;
   const stated = given === undefined ? undefined : readGiven(given);
   const record = await basis.findRecord(wanted);
@@ -112,9 +134,7 @@ export async function makeProof(
       hint: 'verify the ledger: its findings say where records are missing or were put in',
     });
   }
-  const carried = extra ? record.bytes : undefined;
-  const bytes = formatTlogProof({ extra: carried, index, hashes, note: base.note });
-  return { bytes, entry: record.bytes, eventId: record.eventId, index, checkpoint: base.checkpoint };
+  return { record, hashes, base };
 }
 
 /**
@@ -156,7 +176,7 @@ export async function makeConsistencyProof(
 }
 
 /** A checkpoint with its note. A given one that is not of the ledger tells on the ledger; the ledger's own one on itself. */
-interface StatedCheckpoint {
+export interface StatedCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly note: Uint8Array;
   readonly isOwn: boolean;

@@ -22,6 +22,7 @@ import {
   isSignedByLog,
   judgeCheckpointNote,
   listVkeys,
+  type CheckpointSigner,
   type KnownNoteKey,
   type UnmetRequirement,
   type ValidNoteSignature,
@@ -32,6 +33,7 @@ import {
   findEntitlementProblem,
   findValidityProblem,
   type EntitlementProblem,
+  type RingKey,
 } from '../trust/keyring.js';
 import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { compareTimestamps } from '../value/timestamp.js';
@@ -100,6 +102,14 @@ export function parseProofKey(input: string | Uint8Array): ProofKey {
   return { kind: 'public-key', key };
 }
 
+/** A receipt's signature, of which it is asked who made it. */
+export interface ReceiptSignature {
+  readonly origin: string | undefined;
+  readonly verify: (key: VerificationKey) => boolean;
+  readonly names: ((key: PublicKey) => boolean) | undefined;
+  readonly instant: string | undefined;
+}
+
 /** The keys of one verification. */
 export class ProofKeyring {
   readonly #policy: TrustPolicy | undefined;
@@ -162,6 +172,73 @@ export class ProofKeyring {
     return { signers: { ...listVkeys(verdict.counted), unverified: verdict.unknown }, problems };
   }
 
+  /**
+   * Judges a signature of a tree's root that names no line of a note: that of a receipt. Every key is tried that may be the log's.
+   *
+   * @param verify - Whether the signature is one by the key.
+   * @param names - Whether the receipt says that the key signed it; undefined where it names none.
+   * @param instant - As of {@link ProofKeyring.judgeCheckpoint}.
+   */
+  judgeReceipt({ origin, verify, names, instant }: ReceiptSignature): {
+    readonly signers: readonly string[];
+    readonly problems: readonly ProofProblem[];
+  } {
+    const problems: ProofProblem[] = [];
+    const origins = this.#policy?.origins;
+    if (origins !== undefined && (origin === undefined || !origins.includes(origin))) {
+      const actual = origin ?? 'none';
+      problems.push(toProblem({ code: 'ORIGIN_MISMATCH', expected: origins.join(' or '), actual }));
+    }
+    const known = this.#logKeys(origin);
+    const signers: CheckpointSigner[] = [];
+    const doubts: ProofProblem[] = [];
+    for (const { verification, entry } of known) {
+      if (!verify(verification)) continue;
+      const source = entry === undefined ? 'given' : 'trust-policy';
+      const problem = entry && findLogKeyProblem(entry, instant);
+      if (problem !== undefined) doubts.push(toProblem(problem));
+      else {
+        const { keyid } = verification.publicKey;
+        signers.push({ role: 'log', source, keyid, name: origin ?? '' });
+      }
+    }
+    if (signers.length === 0) problems.push(...doubts);
+    if (signers.length === 0 && doubts.length === 0) {
+      const isNamed = known.some(({ verification }) => names?.(verification.publicKey) ?? true);
+      const expected = `a signature by a known key of ${origin ?? 'the log'}`;
+      problems.push(
+        isNamed
+          ? {
+              code: 'PROOF_INVALID',
+              kind: 'invalid',
+              expected,
+              actual: 'one of another root, or by another key',
+            }
+          : { code: 'KEY_UNKNOWN', kind: 'undecided', expected, actual: 'one by an unknown key' },
+      );
+    }
+    const missing = [
+      this.#requirements.findMissingLogKeys(signers),
+      this.#requirements.findMissingWitnesses(signers),
+    ].filter((unmet): unmet is UnmetRequirement => unmet !== undefined);
+    problems.push(...missing.map(toProblem));
+    return { signers: [...new Set(signers.map(({ keyid }) => keyid))], problems };
+  }
+
+  /** The keys that may be the log's, each with its entry in the trust policy. */
+  #logKeys(origin: string | undefined): { verification: VerificationKey; entry: RingKey | undefined }[] {
+    const given = this.#given.filter(
+      ({ key }) =>
+        key.kind === 'public-key' ||
+        (key.key.type === 'ed25519' && (origin === undefined || key.key.name === origin)),
+    );
+    const pinned = (this.#policy?.keys ?? []).flatMap(({ keyid }) => this.#ring.find(keyid) ?? []);
+    return [
+      ...given.map(({ verification }) => ({ verification, entry: undefined })),
+      ...pinned.map((entry) => ({ verification: entry.verification, entry })),
+    ];
+  }
+
   /** The key of an event's signature; `undefined` when it is not known. */
   findEventKey(keyid: string, event: AnyTypeOfEvent, occurredAt: string): EventKey | undefined {
     const given = this.#given.find(({ key, verification }) => {
@@ -201,6 +278,10 @@ function findNoteProblem(
 ): EntitlementProblem | undefined {
   if (entry === undefined || source !== 'trust-policy') return undefined;
   if (role === 'witness') return findValidityProblem(entry, toInstant(timestamp ?? 0));
+  return findLogKeyProblem(entry, instant);
+}
+
+function findLogKeyProblem(entry: RingKey, instant: string | undefined): EntitlementProblem | undefined {
   const from = entry.key.valid_from;
   if (instant === undefined) return findCheckpointKeyProblem(entry, from ?? FIRST_INSTANT);
   const isLater = from !== undefined && compareTimestamps(from, instant) > 0;

@@ -173,14 +173,16 @@ export function verifyProof(
   });
 }
 
-const ENTRY_MISSING: ProofProblem = {
+/** That the entry is neither in the proof nor beside it. */
+export const ENTRY_MISSING: ProofProblem = {
   code: 'ENTRY_MISSING',
   kind: 'undecided',
   expected: 'the entry, as extra data of the proof or beside it',
   actual: 'none',
 };
 
-const NOT_A_RECORD: ProofGap = {
+/** That only bytes were verified. */
+export const NOT_A_RECORD: ProofGap = {
   code: 'NOT_A_RECORD',
   message:
     'the entry is not a record as ledgers here have them: only that the log has these bytes was verified',
@@ -193,13 +195,14 @@ function chooseEntry(proof: TlogProof, given: Uint8Array, checkpoint: Checkpoint
   return checkInclusion(proof, line, checkpoint).length === 0 ? line : given;
 }
 
-const NEWLINE = 0x0a;
+/** What ends a line. */
+export const NEWLINE = 0x0a;
 
 /**
  * Whether an entry is to be judged as a record, so that a broken one is not taken for something else: an object with the members of
  * one, or what cannot be read and begins as every record does.
  */
-function claimsToBeRecord(entry: Uint8Array): boolean {
+export function claimsToBeRecord(entry: Uint8Array): boolean {
   if (entry.length > MAX_LINE_BYTES) return startsAsRecord(entry);
   let value: unknown;
   try {
@@ -221,7 +224,8 @@ function startsAsRecord(entry: Uint8Array): boolean {
   return decodeLatin1(entry.subarray(0, RECORD_START.length)) === RECORD_START;
 }
 
-function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
+/** An entry in its wire form. */
+export function describeEntry(entry: Uint8Array, isRecord: boolean): ProofEntry {
   return {
     kind: isRecord ? 'record' : 'bytes',
     size_bytes: entry.length,
@@ -272,7 +276,11 @@ function checkInclusion(
 }
 
 /** The record as far as it can be read. */
-function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]): ExaminedLine | undefined {
+export function examineRecord(
+  line: Uint8Array,
+  index: number,
+  problems: ProofProblem[],
+): ExaminedLine | undefined {
   if (line.length > MAX_LINE_BYTES) {
     const expected = `a record of at most ${MAX_LINE_BYTES} bytes`;
     problems.push({ code: 'LINE_TOO_LONG', kind: 'invalid', expected, actual: `${line.length}` });
@@ -295,7 +303,7 @@ function examineRecord(line: Uint8Array, index: number, problems: ProofProblem[]
 }
 
 /** Judges the event's signatures by the rule that the verification of ledgers has. */
-function judgeEvent(
+export function judgeEvent(
   record: ExaminedLine,
   line: Uint8Array,
   keyring: ProofKeyring,
@@ -330,7 +338,8 @@ function judgeEvent(
   return judged;
 }
 
-function listGaps(
+/** What a proof leaves open, whatever its file. */
+export function listGaps(
   signatures: readonly ProofEventSignature[],
   signers: CheckpointSigners,
   isRead: boolean,

@@ -5,6 +5,7 @@ import type { Guide } from './guide.js';
 import type { Paint } from './report.js';
 import type { CheckpointSigners, ProofProblem } from '../proof/proof-keys.js';
 import type { ConsistencyResult } from '../proof/verify-consistency.js';
+import type { ReceiptResult } from '../proof/verify-receipt.js';
 import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../proof/verify-proof.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
@@ -29,12 +30,32 @@ export function renderProofResult(
     ...(entry === null || isRecord ? [] : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
     ...renderTree('tree', tree),
     ...renderSigners('signed by', result.checkpoint_signers),
-    ...(event === null ? [] : [row('event', `${text(event['event_type'])}  ${id ?? 'without an id'}`)]),
-    ...(event === null ? [] : [row('who', text(event['principal_id']))]),
-    ...(event === null ? [] : [row('when', text(event['occurred_at']))]),
-    ...signatures.map(({ keyid, result: found, code }) =>
-      row('signature', `${printable(keyid)} ${found}${code === undefined ? '' : ` (${code})`}`),
-    ),
+    ...renderEvent(event, id, signatures),
+    ...renderGaps(result.not_checked, paint),
+    ...renderProblems(result.problems, paint, guide),
+  ]);
+}
+
+/** The result of a COSE receipt as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
+export function renderReceiptResult(
+  result: ReceiptResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
+  const { verdict, origin, index, tree, entry } = result;
+  const log = origin === null ? 'the log of this key' : printable(origin);
+  const what = entry?.kind === 'record' ? 'this record' : 'this entry, which is not a record of this format,';
+  return toText([
+    renderHead(verdict, file, `${log} has ${what} in its tree (COSE receipt)`, paint),
+    ...(origin === null ? [] : [row('origin', printable(origin))]),
+    ...(index === null ? [] : [row('index', String(index))]),
+    ...(entry === null || entry.kind === 'record'
+      ? []
+      : [row('entry', `${entry.size_bytes} bytes, ${entry.digest}`)]),
+    ...renderTree('tree', tree),
+    ...result.receipt_signers.map((keyid) => row('signed by', printable(keyid))),
+    ...renderEvent(result.event, result.event_id, result.event_signatures),
     ...renderGaps(result.not_checked, paint),
     ...renderProblems(result.problems, paint, guide),
   ]);
@@ -69,6 +90,22 @@ function renderHead(verdict: ProofVerdict, file: string, proven: string, paint: 
   };
   const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));
   return `${head}  ${printable(file)}: ${words[verdict]}`;
+}
+
+function renderEvent(
+  event: ProofResult['event'],
+  id: string | null,
+  signatures: ProofResult['event_signatures'],
+): string[] {
+  if (event === null) return [];
+  return [
+    row('event', `${text(event['event_type'])}  ${id ?? 'without an id'}`),
+    row('who', text(event['principal_id'])),
+    row('when', text(event['occurred_at'])),
+    ...signatures.map(({ keyid, result: found, code }) =>
+      row('signature', `${printable(keyid)} ${found}${code === undefined ? '' : ` (${code})`}`),
+    ),
+  ];
 }
 
 function renderTree(name: string, tree: StatedTree | null): string[] {

@@ -135,14 +135,27 @@ export class RangeHasher {
 }
 
 /** Whether the leaf stands at `index` of the tree with this size and root. False for numbers and hashes of the wrong form too. */
-export function verifyInclusion({ index, size, leafHash, root, proof }: InclusionClaim): boolean {
-  if (!isSize(size) || !isSize(index) || index >= size) return false;
-  if (![leafHash, root, ...proof].every(isHash)) return false;
+export function verifyInclusion({ root, ...path }: InclusionClaim): boolean {
+  return isHash(root) && inclusionRoot(path) === root;
+}
+
+/**
+ * The root of the tree of this size in which the leaf stands at `index`, by its proof. Undefined for a proof of another length than
+ * that place has, and for numbers and hashes of the wrong form.
+ */
+export function inclusionRoot({
+  index,
+  size,
+  leafHash,
+  proof,
+}: Omit<InclusionClaim, 'root'>): string | undefined {
+  if (!isSize(size) || !isSize(index) || index >= size) return undefined;
+  if (![leafHash, ...proof].every(isHash)) return undefined;
   let fn = index;
   let sn = size - 1;
   let hash = leafHash;
   for (const sibling of proof) {
-    if (sn === 0) return false;
+    if (sn === 0) return undefined;
     if (isOdd(fn) || fn === sn) {
       hash = nodeHash(sibling, hash);
       while (!isOdd(fn) && fn !== 0) [fn, sn] = [half(fn), half(sn)];
@@ -151,7 +164,7 @@ export function verifyInclusion({ index, size, leafHash, root, proof }: Inclusio
     }
     [fn, sn] = [half(fn), half(sn)];
   }
-  return sn === 0 && hash === root;
+  return sn === 0 ? hash : undefined;
 }
 
 /**

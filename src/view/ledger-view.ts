@@ -22,6 +22,7 @@ import {
   type ProofOptions,
   type RecordProofOptions,
 } from '../proof/make-proof.js';
+import { makeReceipt, type ReceiptOptions } from '../proof/make-receipt.js';
 import { indexBasis } from '../proof/proof-basis.js';
 import { readDeclaredKeys } from '../reader/declared-keys.js';
 import { findRecord } from '../reader/find-record.js';
@@ -151,6 +152,15 @@ export class LedgerView {
       'use',
       ({ records }) => makeProof(indexBasis(records), wanted, options),
       () => makeProof(this.#open, wanted, options),
+    );
+  }
+
+  /** Proves the same as a COSE receipt, signed by the log's key. @throws NorthrootError as `makeReceipt`. */
+  makeReceipt(wanted: string, options: ReceiptOptions): Promise<MadeProof> {
+    return this.#ask(
+      'use',
+      ({ records }) => makeReceipt(indexBasis(records), wanted, options),
+      () => makeReceipt(this.#open, wanted, options),
     );
   }
 

@@ -1,7 +1,10 @@
 /** `northroot export`: which records are written, and what is left when it fails. */
 
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { formatJournalFrame, formatJournalHeader } from '../../src/journal/journal-file.js';
+import type { LedgerStatement } from '../../src/statement/statement.js';
 import { action, execution, grant, ndjson } from './drafts.js';
 import { expectError, expectOk, parseLines, Workshop, type KeyJson } from './runner.js';
 
@@ -48,6 +51,93 @@ describe('export --dsse', () => {
   it('writes only what the pattern of tools matches, with --tool', () => {
     expectOk(shop.run(['export', 'ledger.jsonl', '--tool', 'no.such.tool', '--dsse', 'none.jsonl']));
     expect(envelopes('none.jsonl')).toEqual([]);
+  });
+});
+
+describe('export --in-toto', () => {
+  it('signs what verification found, whatever is selected', () => {
+    expectOk(shop.run(['keygen', '--out', 'auditor.pem']));
+    const args = [
+      'export',
+      'ledger.jsonl',
+      '--key',
+      'auditor.pem',
+      '--tool',
+      'none',
+      '--in-toto',
+      'verified.json',
+    ];
+    expectOk(shop.run(args));
+    const envelope = JSON.parse(readFileSync(shop.path('verified.json'), 'utf8')) as Envelope;
+    expect(envelope.payloadType).toBe('application/vnd.in-toto+json');
+    const statement = JSON.parse(Buffer.from(envelope.payload, 'base64').toString()) as LedgerStatement;
+    expect(statement.subject[0].name).toBe('ledger.jsonl');
+    expect(statement.predicate).toMatchObject({ verificationResult: 'PASSED', northroot: { verdict: 'ok' } });
+  });
+
+  it('wants a key, and URIs', () => {
+    expectError(shop.run(['export', 'ledger.jsonl', '--in-toto', 'no.json']), 2, 'USAGE');
+    const args = [
+      'export',
+      'ledger.jsonl',
+      '--key',
+      'auditor.pem',
+      '--in-toto',
+      'no.json',
+      '--verifier-id',
+      'me',
+    ];
+    expectError(shop.run(args), 2, 'USAGE');
+    expect(existsSync(shop.path('no.json'))).toBe(false);
+  });
+});
+
+describe('export --journal and append of it', () => {
+  it('gives the same events again', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--journal', 'all.nrj']));
+    const run = shop.run(['append', 'ledger.jsonl', 'all.nrj']);
+    const results = parseLines<{ seq: number; status: string }>(expectOk(run));
+    expect(results.map(({ seq, status }) => [seq, status])).toEqual(
+      envelopes('all.jsonl').map((_, seq) => [seq, 'exists']),
+    );
+  });
+
+  it('appends what others wrote inside an extension event, where that is asked for', () => {
+    const content = {
+      data: 'x',
+      event_type: 'test',
+      occurred_at: '2026-01-01T00:00:00Z',
+      principal_id: 'service:s',
+    };
+    const b64 = createHash('sha256')
+      .update(`northroot:event:v1\0${JSON.stringify(content)}`)
+      .digest('base64url');
+    const foreign = { ...content, event_id: { alg: 'sha-256', b64 } };
+    const payload = Buffer.from(JSON.stringify(foreign));
+    shop.write('foreign.nrj', Buffer.concat([formatJournalHeader(), formatJournalFrame(payload)]));
+    expectError(
+      shop.run(['append', 'ledger.jsonl', 'foreign.nrj']),
+      1,
+      'JOURNAL_FOREIGN',
+      'foreign.nrj, byte 16',
+    );
+    expectOk(shop.run(['append', 'ledger.jsonl', 'foreign.nrj', '--foreign-as', 'x.journal']));
+    const last = shop.records('ledger.jsonl').at(-1)?.event;
+    expect(last).toMatchObject({
+      event_type: 'x.journal',
+      principal_id: 'service:s',
+      journal_event: foreign,
+    });
+    expectError(shop.run(['append', 'ledger.jsonl', 'foreign.nrj', '--foreign-as', 'journal']), 2, 'USAGE');
+  });
+
+  it('keeps what came before a torn frame', () => {
+    const whole = readFileSync(shop.path('all.nrj'));
+    shop.write('torn.nrj', whole.subarray(0, -1));
+    const run = shop.run(['append', 'ledger.jsonl', 'torn.nrj']);
+    expect(run.status).toBe(1);
+    expect(run.stderr).toContain('JOURNAL_TORN');
+    expect(parseLines(run.stdout)).toHaveLength(envelopes('all.jsonl').length - 1);
   });
 });
 

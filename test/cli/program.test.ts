@@ -92,6 +92,7 @@ const vkey = makeVkey();
 
 /** A value that an option's parser takes, by the name that its help gives the value. */
 const SAMPLES: Readonly<Record<string, string>> = {
+  uri: 'https://example.com/auditor',
   address: '127.0.0.1:0',
   basis: 'billed',
   amounts: 'usd=0.25,calls=1',

@@ -5,6 +5,7 @@ import { formatPublicKeyAs } from '../../src/key/public-key.js';
 import { formatVkey } from '../../src/key/vkey.js';
 import type { LedgerDiff } from '../../src/proof/ledger-diff.js';
 import type { ConsistencyResult } from '../../src/proof/verify-consistency.js';
+import type { ReceiptResult } from '../../src/proof/verify-receipt.js';
 import type { ProofResult } from '../../src/proof/verify-proof.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { ORIGIN, makeLines, noteOf, signer, stranger, witness } from '../proof/support.js';
@@ -179,6 +180,20 @@ describe('verify-proof', () => {
       2,
       'USAGE',
     );
+  });
+
+  it('verifies a COSE receipt with the key and the record', () => {
+    const args = ['--format', 'cose', '--key', 'log.key', '--out', 'three.cose', '--entry-out', 'cose.entry'];
+    expectOk(prove('3', ...args));
+    const check = ['three.cose', '--key', 'log.pub', '--entry', 'cose.entry'];
+    expect(expectOk(verify(...check)).startsWith('ok  three.cose: ')).toBe(true);
+    const result = parse<ReceiptResult>(expectOk(verify(...check, '--format', 'json')));
+    expect(result).toMatchObject({ kind: 'cose-receipt', verdict: 'ok', index: 3, origin: ORIGIN });
+    expect(verify('three.cose', '--key', 'log.pub').status).toBe(2);
+    expect(verify('three.cose', '--key', 'log.pub', '--entry', 'log.pub').status).toBe(1);
+    expectError(prove('3', '--format', 'cose'), 2, 'USAGE');
+    expectError(prove('3', '--key', 'log.key'), 2, 'USAGE');
+    expectError(prove('--consistency', 'old.note', '--format', 'cose', '--key', 'log.key'), 2, 'USAGE');
   });
 
   it('refuses another origin than the policy pins', () => {

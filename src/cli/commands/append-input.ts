@@ -2,8 +2,12 @@
 
 import {
   ingestJson,
+  isJournal,
+  JOURNAL_START_BYTES,
   JsonTextSplitter,
+  parseJournalEvent,
   placeInText,
+  readJournal,
   resolveReferences,
   type Entry,
   type JsonObject,
@@ -51,6 +55,8 @@ export class InputError extends CommandError {
 export interface InputOptions {
   /** For `event_type` where a draft has none. */
   readonly type?: string | undefined;
+  /** The type of extension events that carry what journals of others hold. */
+  readonly foreignAs?: string | undefined;
   /** Whether JSON numbers in amounts become quantities. */
   readonly quantities: boolean;
 }
@@ -63,12 +69,17 @@ export async function* readEvents(
 ): AsyncGenerator<InputEvent, void, void> {
   for (const input of inputs) {
     const name = input === STDIN ? 'stdin' : input;
+    const { start, chunks } = await peek(openInput(input, context));
+    if (isJournal(start)) {
+      yield* readJournalEvents(chunks, name, options);
+      continue;
+    }
     const splitter = new JsonTextSplitter({ maxBytes: MAX_EVENT_TEXT_BYTES });
     const toEvent = (text: JsonText): InputEvent => ({
       place: `${name}:${text.line}`,
       read: () => readEntry(text, name, options),
     });
-    for await (const chunk of openInput(input, context)) {
+    for await (const chunk of chunks) {
       for (const text of splitter.push(chunk)) {
         context.signal.throwIfAborted();
         yield toEvent(text);
@@ -77,6 +88,70 @@ export async function* readEvents(
     const last = splitter.finish();
     if (last !== undefined) yield toEvent(last);
   }
+}
+
+/** The first bytes of an input, and all of it. */
+async function peek(
+  input: AsyncGenerator<Uint8Array, void, void>,
+): Promise<{ readonly start: Uint8Array; readonly chunks: AsyncGenerator<Uint8Array, void, void> }> {
+  const first: Uint8Array[] = [];
+  let start = Buffer.alloc(0);
+  while (start.length < JOURNAL_START_BYTES) {
+    const next = await input.next();
+    if (next.done === true) break;
+    first.push(Uint8Array.from(next.value));
+    start = Buffer.concat(first).subarray(0, JOURNAL_START_BYTES);
+  }
+  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      yield* first;
+      yield* input;
+    } finally {
+      await input.return();
+    }
+  }
+  return { start, chunks: chunks() };
+}
+
+/** The events of a journal. What is wrong with its frames is told at the event that it keeps from being read. */
+async function* readJournalEvents(
+  chunks: AsyncIterable<Uint8Array>,
+  name: string,
+  { foreignAs }: InputOptions,
+): AsyncGenerator<InputEvent, void, void> {
+  const frames = readJournal(chunks);
+  for (;;) {
+    try {
+      const next = await frames.next();
+      if (next.done === true) return;
+      const { offset, payload } = next.value;
+      yield { place: `${name}, byte ${offset}`, read: () => toEntry(payload, foreignAs) };
+    } catch (error) {
+      const read = (): never => {
+        throw error;
+      };
+      yield { place: name, read };
+      return;
+    }
+  }
+}
+
+function toEntry(payload: Uint8Array, foreignAs: string | undefined): ReadInput {
+  const { event, own } = parseJournalEvent(payload);
+  if (own !== undefined) return { entry: { event: own }, lossy: [] };
+  if (foreignAs === undefined) {
+    const message = 'the event is not one of this format: its id is of another profile, or of other members';
+    const hint = '--foreign-as x.TYPE appends each such event inside an extension event';
+    throw new CommandError('JOURNAL_FOREIGN', message, { hint });
+  }
+  const { occurred_at, principal_id } = event;
+  const draft = {
+    event_type: foreignAs,
+    ...(occurred_at === undefined ? {} : { occurred_at }),
+    ...(principal_id === undefined ? {} : { principal_id }),
+    journal_event: event,
+  };
+  return { entry: { event: draft }, lossy: [] };
 }
 
 function readEntry(text: JsonText, name: string, { type, quantities }: InputOptions): ReadInput {

@@ -25,7 +25,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { exitStatusForRefusal } from '../exit-status.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { byteSize, checkpointSchedule, principalId, seconds } from '../options.js';
+import { byteSize, checkpointSchedule, extensionType, principalId, seconds } from '../options.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { withEntitledKeys } from './append-draft.js';
 import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey, writingOptions } from './ledger-key.js';
@@ -39,6 +39,7 @@ interface AppendOptions {
   readonly origin?: string;
   readonly quantities?: boolean;
   readonly type?: string;
+  readonly foreignAs?: string;
   readonly existing: 'ok' | 'refuse';
   readonly unsigned?: boolean;
   readonly lockTimeout: number;
@@ -57,7 +58,7 @@ export function addAppend(
     .command('append')
     .summary('append events, as JSON')
     .description(
-      'Appends events from files or standard input, JSON objects one a line, over several lines, or in an array: each is a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. Writes one result line for each event once it is on disk, with what verification finds in it. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
+      'Appends events from files or standard input, JSON objects one a line, over several lines, or in an array: each is a draft (event_type and its members; the envelope and the ids are added), a whole event (its ids are checked), or {"event":…,"meta":{…},"signatures":[…]}. A Northroot journal (.nrj) is known by its first bytes, and its events are taken as they are. Writes one result line for each event once it is on disk, with what verification finds in it. Stops at the first event that is refused; those before it stay. The ledger must be there, unless --create or --origin asks for a new one, which is then made as by init.',
     )
     .argument('<ledger>', 'the file or folder to append to')
     .argument('[files...]', 'files of events; - or none for standard input')
@@ -72,6 +73,11 @@ export function addAppend(
       )
         .choices(['ok', 'refuse'])
         .default('ok'),
+    )
+    .option(
+      '--foreign-as <type>',
+      'for journals: carry events that are not of this format in extension events of this type, such as x.journal, under journal_event',
+      extensionType,
     )
     .option('--create', 'make the ledger if nothing is there')
     .option(
@@ -162,10 +168,10 @@ async function append(
     ids.set(wanted, eventId);
     return eventId;
   };
-  const { type, quantities = false } = options;
+  const { type, foreignAs, quantities = false } = options;
 
   try {
-    for await (const { place, read } of readEvents(inputs, { type, quantities }, context)) {
+    for await (const { place, read } of readEvents(inputs, { type, foreignAs, quantities }, context)) {
       try {
         const { entry, lossy } = read();
         const resolved = await resolveEntry(entry, async (wanted) => ids.get(wanted) ?? find(wanted));

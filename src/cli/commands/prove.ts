@@ -1,10 +1,10 @@
 /** `northroot prove`: a proof that a record stands in a ledger, or that the ledger extends what it was. */
 
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { MAX_NOTE_BYTES, printable, readSmallFile, writeNewFile } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { STDIN } from '../input.js';
+import { readSigner, STDIN } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 
 interface ProveOptions extends IndexChoice {
@@ -12,6 +12,8 @@ interface ProveOptions extends IndexChoice {
   readonly consistency?: string;
   readonly out?: string;
   readonly entryOut?: string;
+  readonly format: 'tlog-proof' | 'cose';
+  readonly key?: string;
 }
 
 export function addProve(
@@ -22,7 +24,7 @@ export function addProve(
     .command('prove')
     .summary('prove that a record stands in a ledger')
     .description(
-      'Writes a proof (c2sp.org/tlog-proof@v1) that a record stands in a ledger, with the record in it: whoever has that file and the key of the ledger needs nothing else. With --consistency writes a proof that the ledger only grew since an older checkpoint. Signatures are not judged here: northroot verify-proof does.',
+      'Writes a proof (c2sp.org/tlog-proof@v1) that a record stands in a ledger, with the record in it: whoever has that file and the key of the ledger needs nothing else. With --consistency writes a proof that the ledger only grew since an older checkpoint. Signatures are not judged here: northroot verify-proof does. --format cose writes a COSE receipt (RFC 9942) instead, signed by the key of the log: the same proof for tools that read COSE. It does not carry the record, which --entry-out writes beside it; it is not a SCITT transparent statement.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument('[event]', 'a seq such as 17, an id (sha-256:…, base64url or hex), or a prefix of one')
@@ -31,7 +33,16 @@ export function addProve(
     .option('--out <file>', 'the file to make; standard output without it')
     .option(
       '--entry-out <file>',
-      'leave the record out of the proof, and write its line into this file: for records of more than 49,146 bytes, whose proofs some tools cannot read',
+      'leave the record out of the proof, and write its line into this file: for COSE receipts, and for records of more than 49,146 bytes, whose proofs some tools cannot read',
+    )
+    .addOption(
+      new Option('--format <format>', 'of the proof of a record')
+        .choices(['tlog-proof', 'cose'])
+        .default('tlog-proof'),
+    )
+    .option(
+      '--key <file>',
+      "for --format cose: the log's private key, ed25519 or p256, which signs the receipt",
     )
     .option(...NO_INDEX)
     .action((ledger: string, event: string | undefined, options: ProveOptions) =>
@@ -54,6 +65,15 @@ async function prove(
   if (options.entryOut !== undefined && options.consistency !== undefined) {
     throw new CommandError('USAGE', '--entry-out is of the proof of a record, not of --consistency');
   }
+  if (options.format === 'cose' && options.consistency !== undefined) {
+    throw new CommandError('USAGE', '--format cose is of the proof of a record, not of --consistency');
+  }
+  if ((options.format === 'cose') !== (options.key !== undefined)) {
+    throw new CommandError(
+      'USAGE',
+      '--format cose needs --key, the private key of the log, and nothing else does',
+    );
+  }
   const view = viewOf(context, ledger, event, options);
   const checkpoint = await readNoteFile(options.checkpoint);
   const settings = { signal: context.signal, ...(checkpoint === undefined ? {} : { checkpoint }) };
@@ -63,13 +83,16 @@ async function prove(
     const done = `the checkpoint of ${now.size} records of ${printable(now.origin)} extends that of ${old.size}`;
     return writeProof(context, bytes, done, options.out);
   }
-  const { entryOut } = options;
+  const { entryOut, key } = options;
+  const wanted = event as string;
   const {
     bytes,
     entry,
     index,
     checkpoint: tree,
-  } = await view.makeProof(event as string, { ...settings, extra: entryOut === undefined });
+  } = key === undefined
+    ? await view.makeProof(wanted, { ...settings, extra: entryOut === undefined })
+    : await view.makeReceipt(wanted, { ...settings, signer: await readSigner(context.terminal, key) });
   if (entryOut !== undefined) await writeNewFile(entryOut, entry, 0o644);
   const done = `seq ${index} stands in the checkpoint of ${tree.size} records of ${printable(tree.origin)}`;
   return writeProof(context, bytes, done, options.out);

@@ -2,6 +2,7 @@
 
 import { Option, type Command } from 'commander';
 import {
+  isReceipt,
   MAX_ENTRY_BYTES,
   MAX_KEY_BYTES,
   MAX_NOTE_BYTES,
@@ -10,8 +11,10 @@ import {
   readSmallFile,
   renderConsistencyResult,
   renderProofResult,
+  renderReceiptResult,
   verifyConsistencyProof,
   verifyProof,
+  verifyReceipt,
   type ProofKey,
   type ProofTrust,
 } from '../../index.js';
@@ -42,7 +45,7 @@ export function addVerifyProof(
     .command('verify-proof')
     .summary('verify a proof with nothing but a key')
     .description(
-      'Verifies a tlog-proof, offline and without the ledger: the signature of the checkpoint, the way from the entry to its root, and, where the entry is a northroot record, the record itself and its signatures. Proofs of other logs are verified too; the result says that their entry is not a northroot record. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed the checkpoint, or without the entry, nothing is proven.',
+      'Verifies a tlog-proof, offline and without the ledger: the signature of the checkpoint, the way from the entry to its root, and, where the entry is a northroot record, the record itself and its signatures. A COSE receipt (RFC 9942) is known by its first byte, and verified with --entry, the record that it is of. Proofs of other logs are verified too; the result says that their entry is not a northroot record. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed the checkpoint, or without the entry, nothing is proven.',
     )
     .argument('<file>', 'the proof; - for standard input')
     .addOption(
@@ -78,6 +81,12 @@ async function runVerifyProof(
   if (options.consistency === undefined) {
     const { entry } = options;
     const beside = entry === undefined ? {} : { entry: await readSmallFile(entry, MAX_ENTRY_BYTES) };
+    if (isReceipt(bytes)) {
+      const result = verifyReceipt(bytes, trust, beside);
+      const text = renderReceiptResult(result, file, terminal.paint, commandGuide);
+      await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
+      return result.exit_status;
+    }
     const result = verifyProof(bytes, trust, beside);
     const text = renderProofResult(result, file, terminal.paint, commandGuide);
     await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);

@@ -3,6 +3,8 @@
 import { BUNDLE } from './bundle.js';
 import { DSSE } from './dsse.js';
 import { HTML } from './html.js';
+import { IN_TOTO } from './in-toto.js';
+import { JOURNAL } from './journal.js';
 import type { ExportKind } from './export-kind.js';
 
-export const EXPORT_KINDS: readonly ExportKind[] = [HTML, BUNDLE, DSSE];
+export const EXPORT_KINDS: readonly ExportKind[] = [HTML, BUNDLE, DSSE, IN_TOTO, JOURNAL];

@@ -1,0 +1,58 @@
+/** `export --in-toto`: what verification found, as a signed in-toto statement. */
+
+import { makeStatement, openLedger, printable, writeThrough } from '../../index.js';
+import { CommandError } from '../command-error.js';
+import { readSigner } from '../input.js';
+import { instant } from '../options.js';
+import type { ExportKind } from './export-kind.js';
+
+/** The options that only this kind has. */
+interface InTotoFlags {
+  readonly key?: string;
+  readonly timeVerified?: string;
+  readonly verifierId?: string;
+  readonly resourceUri?: string;
+}
+
+export const IN_TOTO: ExportKind = {
+  flags: '--in-toto <file>',
+  description:
+    "what verification of the whole ledger found, as an in-toto statement (SLSA's Verification Summary) in a DSSE envelope, signed with --key",
+  further: [
+    ['--key <file>', 'the private key that signs what is exported'],
+    [
+      '--time-verified <time>',
+      'for --in-toto: when it was verified, as it is to say (default: nothing)',
+      instant,
+    ],
+    ['--verifier-id <uri>', 'for --in-toto: who verified, as a URI (default: northroot as such)'],
+    [
+      '--resource-uri <uri>',
+      'for --in-toto: what was verified, as a URI (default: its bytes by their hash, ni:)',
+    ],
+  ],
+  write: async ({ context, ledger, path, trust, options }) => {
+    const { terminal, signal } = context;
+    const { key, timeVerified, verifierId, resourceUri } = options as InTotoFlags;
+    if (key === undefined)
+      throw new CommandError('USAGE', '--in-toto needs --key: a statement says who makes it');
+    const signer = await readSigner(terminal, key);
+    const { bytes, statement, report } = await makeStatement(await openLedger(ledger), {
+      signer,
+      trust,
+      timeVerified,
+      verifierId,
+      resourceUri,
+      signal,
+      onProgress: (done, size) => terminal.progress(done, size),
+    }).catch((error: unknown) => {
+      throw error instanceof RangeError ? new CommandError('USAGE', error.message) : error;
+    });
+    await writeThrough(path, async (sink) => sink.write(bytes));
+    const { verificationResult: result } = statement.predicate;
+    terminal.say(
+      `${printable(path)}: a statement of the whole ledger, ${result}; its verdict is ${report.verdict}`,
+    );
+    return report.exit_status;
+  },
+};

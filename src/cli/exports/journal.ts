@@ -1,0 +1,15 @@
+/** `export --journal`: the selected events as a Northroot journal. */
+
+import { exportJournal } from '../../index.js';
+import type { ExportKind } from './export-kind.js';
+import { exportTo } from './export-to.js';
+
+export const JOURNAL: ExportKind = {
+  flags: '--journal <file>',
+  description: 'a Northroot journal (.nrj): the events alone, without signatures and chain',
+  write: (job) =>
+    exportTo(job, async (ledger, sink, options) => {
+      const { skipped, ...pass } = await exportJournal(ledger, sink, options);
+      return { ...pass, skipped, what: 'event' };
+    }),
+};

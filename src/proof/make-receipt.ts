@@ -1,0 +1,47 @@
+/** Makes COSE receipts (RFC 9942) from a ledger: that a record stands in it, as the log's key says. */
+
+import { formatReceipt } from '../cose/receipt.js';
+import { NorthrootError } from '../error.js';
+import type { OpenLedger } from '../ledger/read-lines.js';
+import { checkOptions, checkString } from '../options.js';
+import type { Signer } from '../signature/signer.js';
+import { PROOF_OPTIONS, proveInclusion, type MadeProof, type ProofOptions } from './make-proof.js';
+import type { ProofBasis } from './proof-basis.js';
+
+/** How a receipt is made. */
+export interface ReceiptOptions extends ProofOptions {
+  /** The log's key: ed25519 or p256. It signs the root anew, in COSE's own form, as signatures of notes cannot be carried over. */
+  readonly signer: Signer;
+}
+
+/**
+ * Proves that a record stands in the ledger, as a COSE receipt: signed by the log's key over the root of a checkpoint's tree, which is
+ * computed from the records. The receipt does not carry the record: `entry` must be handed on beside it. It is a receipt alone, not a
+ * transparent statement of SCITT.
+ *
+ * @param from - As of `makeProof`.
+ * @param wanted - The record's seq, its event id, or a prefix of it.
+ * @returns `bytes` is the receipt.
+ * @throws TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, and as `makeProof`
+ */
+export async function makeReceipt(
+  from: OpenLedger | ProofBasis,
+  wanted: string,
+  options: ReceiptOptions,
+): Promise<MadeProof> {
+  checkOptions('makeReceipt', options, { ...PROOF_OPTIONS, signer: 'object' });
+  checkString('makeReceipt', 'the record', wanted);
+  const { signer } = options;
+  if ((signer as Signer | undefined) === undefined) throw new TypeError('makeReceipt: expected a signer');
+  if (signer.publicKey.alg === 'ml-dsa-44') {
+    throw new NorthrootError(
+      'KEY_UNSUPPORTED',
+      'expected an ed25519 or p256 key to sign a COSE receipt, found ml-dsa-44',
+    );
+  }
+  const { record, hashes, base } = await proveInclusion(from, wanted, options);
+  const { bytes: entry, eventId, seq: index } = record;
+  const { origin: issuer, size, root } = base.checkpoint;
+  const bytes = formatReceipt({ issuer, size, index, hashes, root }, signer);
+  return { bytes, entry, eventId, index, checkpoint: base.checkpoint };
+}

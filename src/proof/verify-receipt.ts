@@ -1,0 +1,181 @@
+/**
+ * Verifies COSE receipts of inclusion (RFC 9942) with nothing but a key and the entry: that a log committed to it. Pure: it reads no file
+ * and no clock. As RFC 9942 has it, the root is computed from the entry first, and then the signature is verified of that root.
+ */
+
+import { decodeReceipt, namesReceiptKey } from '../cose/receipt.js';
+import { COSE_HEADER, verifyCoseSign1, type CoseSign1 } from '../cose/sign1.js';
+import { encodeLatin1 } from '../bytes/text.js';
+import { equalBytes } from '../bytes/compare.js';
+import type { JsonObject } from '../json/value.js';
+import { checkOptions } from '../options.js';
+import type { VerificationKey } from '../signature/backend.js';
+import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import { inclusionRoot } from '../tree/proof.js';
+import { toDigestText } from '../value/digest.js';
+import { PROOF_TRUST, ProofKeyring, toProblem, type ProofProblem, type ProofTrust } from './proof-keys.js';
+import {
+  claimsToBeRecord,
+  describeEntry,
+  ENTRY_MISSING,
+  examineRecord,
+  judgeEvent,
+  listGaps,
+  MAX_ENTRY_BYTES,
+  NEWLINE,
+  NO_SIGNERS,
+  NOT_A_RECORD,
+  verdictOf,
+  type ProofEntry,
+  type ProofEventSignature,
+  type ProofGap,
+  type ProofOutcome,
+  type StatedTree,
+  type VerifyProofOptions,
+} from './verify-proof.js';
+
+/**
+ * What was found, in its wire form: what `verify-proof --format json` prints of a receipt. The members here are what the receipt says,
+ * proven only where the verdict is `ok`; of the tree's size and the index see `TREE_SIZE` in `not_checked`.
+ */
+export interface ReceiptResult extends ProofOutcome {
+  readonly kind: 'cose-receipt';
+  /** The issuer; null where the receipt does not say it. */
+  readonly origin: string | null;
+  readonly index: number | null;
+  readonly entry: ProofEntry | null;
+  /** The root is the one that was computed from the entry. */
+  readonly tree: StatedTree | null;
+  /** `sha-256:…` */
+  readonly event_id: string | null;
+  readonly event: JsonObject | null;
+  readonly event_signatures: readonly ProofEventSignature[];
+  /** Keyids of the log's keys that signed the root. */
+  readonly receipt_signers: readonly string[];
+}
+
+/** The size that a receipt claims, and the index with it, are not under its signature: RFC 9942 signs the root alone. */
+const TREE_SIZE: ProofGap = {
+  code: 'TREE_SIZE',
+  message:
+    "the receipt's signature covers the root of the tree, not its size: how long the log was is not proven",
+};
+
+/**
+ * Whether bytes begin as a COSE message does, rather than as one of the text files that other proofs are: a COSE_Sign1 with its tag, or
+ * an array of four without.
+ */
+export function isReceipt(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xd2 || bytes[0] === 0x84;
+}
+
+/**
+ * Verifies a COSE receipt of any log: `RFC9162_SHA256`, deterministic CBOR, one inclusion proof, the payload detached or the root.
+ *
+ * @param bytes - The receipt. What is wrong with it is told in the result, with the codes `PROOF_MALFORMED`, `ENTRY_MISSING` and
+ *   `KEY_UNKNOWN` (undecided), `PROOF_INVALID`, `ORIGIN_MISMATCH`, `KEY_NOT_…`, `CHECKPOINT_MISSING`, `WITNESS_QUORUM`, and those of
+ *   SPEC §8 for the record and its signatures.
+ * @param trust - Without a known key of the log the result is never `ok`.
+ * @param options - The entry, without which nothing can be proven.
+ * @throws TypeError for an option that is not known or of the wrong type
+ * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
+ */
+export function verifyReceipt(
+  bytes: Uint8Array,
+  trust: ProofTrust,
+  options: VerifyProofOptions = {},
+): ReceiptResult {
+  checkOptions('verifyReceipt', options, { entry: 'bytes' });
+  checkOptions('verifyReceipt: trust', trust, PROOF_TRUST);
+  const { entry: given } = options;
+  if (given !== undefined && given.length > MAX_ENTRY_BYTES) {
+    throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
+  }
+  const decoded = decodeReceipt(bytes);
+  if (!decoded.ok) return conclude([toProblem(decoded.fault)], {});
+  const { message, issuer, index, size, hashes } = decoded.value;
+  const said = { origin: issuer ?? null, index };
+  if (given === undefined) return conclude([ENTRY_MISSING], said);
+  const keyring = new ProofKeyring(trust);
+  const rootFrom = (entry: Uint8Array): string | undefined =>
+    inclusionRoot({ index, size, leafHash: leafHash(entry), proof: hashes });
+  const isSignedBy = (root: string, key: VerificationKey): boolean => verifiesRoot(message, key, root);
+
+  const judge = (entry: Uint8Array): ReceiptResult => {
+    const problems: ProofProblem[] = [];
+    const isRecord = claimsToBeRecord(entry);
+    const record = isRecord ? examineRecord(entry, index, problems) : undefined;
+    const root = rootFrom(entry);
+    const known = {
+      ...said,
+      entry: describeEntry(entry, isRecord),
+      event: record?.json() ?? null,
+      event_id: record?.eventId === undefined ? null : toDigestText(record.eventId),
+    };
+    if (root === undefined) {
+      const expected = `a proof of entry ${index} in a tree of ${size}`;
+      return conclude(
+        [{ code: 'PROOF_INVALID', kind: 'invalid', expected, actual: 'one of another form' }, ...problems],
+        known,
+      );
+    }
+    const judged = keyring.judgeReceipt({
+      origin: issuer,
+      verify: (key) => isSignedBy(root, key),
+      names: hasKid(message) ? (key) => namesReceiptKey(message, key) : undefined,
+      instant: record?.wellFormed === true ? record.occurredAt : undefined,
+    });
+    const signatures = record === undefined ? [] : judgeEvent(record, entry, keyring, problems);
+    if (!isRecord && keyring.requiresEventSignatures) {
+      const expected = 'a record with a signature of its event by a key of the trust policy';
+      const actual = 'an entry that is no record';
+      problems.push({ code: 'SIGNATURE_MISSING', kind: 'invalid', expected, actual });
+    }
+    return conclude([...judged.problems, ...problems], {
+      ...known,
+      tree: { tree_size: size, root: toDigestText(hashToBase64url(root)) },
+      event_signatures: signatures,
+      receipt_signers: judged.signers,
+      not_checked: [
+        ...(isRecord ? [] : [NOT_A_RECORD]),
+        TREE_SIZE,
+        ...listGaps(signatures, NO_SIGNERS, record !== undefined),
+      ],
+    });
+  };
+
+  const result = judge(given);
+  if (result.verdict === 'ok' || given.at(-1) !== NEWLINE) return result;
+  // Files of lines end in a newline that is no part of the entry.
+  const line = judge(given.subarray(0, -1));
+  return line.receipt_signers.length > 0 || line.entry?.kind === 'record' ? line : result;
+}
+
+function hasKid({ protectedHeaders, unprotectedHeaders }: CoseSign1): boolean {
+  return protectedHeaders.has(COSE_HEADER.kid) || unprotectedHeaders.has(COSE_HEADER.kid);
+}
+
+/** An attached payload must be the root that the entry leads to. */
+function verifiesRoot(message: CoseSign1, key: VerificationKey, root: string): boolean {
+  const payload = encodeLatin1(root);
+  if (message.payload === undefined) return verifyCoseSign1(message, key, { payload });
+  return equalBytes(message.payload, payload) && verifyCoseSign1(message, key);
+}
+
+function conclude(problems: readonly ProofProblem[], known: Partial<ReceiptResult>): ReceiptResult {
+  return {
+    kind: 'cose-receipt',
+    ...verdictOf(problems),
+    problems,
+    not_checked: [],
+    origin: null,
+    index: null,
+    entry: null,
+    tree: null,
+    event_id: null,
+    event: null,
+    event_signatures: [],
+    receipt_signers: [],
+    ...known,
+  };
+}

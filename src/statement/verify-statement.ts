@@ -1,0 +1,140 @@
+/** Verifies the envelope of a statement with nothing but keys. Pure: it reads no file and no clock. */
+
+import { tryDecodeBase64url } from '../bytes/encoding.js';
+import { excerptText } from '../json/excerpt.js';
+import { ingestJson } from '../json/ingest.js';
+import type { JsonObject, JsonValue } from '../json/value.js';
+import type { PublicKey } from '../key/public-key.js';
+import { checkOptions } from '../options.js';
+import type { ProofProblem } from '../proof/proof-keys.js';
+import { verdictOf, type ProofVerdict } from '../proof/verify-proof.js';
+import type { SignatureBackend } from '../signature/backend.js';
+import { defaultBackend } from '../signature/default-backend.js';
+import { preAuthEncoding } from '../signature/dsse.js';
+import { tryDecodeEcdsaDer } from '../signature/ecdsa-der.js';
+import { STATEMENT_PAYLOAD_TYPE, STATEMENT_TYPE, VSA_TYPE } from './statement.js';
+
+/** The largest envelope that is read, in bytes. */
+export const MAX_STATEMENT_BYTES = 1024 * 1024;
+const MAX_SIGNATURES = 16;
+
+/** What {@link verifyStatement} needs beside the envelope. */
+export interface VerifyStatementOptions {
+  /** Keys of those whose word counts. Without one that signed, the result is never `ok`. */
+  readonly keys: readonly PublicKey[];
+  /** The SHA-256 of the ledger that the statement must be about, in lower-case hexadecimal (`hashLedger`). */
+  readonly sha256?: string | undefined;
+  /** Default: the platform's own. */
+  readonly backend?: SignatureBackend | undefined;
+}
+
+/** What was found. */
+export interface StatementResult {
+  /** Of the envelope alone: that a ledger has PASSED is for `statement` to say. */
+  readonly verdict: ProofVerdict;
+  /** 0 ok, 1 invalid, 2 undecided. */
+  readonly exit_status: 0 | 1 | 2;
+  readonly problems: readonly ProofProblem[];
+  /** The statement as it stands; null where it cannot be read. Proven only where the verdict is `ok`. */
+  readonly statement: JsonObject | null;
+  /** Keyids of the given keys that signed it. */
+  readonly signers: readonly string[];
+}
+
+/**
+ * Verifies a DSSE envelope that holds an in-toto statement of SLSA's Verification Summary, also one by other tools. One right signature
+ * by a given key is enough, as DSSE has it; one that names a given key and is wrong spoils the whole.
+ *
+ * @returns with the codes `STATEMENT_MALFORMED`, `SIGNATURE_INVALID`, `SUBJECT_MISMATCH`, `KEY_UNKNOWN` (undecided).
+ * @throws TypeError for an option that is not known or of the wrong type
+ */
+export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptions): StatementResult {
+  checkOptions('verifyStatement', options, { keys: 'array', sha256: 'string', backend: 'object' });
+  const { keys, sha256, backend = defaultBackend } = options;
+  const malformed = (expected: string): StatementResult =>
+    conclude([problem('STATEMENT_MALFORMED', expected)], null, []);
+  if (bytes.length > MAX_STATEMENT_BYTES) return malformed(`at most ${MAX_STATEMENT_BYTES} bytes`);
+  const envelope = readObject(bytes);
+  if (envelope === undefined) return malformed('a DSSE envelope in JSON, no member twice');
+  const { payloadType, signatures } = envelope;
+  const payload = readBase64(envelope['payload']);
+  if (payload === undefined) return malformed('a payload in base64');
+  if (typeof payloadType !== 'string' || !PAYLOAD_TYPE.test(payloadType)) {
+    return malformed(`the payload type ${STATEMENT_PAYLOAD_TYPE}`);
+  }
+  if (!Array.isArray(signatures) || signatures.length === 0 || signatures.length > MAX_SIGNATURES) {
+    return malformed(`1 to ${MAX_SIGNATURES} signatures`);
+  }
+  const statement = readObject(payload);
+  if (statement?.['_type'] !== STATEMENT_TYPE || statement['predicateType'] !== VSA_TYPE) {
+    return malformed(`a statement ${STATEMENT_TYPE} with the predicate ${VSA_TYPE}`);
+  }
+  const problems: ProofProblem[] = [];
+  const signers = new Set<string>();
+  const message = preAuthEncoding(payloadType, payload);
+  const known = keys.map((key) => backend.importKey(key));
+  for (const each of signatures) {
+    const { keyid, sig } = isObject(each) ? each : {};
+    const signature = readBase64(sig);
+    if (signature === undefined) return malformed('signatures in base64');
+    // The keyid is a hint, which other tools form otherwise.
+    const signer = known.find((key) => {
+      const raw = key.publicKey.alg === 'p256' ? tryDecodeEcdsaDer(signature) : signature;
+      return raw !== undefined && key.verify(message, raw);
+    });
+    if (signer !== undefined) signers.add(signer.publicKey.keyid);
+    else if (known.some(({ publicKey }) => publicKey.keyid === keyid)) {
+      problems.push(problem('SIGNATURE_INVALID', `a signature by ${excerptText(keyid as string)}`));
+    }
+  }
+  if (sha256 !== undefined && !namesSubject(statement, sha256)) {
+    problems.push(problem('SUBJECT_MISMATCH', `a subject with the sha256 ${sha256}`));
+  }
+  if (signers.size === 0 && problems.length === 0) {
+    problems.push({ ...problem('KEY_UNKNOWN', 'a signature by a given key'), kind: 'undecided' });
+  }
+  return conclude(problems, statement, [...signers]);
+}
+
+/** in-toto allows the predicate's name in the type, which is not to be relied upon. */
+const PAYLOAD_TYPE = /^application\/vnd\.in-toto(?:\.vsa)?\+json$/;
+
+function namesSubject({ subject }: JsonObject, sha256: string): boolean {
+  if (!Array.isArray(subject)) return false;
+  return subject.some(
+    (each) => isObject(each) && isObject(each['digest']) && each['digest']['sha256'] === sha256,
+  );
+}
+
+function conclude(
+  problems: readonly ProofProblem[],
+  statement: JsonObject | null,
+  signers: readonly string[],
+): StatementResult {
+  return { ...verdictOf(problems), problems, statement, signers };
+}
+
+function problem(code: string, expected: string): ProofProblem {
+  return { code, kind: 'invalid', expected, actual: 'another' };
+}
+
+function readObject(bytes: Uint8Array): JsonObject | undefined {
+  const { value, report } = ingestJson(bytes, { numbers: 'double' });
+  const isClean = report.status === 'Ok' || report.status === 'Lossy';
+  return isClean && isObject(value) ? value : undefined;
+}
+
+/** Either alphabet, padded or not, as DSSE has it. */
+function readBase64(text: JsonValue | undefined): Uint8Array | undefined {
+  if (typeof text !== 'string') return undefined;
+  return tryDecodeBase64url(
+    text
+      .replace(/={1,2}$/, '')
+      .replaceAll('+', '-')
+      .replaceAll('/', '_'),
+  );
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
