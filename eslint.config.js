@@ -11,7 +11,7 @@ const noNodeFs = {
 /** What `northroot/verify` may load runs without Node: what differs between hosts is `#platform`. */
 const core = [
   ...['json', 'value', 'schema', 'finding', 'event', 'bytes', 'key', 'signature', 'tree', 'note', 'trust'],
-  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text'],
+  ...['ledger', 'bounds', 'verify', 'report', 'proof', 'text', 'activity', 'table'],
 ].map((folder) => `src/${folder}/**/*.ts`);
 const nodesOwn = [
   // Private keys, and the two that name Node's crypto by its name.

@@ -6,8 +6,24 @@
 export { NorthrootError, type NorthrootErrorOptions } from './error.js';
 
 // Which records are meant
-export { isSelected, isWhole, type RecordSelection } from './export/selection.js';
+export {
+  isSelected,
+  isWhole,
+  matchesSelection,
+  type RecordSelection,
+  type SelectableEvent,
+} from './export/selection.js';
 export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
 export { exportDsse, type DsseExport } from './export/dsse.js';
+
+// What was spent, allowed and refused
+export { ActivityCollector, type ActivityScope } from './activity/collect.js';
+export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
+export { reportActivity, type ActivityOptions } from './activity/report-activity.js';
+export { renderActivityCsv } from './activity/csv.js';
+export { renderActivityHtml } from './text/activity-html.js';
+export { renderActivityMarkdown } from './text/activity-markdown.js';
+export { renderActivity } from './text/activity-text.js';
+export type { ActivityReport } from './schema/generated/types.js';

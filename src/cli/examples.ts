@@ -52,6 +52,12 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
   export: ['northroot export ledger.jsonl --dsse events.dsse.jsonl'],
+  report: [
+    'northroot report ledger.jsonl --principal agent:a1 --last 7d',
+    'northroot report ledger.jsonl --by grant --trust trust.json --checkpoint kept.checkpoint',
+    'northroot report ledger.jsonl --since 2026-03-01 --until 2026-04-01 --by day --format csv',
+    'northroot report ledger.jsonl --output html=report.html --output markdown=report.md',
+  ],
   status: ['northroot status ledger.jsonl', 'northroot status ledger.jsonl --trust trust.json --format json'],
   show: ['northroot show ledger.jsonl 17', 'northroot show ledger.jsonl sha-256:6QJw61M4h8 --format dsse'],
   log: [

@@ -26,6 +26,7 @@ import { addProve } from './commands/prove.js';
 import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
+import { addReport } from './commands/report.js';
 import { addShow } from './commands/show.js';
 import { addStatus } from './commands/status.js';
 import { addTiles } from './commands/tiles.js';
@@ -49,7 +50,16 @@ const REFERENCE = 'Values and reference:';
 const GROUPS = {
   'Ledgers:': [addInit, addAppend, addCheckpoint, addRepair, addIndex],
   'Grants and budgets:': [addGrant, addAuthorize, addRecord, addAdjust, addBudget, addWhy],
-  'Verifying and reading:': [addVerify, addStatus, addShow, addLog, addDiff, addProve, addVerifyProof],
+  'Verifying and reading:': [
+    addVerify,
+    addReport,
+    addStatus,
+    addShow,
+    addLog,
+    addDiff,
+    addProve,
+    addVerifyProof,
+  ],
   'Keys and trust:': [addKeygen, addKey, addTrust],
   'Exporting and publishing:': [addExport, addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],

@@ -22,12 +22,28 @@ export interface RecordSelection {
   readonly eventIds?: ReadonlySet<string>;
 }
 
+/** What a selection asks of an event. */
+export interface SelectableEvent {
+  readonly occurredAt: string | undefined;
+  readonly principalId: string | undefined;
+  readonly toolName: string | undefined;
+  /** base64url. */
+  readonly eventId: string | undefined;
+  /** The grants above it, `sha-256:…`. */
+  readonly grantIds: readonly string[];
+}
+
 /** Whether a record is meant. One that does not say what is asked for (a line that cannot be read) is not. */
 export function isSelected(record: VerifiedRecord, selection: RecordSelection): boolean {
-  const { since, until, principal, tool, grantId, eventIds } = selection;
   const { examined, grantIds } = record;
   const { occurredAt, principalId, toolName, eventId } = examined ?? {};
-  const id = eventId === undefined ? undefined : toDigestText(eventId);
+  return matchesSelection({ occurredAt, principalId, toolName, eventId, grantIds }, selection);
+}
+
+/** The same of an event, however it is known. */
+export function matchesSelection(event: SelectableEvent, selection: RecordSelection): boolean {
+  const { since, until, principal, tool, grantId, eventIds } = selection;
+  const { occurredAt, principalId, toolName, eventId, grantIds } = event;
   if (since !== undefined || until !== undefined) {
     if (occurredAt === undefined || !isTimestamp(occurredAt)) return false;
     if (since !== undefined && compareTimestamps(occurredAt, since) < 0) return false;
@@ -39,6 +55,8 @@ export function isSelected(record: VerifiedRecord, selection: RecordSelection): 
   )
     return false;
   if (tool !== undefined && !(toolName !== undefined && matchesToolPattern(tool, toolName))) return false;
+  if (grantId === undefined && eventIds === undefined) return true;
+  const id = eventId === undefined ? undefined : toDigestText(eventId);
   if (grantId !== undefined && !(id === grantId || grantIds.includes(grantId))) return false;
   return eventIds === undefined || (id !== undefined && eventIds.has(id));
 }

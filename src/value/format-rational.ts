@@ -14,6 +14,21 @@ export function formatRational(r: Rational): string {
   return `${cut(r.n)}/${cut(r.d)}`;
 }
 
+/** `r` exactly: as a decimal of as many places as it needs, or as `n/d` where it has no end. Nothing is cut. */
+export function formatExactly({ n, d }: Rational): string {
+  if (d === 1n) return n.toString();
+  let rest = d;
+  let twos = 0;
+  let fives = 0;
+  for (; rest % 2n === 0n; rest /= 2n) twos += 1;
+  for (; rest % 5n === 0n; rest /= 5n) fives += 1;
+  if (rest !== 1n) return `${n}/${d}`;
+  const places = Math.max(twos, fives);
+  const scaled = n * 2n ** BigInt(places - twos) * 5n ** BigInt(places - fives);
+  const digits = (scaled < 0n ? -scaled : scaled).toString().padStart(places + 1, '0');
+  return `${scaled < 0n ? '-' : ''}${digits.slice(0, -places)}.${digits.slice(-places)}`;
+}
+
 function decimal(scaled: bigint, places: number): string {
   const sign = scaled < 0n ? '-' : '';
   const digits = (scaled < 0n ? -scaled : scaled).toString().padStart(places + 1, '0');

@@ -436,11 +436,15 @@ function isBlocked(event: ExecutionEvent): boolean {
 
 /** Rule 8, of the first execution of an allowed action: it took no time, used nothing and left nothing. */
 function isRelease(event: ExecutionEvent, action: Action | undefined): boolean {
+  return action !== undefined && hasFormOfRelease(event);
+}
+
+/** Whether an execution is a release if it is the first of an allowed action. */
+export function hasFormOfRelease(event: ExecutionEvent): boolean {
   const { started_at: startedAt, ended_at: endedAt } = event;
   const tookNoTime =
     endedAt === undefined || (startedAt !== undefined && compareTimestamps(startedAt, endedAt) === 0);
   return (
-    action !== undefined &&
     event.outcome === 'failure' &&
     event.error_code === 'ABANDONED' &&
     event.meter_used.length === 0 &&

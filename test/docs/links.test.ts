@@ -10,6 +10,7 @@ const DOCUMENTS = [
   'docs/verification.md',
   'docs/codes.md',
   'docs/witness.md',
+  'docs/report.md',
   'docs/ed25519-verdicts.md',
   'ARCHITECTURE.md',
   'SECURITY.md',

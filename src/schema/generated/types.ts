@@ -3,75 +3,537 @@ import type { Digest } from '../../value/digest.js';
 import type { MeterVector } from '../../value/meter.js';
 import type { Quantity } from '../../value/quantity.js';
 
-export type EventVersion = '1';
-/**
- * a timestamp YYYY-MM-DDThh:mm:ss[.fffffffff]Z
- */
-export type Timestamp = string;
-/**
- * a principal such as agent:a1 (human, service, agent or org)
- */
-export type PrincipalId = string;
-/**
- * a profile id: 16 to 128 of A-Z a-z 0-9 _ -
- */
-export type CanonicalProfileId = 'northroot-jcs-v1';
-/**
- * a unit such as usd or time.ms: 1 to 64 of a-z 0-9 _ . -, beginning with a letter
- */
-export type Unit = string;
-/**
- * a code: 1 to 64 of A-Z 0-9 _
- */
-export type Code = string;
-/**
- * where amounts come from: measured by the recorder, reported by the tool or provider, estimated, or billed
- */
-export type MeterBasis = 'measured' | 'reported' | 'estimated' | 'billed';
 /**
  * a whole number from 0 to 2^53 - 1
  */
 export type SafeInteger = number;
 /**
- * a profile id: 16 to 128 of A-Z a-z 0-9 _ -
- */
-export type ProfileId = string;
-/**
- * a tool name, a prefix of one and a final *, or *
- */
-export type ToolPattern = string;
-/**
- * a tool name: 1 to 128 of A-Z a-z 0-9 _ . / : @ + = # ~ -
- */
-export type ToolName = string;
-/**
- * an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _
- */
-export type EventType = string;
-/**
- * a whole number from 0 to 2^53 - 1, or null
- */
-export type SeqOrNull = number | null;
-/**
  * a digest as text (sha-256: and 43 characters of canonical base64url), or null
  */
 export type DigestTextOrNull = string | null;
 /**
- * an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://
+ * a timestamp YYYY-MM-DDThh:mm:ss[.fffffffff]Z
  */
-export type Origin = string;
-/**
- * an RFC 7638 thumbprint: 43 characters of canonical base64url
- */
-export type KeyId = string;
+export type Timestamp = string;
 /**
  * a principal, a prefix of one and a final *, or *
  */
 export type PrincipalPattern = string;
 /**
+ * a tool name, a prefix of one and a final *, or *
+ */
+export type ToolPattern = string;
+/**
  * a digest as text: sha-256: and 43 characters of canonical base64url
  */
 export type DigestText = string;
+/**
+ * a principal such as agent:a1 (human, service, agent or org)
+ */
+export type PrincipalId = string;
+/**
+ * a unit such as usd or time.ms: 1 to 64 of a-z 0-9 _ . -, beginning with a letter
+ */
+export type Unit = string;
+/**
+ * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+ */
+export type ExactAmount = string;
+/**
+ * a code: 1 to 64 of A-Z 0-9 _
+ */
+export type Code = string;
+/**
+ * an RFC 7638 thumbprint: 43 characters of canonical base64url
+ */
+export type KeyId = string;
+/**
+ * a tool name: 1 to 128 of A-Z a-z 0-9 _ . / : @ + = # ~ -
+ */
+export type ToolName = string;
+/**
+ * where amounts come from: measured by the recorder, reported by the tool or provider, estimated, or billed
+ */
+export type MeterBasis = 'measured' | 'reported' | 'estimated' | 'billed';
+/**
+ * a whole number from 0 to 2^53 - 1, or null
+ */
+export type SeqOrNull = number | null;
+export type EventVersion = '1';
+/**
+ * a profile id: 16 to 128 of A-Z a-z 0-9 _ -
+ */
+export type CanonicalProfileId = 'northroot-jcs-v1';
+/**
+ * a profile id: 16 to 128 of A-Z a-z 0-9 _ -
+ */
+export type ProfileId = string;
+/**
+ * an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _
+ */
+export type EventType = string;
+/**
+ * an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://
+ */
+export type Origin = string;
+/**
+ * What was spent, allowed, refused and left open in a ledger, or in the part of it that was selected, and what was verified of that.
+ */
+export interface ActivityReport {
+  activity_version: '1';
+  tool: {
+    name: string;
+    version: string;
+  };
+  /**
+   * The whole ledger, whatever was selected.
+   */
+  ledger: {
+    paths: string[];
+    /**
+     * Null when there is no genesis to name it.
+     */
+    origin: string | null;
+    records: SafeInteger;
+    bytes: SafeInteger;
+    root: DigestTextOrNull;
+    checkpoints: SafeInteger;
+    /**
+     * How many records the last checkpoint covers that is right and signed by a known key; null where there is none.
+     */
+    sealed: number | null;
+    period?: ActivityPeriod;
+  };
+  /**
+   * The whole ledger's.
+   */
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  exit_status: 0 | 1 | 2 | 3;
+  /**
+   * Whether the keys are those of a trust policy, the ledger's own claim, or none.
+   */
+  trust: 'policy' | 'self-declared' | 'none';
+  selection: ActivitySelection;
+  /**
+   * Who ran something: the first 100.
+   */
+  principals: PrincipalId[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  principals_total: number;
+  totals: ActivityTotals;
+  /**
+   * What the groups have in common.
+   */
+  by?: 'principal' | 'grant' | 'tool' | 'day';
+  /**
+   * Only where they were asked for; by principal, tool and day in the order of their names, by grant each before those delegated from it.
+   */
+  groups?: ActivityGroup[];
+  others?: ActivityTotals;
+  /**
+   * The allowed grants that selected records are, or are under, in ledger order: 10,000 at most.
+   */
+  grants: ActivityGrant[];
+  grants_total: SafeInteger;
+  /**
+   * Who decided what, by how often: 1,000 at most.
+   */
+  decisions: ActivityDecision[];
+  /**
+   * Whose signatures of selected records count, in the order of their keys in the ledger.
+   */
+  signers: ActivitySigner[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  unsigned: number;
+  /**
+   * The first requests that were denied, 100 at most; totals has their number.
+   */
+  denied: ActivityDenial[];
+  /**
+   * The first attempts that a denial blocked, 100 at most.
+   */
+  blocked: ActivityBlocked[];
+  /**
+   * The first actions that were allowed and are not executed at the ledger's end, 100 at most.
+   */
+  open: ActivityOpen[];
+  /**
+   * The first starts that are not recorded at the ledger's end, 100 at most.
+   */
+  starts: ActivityStart[];
+  /**
+   * The first adjustments, 100 at most.
+   */
+  adjustments: ActivityAdjustment[];
+  /**
+   * What makes selected records invalid or breaks a bound: by code, each with its first records; 100 records in all.
+   */
+  problems: ActivityProblem[];
+  /**
+   * What verification did not or could not check.
+   */
+  not_checked: NotChecked[];
+  /**
+   * What the sums do not say, or count in a way that is to be known.
+   */
+  limits: NotChecked[];
+}
+/**
+ * The earliest and the latest time that records say they occurred at.
+ */
+export interface ActivityPeriod {
+  first: Timestamp;
+  last: Timestamp;
+}
+/**
+ * Which records are summed: those that meet everything that is given.
+ */
+export interface ActivitySelection {
+  /**
+   * Whether all records are.
+   */
+  is_whole: boolean;
+  records: SafeInteger;
+  since?: Timestamp;
+  until?: Timestamp;
+  principal?: PrincipalPattern;
+  tool?: ToolPattern;
+  grant_event_id?: DigestText;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  events?: number;
+  period?: ActivityPeriod;
+}
+/**
+ * Counts and sums of some records. Only well-formed events, each once, are counted by what they are.
+ */
+export interface ActivityTotals {
+  records: SafeInteger;
+  verdicts: {
+    ok: SafeInteger;
+    denied: SafeInteger;
+    violation: SafeInteger;
+    invalid: SafeInteger;
+  };
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  uncounted: number;
+  grants: {
+    allowed: SafeInteger;
+    denied: SafeInteger;
+  };
+  actions: {
+    allowed: SafeInteger;
+    denied: SafeInteger;
+  };
+  /**
+   * Those that ran are success, failure and unknown together. Blocked: attempts that a denial stopped. Released: reservations given back unused. Unauthorized: of those that ran, under a denial, or naming no earlier authorization.
+   */
+  executions: {
+    success: SafeInteger;
+    failure: SafeInteger;
+    unknown: SafeInteger;
+    unauthorized: SafeInteger;
+    blocked: SafeInteger;
+    released: SafeInteger;
+  };
+  /**
+   * Refused: of which verification applied nothing.
+   */
+  adjustments: {
+    credits: SafeInteger;
+    debits: SafeInteger;
+    refused: SafeInteger;
+  };
+  /**
+   * At the ledger's end.
+   */
+  open: {
+    authorizations: SafeInteger;
+    starts: SafeInteger;
+  };
+  /**
+   * By unit, in the order of their names.
+   */
+  meters: ActivityMeter[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  amounts_left_out?: number;
+}
+/**
+ * What was spent of one unit.
+ */
+export interface ActivityMeter {
+  unit: Unit;
+  /**
+   * used + debited − credited.
+   */
+  spent: string;
+  /**
+   * By executions, whether or not a grant caps the unit.
+   */
+  used: string;
+  /**
+   * Added by adjustments that counted.
+   */
+  debited: string;
+  /**
+   * Taken off by adjustments that counted.
+   */
+  credited: string;
+  /**
+   * Where used + debited comes from (meter_basis); what is 0 is absent.
+   */
+  basis: {
+    measured?: ExactAmount;
+    reported?: ExactAmount;
+    estimated?: ExactAmount;
+    billed?: ExactAmount;
+    unstated?: ExactAmount;
+  };
+  /**
+   * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+   */
+  unauthorized?: string;
+  /**
+   * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+   */
+  in_violation?: string;
+  /**
+   * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+   */
+  in_invalid?: string;
+  /**
+   * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+   */
+  reserved: string;
+}
+/**
+ * The records that have something in common. Of a grant: it, and what is directly under it, not what is under those delegated from it. What comes after the first 10,000 groups is summed in others.
+ */
+export interface ActivityGroup {
+  /**
+   * The principal, the grant's id, the tool or the day (UTC); null for records that have none.
+   */
+  key: string | null;
+  totals: ActivityTotals;
+  /**
+   * Of a grant from which others were delegated: the sums of totals with those under all of them, directly or not. Absent of other grants.
+   */
+  with_delegated?: ActivityMeter[];
+}
+/**
+ * A grant: what it allowed, who signed it, and its accounts in the whole ledger.
+ */
+export interface ActivityGrant {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  seq: number;
+  event_id: DigestText;
+  occurred_at: Timestamp;
+  principal_id: PrincipalId;
+  /**
+   * a digest as text: sha-256: and 43 characters of canonical base64url
+   */
+  parent_event_id?: string;
+  not_before?: Timestamp;
+  expires_at?: Timestamp;
+  /**
+   * The first 16 patterns.
+   */
+  allowed_tools: ToolPattern[];
+  allowed_tools_total: SafeInteger;
+  policy_id: string;
+  decision_code: Code;
+  /**
+   * Of the grant's own record.
+   */
+  verdict: 'ok' | 'violation' | 'invalid';
+  /**
+   * Keys whose signatures of the grant count.
+   */
+  signers: ActivityKey[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  executions: number;
+  /**
+   * Items: One unit that a grant caps, in the whole ledger: the numbers of the report.
+   */
+  meters: {
+    unit: Unit;
+    cap: ExactAmount;
+    used: ExactAmount;
+    estimated?: ExactAmount;
+    reserved: ExactAmount;
+    left: ExactAmount;
+  }[];
+}
+/**
+ * A key that signed.
+ */
+export interface ActivityKey {
+  keyid: KeyId;
+  /**
+   * As the key's entry calls it.
+   */
+  name?: string;
+  /**
+   * Whether the trust policy pins it; otherwise it is the ledger's own.
+   */
+  pinned: boolean;
+}
+/**
+ * Authorizations that were decided alike.
+ */
+export interface ActivityDecision {
+  decision: 'allow' | 'deny';
+  kind: 'grant' | 'action';
+  policy_id: string;
+  decision_code: Code;
+  count: SafeInteger;
+}
+/**
+ * A key, and the selected records that it signed.
+ */
+export interface ActivitySigner {
+  keyid: KeyId;
+  /**
+   * As the key's entry calls it.
+   */
+  name?: string;
+  pinned: boolean;
+  records: SafeInteger;
+  grants: SafeInteger;
+  actions: SafeInteger;
+  executions: SafeInteger;
+  adjustments: SafeInteger;
+}
+/**
+ * A request that was denied.
+ */
+export interface ActivityDenial {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  seq: number;
+  event_id: DigestText;
+  occurred_at: Timestamp;
+  principal_id: PrincipalId;
+  kind: 'grant' | 'action';
+  tool_name?: ToolName;
+  grant_event_id?: DigestText;
+  policy_id: string;
+  decision_code: Code;
+  /**
+   * At most 16.
+   */
+  failed_checks: string[];
+}
+/**
+ * An attempt that a denial blocked.
+ */
+export interface ActivityBlocked {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  seq: number;
+  event_id: DigestText;
+  occurred_at: Timestamp;
+  principal_id: PrincipalId;
+  tool_name: ToolName;
+  auth_event_id: DigestText;
+  error_code?: Code;
+}
+/**
+ * An action that was allowed and is not executed.
+ */
+export interface ActivityOpen {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  seq: number;
+  event_id: DigestText;
+  occurred_at: Timestamp;
+  principal_id: PrincipalId;
+  tool_name: ToolName;
+  grant_event_id?: DigestText;
+  reserved: {
+    unit: Unit;
+    amount: ExactAmount;
+  }[];
+}
+/**
+ * Something that was started and is not recorded: it runs, or its recorder was killed.
+ */
+export interface ActivityStart {
+  seq: SafeInteger;
+  event_id: DigestText;
+  started_at: Timestamp;
+  principal_id: PrincipalId;
+  tool_name: ToolName;
+  auth_event_id: DigestText;
+}
+/**
+ * A correction of what counts as used.
+ */
+export interface ActivityAdjustment {
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  seq: number;
+  event_id: DigestText;
+  occurred_at: Timestamp;
+  principal_id: PrincipalId;
+  direction: 'credit' | 'debit';
+  grant_event_id: DigestText;
+  reason: Code;
+  basis?: MeterBasis;
+  /**
+   * Items: Counted: whether verification applied it.
+   */
+  amounts: {
+    unit: Unit;
+    amount: ExactAmount;
+    counted: boolean;
+  }[];
+  signers: ActivityKey[];
+}
+/**
+ * What is wrong with some selected records.
+ */
+export interface ActivityProblem {
+  code: Code;
+  class: 'invalid' | 'violation';
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  records: number;
+  first: {
+    file: string;
+    line: SafeInteger;
+    seq?: SafeInteger;
+    event_id?: DigestText;
+    principal_id?: PrincipalId;
+    tool_name?: ToolName;
+    message: string;
+  }[];
+}
+/**
+ * Something that the verification could not or was not asked to check.
+ */
+export interface NotChecked {
+  code: Code;
+  message: string;
+}
 /**
  * A correction of what counts as used under a grant: a refund, a provider's bill.
  */
@@ -582,13 +1044,6 @@ export interface AnchorJson {
   tree_size: SafeInteger;
   relation: 'extends' | 'truncated' | 'forked' | 'other-origin';
   signed_by: KeyId[];
-}
-/**
- * Something that the verification could not or was not asked to check.
- */
-export interface NotChecked {
-  code: Code;
-  message: string;
 }
 /**
  * A grant's caps, and what was made of them.

@@ -1,0 +1,642 @@
+/**
+ * What was spent, allowed, refused and left open: added up record by record as a ledger is verified. It judges nothing itself; what
+ * counts in the accounts counts here, and what counts in none of them is told apart.
+ */
+
+import type { Action, Grant } from '../bounds/grant.js';
+import { chainIds } from '../bounds/grant.js';
+import {
+  isWhole,
+  matchesSelection,
+  type RecordSelection,
+  type SelectableEvent,
+} from '../export/selection.js';
+import type { FindingCode } from '../finding/catalog.js';
+import type { Finding } from '../finding/finding.js';
+import { describeFinding } from '../finding/words.js';
+import { listOpenStarts } from '../report/accounts.js';
+import { buildReport, type Report } from '../report/report.js';
+import type {
+  ActivityAdjustment,
+  ActivityBlocked,
+  ActivityDecision,
+  ActivityDenial,
+  ActivityGrant,
+  ActivityKey,
+  ActivityOpen,
+  ActivityProblem,
+  ActivityReport,
+  ActivitySigner,
+  ActivityStart,
+  AdjustmentEvent,
+  AuthorizationEvent,
+  ExecutionEvent,
+} from '../schema/generated/types.js';
+import { balancesOf } from '../bounds/balance.js';
+import { fromDigestText, toDigestText } from '../value/digest.js';
+import { formatExactly } from '../value/format-rational.js';
+import { isPrincipalId } from '../value/principal.js';
+import { toRational } from '../value/quantity.js';
+import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
+import { isToolName } from '../value/tool.js';
+import { hasFormOfRelease } from '../verify/authorizations.js';
+import type { EventVerdict, VerifyState } from '../verify/state.js';
+import type { VerifiedRecord } from '../verify/verified-record.js';
+import type { VerificationResult } from '../verify/run-verification.js';
+import { VERSION } from '../version.js';
+import { Groups, MAX_GROUPS, type ActivityGrouping } from './groups.js';
+import { listLimits } from './limits.js';
+import { MAX_SUMS, type Basis, type SumPart } from './sums.js';
+import { Totals } from './totals.js';
+
+/** What an {@link ActivityCollector} adds up. */
+export interface ActivityScope {
+  /** Default: all records. An adjustment is its grantee's, whoever made it. */
+  readonly selection?: RecordSelection | undefined;
+  /** Default: no groups. */
+  readonly by?: ActivityGrouping | undefined;
+}
+
+/** The most entries of each list of examples: denials, blocked attempts, open actions, starts, adjustments, problems. */
+export const MAX_LISTED = 100;
+/** Of each code that many of the listed problems. */
+const MAX_LISTED_PER_CODE = 10;
+/** Combinations of policy, code and decision that are told apart. */
+const MAX_DECISIONS = 1_000;
+const MAX_PATTERNS = 16;
+const MAX_CHECKS = 16;
+
+/** What makes a credit count for nothing, beside broken evidence. */
+const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
+
+/** What a grant's own record says beyond what verification remembers of it. */
+interface GrantWords {
+  readonly policyId: string;
+  readonly decisionCode: string;
+  readonly tools: readonly string[];
+  readonly toolsTotal: number;
+  readonly verdict: 'ok' | 'violation' | 'invalid';
+}
+
+interface Period {
+  first: string;
+  last: string;
+}
+
+/** An event that counts: well-formed, and the first of its id. */
+interface Counted {
+  readonly record: VerifiedRecord;
+  readonly subject: SelectableEvent;
+  readonly totals: readonly Totals[];
+  readonly codes: ReadonlySet<string>;
+}
+
+/** Takes every record of a ledger, in order; see the head of this file. */
+export class ActivityCollector {
+  readonly #selection: RecordSelection;
+  readonly #totals: Totals;
+  readonly #groups: Groups | undefined;
+  #ledgerPeriod: Period | undefined;
+  #period: Period | undefined;
+  /** Records that no selection can take, as they do not say what they are. */
+  #unread = 0;
+  #unsigned = 0;
+  readonly #principals = new Set<string>();
+  readonly #touched = new Set<string>();
+  #grantsBeyond = false;
+  readonly #words = new Map<string, GrantWords>();
+  readonly #decisions = new Map<string, ActivityDecision>();
+  #decisionsBeyond = 0;
+  readonly #signers = new Map<string, Omit<ActivitySigner, keyof ActivityKey>>();
+  readonly #denied: ActivityDenial[] = [];
+  readonly #blocked: ActivityBlocked[] = [];
+  readonly #adjustments: (Omit<ActivityAdjustment, 'signers'> & { keyids: readonly string[] })[] = [];
+  readonly #problems = new Map<string, ActivityProblem>();
+  #listedProblems = 0;
+  /** Executions of which only the end shows whether what they name comes later, by what they name. */
+  readonly #waiting = new Map<string, { readonly finding: Finding; records: number }>();
+
+  constructor({ selection = {}, by }: ActivityScope = {}) {
+    const budget = { left: MAX_SUMS };
+    this.#selection = selection;
+    this.#totals = new Totals(budget);
+    this.#groups = by === undefined ? undefined : new Groups(by, budget);
+  }
+
+  /** To be called with each record as verification gives it (`onRecord`). */
+  take(record: VerifiedRecord): void {
+    const { examined, verdict, findings } = record;
+    const isFirst = findings.length === 0 || findings.every(({ code }) => code !== 'EVENT_DUPLICATE');
+    const occurredAt = examined?.occurredAt;
+    this.#ledgerPeriod = extend(this.#ledgerPeriod, occurredAt);
+    if (isFirst) this.#noteGrant(record);
+    const subject = subjectOf(record);
+    if (!matchesSelection(subject, this.#selection)) {
+      if (examined?.wellFormed !== true) this.#unread += 1;
+      return;
+    }
+    this.#period = extend(this.#period, occurredAt);
+    const totals = this.#totalsOf(subject);
+    for (const each of totals) {
+      each.records += 1;
+      each.verdicts[verdict] += 1;
+      if (examined?.wellFormed !== true || !isFirst) each.uncounted += 1;
+    }
+    this.#touch(subject.grantIds);
+    const signers = this.#countSigners(record);
+    const found = new Set<string>();
+    for (const finding of findings) {
+      if (found.has(finding.code)) continue;
+      found.add(finding.code);
+      this.#addProblem(finding);
+    }
+    if (examined?.wellFormed !== true || !isFirst) return;
+    const codes = new Set(findings.map(({ code }) => code));
+    const counted: Counted = { record, subject, totals, codes };
+    if (examined.type === 'execution') {
+      for (const signer of signers) signer.executions += 1;
+      this.#addExecution(counted, examined.event());
+    } else if (examined.type === 'authorization') {
+      const event = examined.event();
+      const kind = event.authorization.kind === 'grant' ? 'grants' : 'actions';
+      for (const signer of signers) signer[kind] += 1;
+      this.#addAuthorization(counted, event);
+    } else if (examined.type === 'adjustment') {
+      for (const signer of signers) signer.adjustments += 1;
+      this.#addAdjustment(counted, examined.event());
+    }
+  }
+
+  /** The report, when the ledger is verified to its end. */
+  finish(result: VerificationResult, report: Report = buildReport(result)): ActivityReport {
+    const { state, ending } = result;
+    const open = this.#addOpen(state);
+    const starts = this.#addStarts(state);
+    this.#settleWaiting(state);
+    for (const finding of ending.findings) {
+      if (finding.code !== 'AUTH_NOT_FOUND' && this.#isMeant(finding)) this.#addProblem(finding);
+    }
+    const totals = this.#totals.toJson();
+    const selection = this.#selection;
+    const isWholeLedger = isWhole(selection);
+    if (isWholeLedger) totals.verdicts = { ...report.counts.by_verdict };
+    const groups = this.#groups?.toJson(
+      (id) => chainIds(state.links.grants.get(fromDigestText(id))),
+      (id) => state.links.grants.get(fromDigestText(id))?.place.seq ?? Infinity,
+    );
+    const pinned = new Set(state.policy?.keys.map(({ keyid }) => keyid));
+    const keyOf = (keyid: string): ActivityKey => {
+      const name = state.keyring.find(keyid)?.key.name;
+      return { keyid, ...(name === undefined ? {} : { name }), pinned: pinned.has(keyid) };
+    };
+    const grants = this.#listGrants(state, keyOf);
+    const draft: Omit<ActivityReport, 'limits'> = {
+      activity_version: '1',
+      tool: { name: 'northroot', version: VERSION },
+      ledger: {
+        paths: [...report.ledger.paths],
+        origin: report.ledger.origin,
+        records: report.ledger.records,
+        bytes: report.ledger.bytes,
+        root: report.ledger.root,
+        checkpoints: report.checkpoints.count,
+        sealed: report.checkpoints.last_tree_size,
+        ...(this.#ledgerPeriod === undefined ? {} : { period: this.#ledgerPeriod }),
+      },
+      verdict: report.verdict,
+      exit_status: report.exit_status,
+      trust: report.trust.mode,
+      selection: {
+        is_whole: isWholeLedger,
+        records: totals.records,
+        ...given('since', selection.since),
+        ...given('until', selection.until),
+        ...given('principal', selection.principal),
+        ...given('tool', selection.tool),
+        ...given('grant_event_id', selection.grantId),
+        ...given('events', selection.eventIds?.size),
+        ...given('period', this.#period),
+      },
+      principals: [...this.#principals].slice(0, MAX_LISTED),
+      principals_total: this.#principals.size,
+      totals,
+      ...(this.#groups === undefined ? {} : { by: this.#groups.by, ...groups }),
+      grants,
+      grants_total: this.#touchedGrants(state).length,
+      decisions: [...this.#decisions.values()].sort((a, b) => b.count - a.count),
+      signers: state.keyring.save().flatMap(({ key: { keyid } }) => {
+        const counts = this.#signers.get(keyid);
+        return counts === undefined ? [] : [{ ...keyOf(keyid), ...counts }];
+      }),
+      unsigned: this.#unsigned,
+      denied: this.#denied,
+      blocked: this.#blocked,
+      open,
+      starts,
+      adjustments: this.#adjustments.map(({ keyids, ...adjustment }) => ({
+        ...adjustment,
+        signers: keyids.map(keyOf),
+      })),
+      problems: [...this.#problems.values()].sort(
+        (a, b) => (a.class === b.class ? 0 : a.class === 'invalid' ? -1 : 1) || b.records - a.records,
+      ),
+      not_checked: report.not_checked,
+    };
+    return {
+      ...draft,
+      limits: listLimits(draft, {
+        report,
+        unread: this.#unread,
+        late: Object.values(ending.uncovered).reduce((all, n) => all + n, 0),
+        decisionsBeyond: this.#decisionsBeyond,
+        grantsBeyond: this.#grantsBeyond,
+      }),
+    };
+  }
+
+  #totalsOf(subject: SelectableEvent): readonly Totals[] {
+    return this.#groups === undefined
+      ? [this.#totals]
+      : [this.#totals, this.#groups.totalsOf(this.#within(subject))];
+  }
+
+  /** Grants above the one that was asked for are nobody's question. */
+  #within(subject: SelectableEvent): SelectableEvent {
+    const { grantId } = this.#selection;
+    const index = grantId === undefined ? -1 : subject.grantIds.indexOf(grantId);
+    return index === -1 ? subject : { ...subject, grantIds: subject.grantIds.slice(0, index + 1) };
+  }
+
+  #touch(grantIds: readonly string[]): void {
+    for (const id of grantIds) {
+      if (this.#touched.has(id)) continue;
+      if (this.#touched.size < MAX_GROUPS) this.#touched.add(id);
+      else this.#grantsBeyond = true;
+    }
+  }
+
+  #addAmount(
+    { subject, totals }: Pick<Counted, 'subject' | 'totals'>,
+    unit: string,
+    amount: ReturnType<typeof toRational>,
+    parts: readonly SumPart[],
+  ): void {
+    for (const { sums } of totals) sums.add(unit, amount, parts);
+    for (const sums of this.#groups?.sumsAbove(this.#within(subject)) ?? []) sums.add(unit, amount, parts);
+  }
+
+  #addExecution(counted: Counted, event: ExecutionEvent): void {
+    const { record, totals, codes } = counted;
+    const { state, verdict } = record;
+    const id = event.auth_event_id.b64;
+    const authorization = state.links.actions.get(id) ?? state.links.grants.get(id);
+    const isSpent = authorization === undefined && state.events.find(id)?.kind === 'spent';
+    const isLinked = authorization !== undefined || isSpent;
+    if (authorization?.decision === 'deny' && !codes.has('EXECUTION_UNDER_DENY')) {
+      for (const { executions } of totals) executions.blocked += 1;
+      pushBounded(this.#blocked, () => ({
+        ...placeOf(record, event),
+        tool_name: event.tool_name,
+        auth_event_id: toDigestText(id),
+        ...given('error_code', event.error_code),
+      }));
+      return;
+    }
+    if (!isLinked && !codes.has('AUTH_NOT_AN_AUTHORIZATION')) this.#wait(record, id);
+    if (isSpent && !codes.has('AUTHORIZATION_REUSED') && hasFormOfRelease(event)) {
+      for (const { executions } of totals) executions.released += 1;
+      return;
+    }
+    if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
+    const isUnauthorized = !isLinked || authorization?.decision === 'deny';
+    for (const { executions } of totals) {
+      executions[event.outcome] += 1;
+      if (isUnauthorized) executions.unauthorized += 1;
+    }
+    const parts: SumPart[] = [event.meter_basis ?? 'unstated', ...wrongness(verdict)];
+    if (isUnauthorized) parts.push('unauthorized');
+    for (const { unit, amount } of event.meter_used) {
+      this.#addAmount(counted, unit, toRational(amount), parts);
+    }
+  }
+
+  #addAuthorization({ record, totals }: Counted, event: AuthorizationEvent): void {
+    const { authorization, decision, policy_id: policyId, decision_code: code } = event;
+    const isAllowed = decision === 'allow';
+    for (const each of totals) {
+      const counts = authorization.kind === 'grant' ? each.grants : each.actions;
+      if (isAllowed) counts.allowed += 1;
+      else counts.denied += 1;
+    }
+    const key = JSON.stringify([decision, authorization.kind, policyId, code]);
+    const known = this.#decisions.get(key);
+    if (known !== undefined) known.count += 1;
+    else if (this.#decisions.size >= MAX_DECISIONS) this.#decisionsBeyond += 1;
+    else {
+      const { kind } = authorization;
+      this.#decisions.set(key, { decision, kind, policy_id: policyId, decision_code: code, count: 1 });
+    }
+    if (isAllowed) return;
+    pushBounded(this.#denied, () => {
+      const failed = (event.checks ?? []).filter(({ result }) => result === 'fail').slice(0, MAX_CHECKS);
+      return {
+        ...placeOf(record, event),
+        kind: authorization.kind,
+        ...(authorization.kind === 'action' ? { tool_name: authorization.action.tool_name } : {}),
+        ...(authorization.grant_event_id === undefined
+          ? {}
+          : { grant_event_id: toDigestText(authorization.grant_event_id.b64) }),
+        policy_id: policyId,
+        decision_code: code,
+        failed_checks: failed.map((each) =>
+          each.code === undefined ? each.check : `${each.check}: ${each.code}`,
+        ),
+      };
+    });
+  }
+
+  /** As rule 11 applies it: what is refused counts for nothing. */
+  #addAdjustment(counted: Counted, event: AdjustmentEvent): void {
+    const { record, totals, codes } = counted;
+    const { findings, grantIds, state } = record;
+    const [nearest] = grantIds;
+    const grant = nearest === undefined ? undefined : state.links.grants.get(fromDigestText(nearest));
+    const isCredit = event.direction === 'credit';
+    // An overdue checkpoint is found when the line has been applied.
+    const isRefused =
+      isCredit &&
+      ([...codes].some((code) => REFUSING.has(code)) ||
+        findings.some(({ class: of, code }) => of === 'invalid' && code !== 'CHECKPOINT_MISSING'));
+    const tooFine = new Set(
+      findings.filter(({ code }) => code === 'QUANTITY_INVALID').map(({ at }) => at.pointer ?? ''),
+    );
+    const basis: Basis = event.meter_basis ?? 'unstated';
+    const parts: SumPart[] = isCredit ? ['credited'] : [basis, 'debited', ...wrongness(record.verdict)];
+    const amounts = event.meters.map(({ unit, amount: quantity }, index) => {
+      const amount = toRational(quantity);
+      const isFine = [...tooFine].some((pointer) => pointer.endsWith(`/meters/${index}/amount`));
+      const isCounted = grant?.accounts.has(unit) === true && !isRefused && !isFine;
+      if (isCounted) this.#addAmount(counted, unit, amount, parts);
+      return { unit, amount: formatExactly(amount), counted: isCounted };
+    });
+    const counts = amounts.some((each) => each.counted);
+    for (const { adjustments } of totals) {
+      adjustments[isCredit ? 'credits' : 'debits'] += 1;
+      if (!counts) adjustments.refused += 1;
+    }
+    pushBounded(this.#adjustments, () => ({
+      ...placeOf(record, event),
+      direction: event.direction,
+      grant_event_id: toDigestText(event.grant_event_id.b64),
+      reason: event.reason,
+      ...given('basis', event.meter_basis),
+      amounts,
+      keyids: signersOf(record),
+    }));
+  }
+
+  /** What is allowed and not executed at the end of the ledger. */
+  #addOpen(state: VerifyState): ActivityOpen[] {
+    const list: ActivityOpen[] = [];
+    for (const action of state.links.actions.values()) {
+      if (action.decision !== 'allow') continue;
+      const subject = subjectOfAction(action);
+      if (!matchesSelection(subject, this.#selection)) continue;
+      const totals = this.#totalsOf(subject);
+      for (const { open } of totals) open.authorizations += 1;
+      const reserved = [...action.reservation];
+      for (const [unit, amount] of reserved) this.#addAmount({ subject, totals }, unit, amount, ['reserved']);
+      pushBounded(list, () => ({
+        seq: action.place.seq,
+        event_id: action.place.eventId,
+        occurred_at: action.occurredAt,
+        principal_id: action.principalId,
+        tool_name: action.toolName,
+        ...given('grant_event_id', action.grant?.place.eventId),
+        reserved: reserved.map(([unit, amount]) => ({ unit, amount: formatExactly(amount) })),
+      }));
+    }
+    return list;
+  }
+
+  #addStarts(state: VerifyState): ActivityStart[] {
+    const list: ActivityStart[] = [];
+    for (const start of listOpenStarts(state)) {
+      const { grantId, principalId, toolName, startedAt, eventId } = start;
+      const grant = grantId === undefined ? undefined : state.links.grants.get(fromDigestText(grantId));
+      const subject = {
+        occurredAt: startedAt,
+        principalId,
+        toolName,
+        eventId: fromDigestText(eventId),
+        grantIds: chainIds(grant),
+      };
+      if (!matchesSelection(subject, this.#selection)) continue;
+      for (const { open } of this.#totalsOf(subject)) open.starts += 1;
+      pushBounded(list, () => ({
+        seq: start.seq,
+        event_id: eventId,
+        started_at: startedAt,
+        principal_id: principalId,
+        tool_name: toolName,
+        auth_event_id: start.authorizationId,
+      }));
+    }
+    return list;
+  }
+
+  /** The policy and the code of a grant stand in its record alone. */
+  #noteGrant({ examined, verdict }: VerifiedRecord): void {
+    if (examined?.type !== 'authorization' || this.#words.size >= MAX_GROUPS) return;
+    const { authorization, decision, policy_id: policyId, decision_code: decisionCode } = examined.event();
+    if (authorization.kind !== 'grant' || decision !== 'allow') return;
+    const tools = authorization.bounds?.allowed_tools ?? [];
+    this.#words.set(toDigestText(examined.eventId), {
+      policyId,
+      decisionCode,
+      tools: tools.slice(0, MAX_PATTERNS),
+      toolsTotal: tools.length,
+      verdict: verdict === 'denied' ? 'ok' : verdict,
+    });
+  }
+
+  #touchedGrants(state: VerifyState): Grant[] {
+    return [...state.links.grants.values()].filter(
+      ({ decision, place }) => decision === 'allow' && this.#touched.has(place.eventId),
+    );
+  }
+
+  #listGrants(state: VerifyState, keyOf: (keyid: string) => ActivityKey): ActivityGrant[] {
+    return this.#touchedGrants(state).flatMap((grant) => {
+      const { eventId, seq } = grant.place;
+      const words = this.#words.get(eventId);
+      if (words === undefined) return [];
+      return {
+        seq,
+        event_id: eventId,
+        occurred_at: grant.occurredAt,
+        principal_id: grant.principalId,
+        ...given('parent_event_id', grant.parent?.place.eventId),
+        ...given('not_before', grant.notBefore),
+        ...given('expires_at', grant.expiresAt),
+        allowed_tools: [...words.tools],
+        allowed_tools_total: words.toolsTotal,
+        policy_id: words.policyId,
+        decision_code: words.decisionCode,
+        verdict: words.verdict,
+        signers: grant.signers.map(keyOf),
+        executions: grant.executions,
+        meters: balancesOf(grant).map(({ unit, cap, used, estimated, reserved, left }) => ({
+          unit,
+          cap: formatExactly(toRational(cap)),
+          used: formatExactly(toRational(used)),
+          ...(estimated === undefined ? {} : { estimated: formatExactly(toRational(estimated)) }),
+          reserved: formatExactly(toRational(reserved)),
+          left: formatExactly(toRational(left)),
+        })),
+      };
+    });
+  }
+
+  #countSigners(record: VerifiedRecord): Omit<ActivitySigner, keyof ActivityKey>[] {
+    const keyids = signersOf(record);
+    if (keyids.length === 0) this.#unsigned += 1;
+    return keyids.map((keyid) => {
+      let signer = this.#signers.get(keyid);
+      if (signer === undefined) {
+        signer = { records: 0, grants: 0, actions: 0, executions: 0, adjustments: 0 };
+        this.#signers.set(keyid, signer);
+      }
+      signer.records += 1;
+      return signer;
+    });
+  }
+
+  /** To be called with each code once a record. */
+  #addProblem(finding: Finding, records = 1): void {
+    if (finding.class === 'none') return;
+    const { code, at, seq, eventId, context } = finding;
+    let problem = this.#problems.get(code);
+    if (problem === undefined) {
+      problem = { code, class: finding.class, records: 0, first: [] };
+      this.#problems.set(code, problem);
+    }
+    problem.records += records;
+    if (problem.first.length >= MAX_LISTED_PER_CODE || this.#listedProblems >= MAX_LISTED) return;
+    this.#listedProblems += 1;
+    const { principalId, toolName } = context;
+    problem.first.push({
+      file: at.file,
+      line: at.line,
+      ...given('seq', seq),
+      ...given('event_id', eventId),
+      ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
+      ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
+      message: describeFinding(finding),
+    });
+  }
+
+  /** Whether the end's word is about a selected record; about no record it is only where all are. */
+  #isMeant({ context, eventId }: Finding): boolean {
+    const { occurredAt, principalId, toolName, grantIds = [] } = context;
+    const id = eventId === undefined ? undefined : fromDigestText(eventId);
+    return matchesSelection({ occurredAt, principalId, toolName, eventId: id, grantIds }, this.#selection);
+  }
+
+  /** What an execution names has not come yet: its finding is told later, and perhaps folded under another. */
+  #wait(record: VerifiedRecord, id: string): void {
+    const known = this.#waiting.get(id);
+    if (known !== undefined) {
+      known.records += 1;
+      return;
+    }
+    const { examined, file, line, byteOffset, byteLength, ordinal } = record;
+    const finding: Finding = {
+      code: 'AUTH_NOT_FOUND',
+      severity: 'error',
+      class: 'invalid',
+      at: {
+        file,
+        line,
+        byteOffset,
+        byteLength,
+        pointer: examined?.layout === 'bare' ? '/auth_event_id' : '/event/auth_event_id',
+      },
+      seq: examined?.seq ?? ordinal,
+      eventId: examined?.eventId === undefined ? undefined : toDigestText(examined.eventId),
+      expected: 'the id of an earlier authorization',
+      actual: toDigestText(id),
+      context: {
+        ...given('principalId', examined?.principalId),
+        ...given('toolName', examined?.toolName),
+      },
+    };
+    // As many ids as groups; what the rest names is then not asked again.
+    const key = this.#waiting.size < MAX_GROUPS ? id : '';
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) this.#waiting.set(key, { finding, records: 1 });
+    else waiting.records += 1;
+  }
+
+  #settleWaiting(state: VerifyState): void {
+    for (const [id, { finding, records }] of this.#waiting) {
+      const kind = state.events.find(id)?.kind;
+      const isElse = kind === 'other' || kind === 'execution';
+      const late: FindingCode = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
+      this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, records);
+    }
+  }
+}
+
+/** What a selection asks of a record. An adjustment is about the grantee, whoever makes it. */
+function subjectOf({ examined, grantIds, state }: VerifiedRecord): SelectableEvent {
+  const { occurredAt, principalId, toolName, eventId } = examined ?? {};
+  const [nearest] = grantIds;
+  if (examined?.type !== 'adjustment' || nearest === undefined) {
+    return { occurredAt, principalId, toolName, eventId, grantIds };
+  }
+  const grantee = state.links.grants.get(fromDigestText(nearest))?.principalId;
+  return { occurredAt, principalId: grantee ?? principalId, toolName, eventId, grantIds };
+}
+
+function subjectOfAction({ place, occurredAt, principalId, toolName, grant }: Action): SelectableEvent {
+  const eventId = fromDigestText(place.eventId);
+  return { occurredAt, principalId, toolName, eventId, grantIds: chainIds(grant) };
+}
+
+function placeOf(
+  { examined, ordinal }: VerifiedRecord,
+  event: AuthorizationEvent | ExecutionEvent | AdjustmentEvent,
+): { seq: number; event_id: string; occurred_at: string; principal_id: string } {
+  return {
+    seq: examined?.seq ?? ordinal,
+    event_id: toDigestText(event.event_id.b64),
+    occurred_at: event.occurred_at,
+    principal_id: event.principal_id,
+  };
+}
+
+function signersOf({ signatures }: VerifiedRecord): string[] {
+  return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
+}
+
+/** What counts though it is wrong is told apart. */
+function wrongness(verdict: EventVerdict): SumPart[] {
+  return verdict === 'violation' || verdict === 'invalid' ? [verdict] : [];
+}
+
+function extend(period: Period | undefined, occurredAt: string | undefined): Period | undefined {
+  if (occurredAt === undefined || !isTimestamp(occurredAt)) return period;
+  if (period === undefined) return { first: occurredAt, last: occurredAt };
+  if (compareTimestamps(occurredAt, period.last) >= 0) period.last = occurredAt;
+  else if (compareTimestamps(occurredAt, period.first) < 0) period.first = occurredAt;
+  return period;
+}
+
+function pushBounded<T>(list: T[], make: () => T): void {
+  if (list.length < MAX_LISTED) list.push(make());
+}
+
+function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
+  return (value === undefined ? {} : { [name]: value }) as { [P in K]?: T };
+}

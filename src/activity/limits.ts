@@ -1,0 +1,122 @@
+/** What an activity report does not say, or counts in a way that its reader has to know: beside what was not checked. */
+
+import type { Report } from '../report/report.js';
+import type { ActivityReport, NotChecked } from '../schema/generated/types.js';
+import { MAX_GROUPS } from './groups.js';
+
+/** What only the collector knows. */
+export interface Collected {
+  readonly report: Report;
+  /** Records that are in no selection, as they cannot be read or are not well-formed. */
+  readonly unread: number;
+  /** Records of which only the end of the ledger shows that they are invalid. */
+  readonly late: number;
+  readonly decisionsBeyond: number;
+  readonly grantsBeyond: boolean;
+}
+
+/** Most important first. */
+export function listLimits(
+  activity: Omit<ActivityReport, 'limits'>,
+  { report, unread, late, decisionsBeyond, grantsBeyond }: Collected,
+): NotChecked[] {
+  const { selection, totals, by, groups = [], others } = activity;
+  const list: NotChecked[] = [];
+  const add = (when: boolean, code: string, message: string): void => {
+    if (when) list.push({ code, message });
+  };
+  const { executions, uncounted, amounts_left_out: leftOut = 0 } = totals;
+  const outside = {
+    invalid: report.counts.by_verdict.invalid - totals.verdicts.invalid,
+    violation: report.counts.by_verdict.violation - totals.verdicts.violation,
+  };
+  add(
+    true,
+    'RECORDED_ONLY',
+    'a ledger shows what was recorded in it: what was done and not recorded is not here',
+  );
+  add(
+    !selection.is_whole,
+    'SELECTION',
+    `this is a part of the ledger, ${totals.records} of ${report.ledger.records} records; the verdict, and the caps, use and rest of each grant, are those of the whole ledger`,
+  );
+  add(
+    !selection.is_whole && outside.invalid + outside.violation > 0,
+    'ELSEWHERE',
+    `records outside this part that are invalid: ${outside.invalid}; in violation: ${outside.violation}`,
+  );
+  add(
+    unread > 0,
+    'UNREADABLE',
+    `records outside this part that cannot be read or are not well-formed, so that nobody can say whether they belong to it: ${unread}`,
+  );
+  add(
+    uncounted > 0,
+    'UNCOUNTED',
+    `records that cannot be read, are not well-formed, or repeat an event, and so are in no sum: ${uncounted}`,
+  );
+  add(
+    totals.meters.some((meter) => meter.in_invalid !== undefined),
+    'INVALID_COUNTED',
+    'what invalid records say that they used is counted, as in the accounts of the grants, so that nothing is hidden by breaking a record; a credit by an invalid record is not',
+  );
+  add(
+    executions.unauthorized > 0,
+    'UNAUTHORIZED_COUNTED',
+    `executions that nothing authorized, whose use is counted here and in no account of a grant: ${executions.unauthorized}`,
+  );
+  add(
+    late > 0 && !(selection.is_whole && by === undefined),
+    'LATE_VERDICTS',
+    `records that only the end of the ledger shows to be invalid, and that are counted here by what they were when they were read: ${late}`,
+  );
+  add(
+    selection.until !== undefined,
+    'OPEN_AT_THE_END',
+    'what is open or reserved is so at the end of the ledger, not at the end of the period',
+  );
+  add(
+    selection.since !== undefined || selection.until !== undefined || by === 'day',
+    'TIMES',
+    'periods and days (UTC) go by the time at which each record says that it occurred, which its writer set',
+  );
+  add(
+    selection.tool !== undefined || by === 'tool',
+    'ADJUSTMENTS_BY_TOOL',
+    selection.tool === undefined
+      ? 'an adjustment names no tool, and is with what has none'
+      : 'an adjustment names no tool, and is not in this part',
+  );
+  add(
+    (selection.principal !== undefined || by === 'principal') && selection.tool === undefined,
+    'ADJUSTMENTS_BY_PRINCIPAL',
+    'an adjustment is counted for the principal of the grant that it corrects, whoever made it',
+  );
+  add(
+    others !== undefined,
+    'GROUPS_BEYOND',
+    `more than ${groups.length} groups: what came after is summed together`,
+  );
+  add(
+    leftOut > 0,
+    'AMOUNTS_LEFT_OUT',
+    `amounts that are in no sum, as there are too many units, or a sum would have had too long a denominator: ${leftOut}`,
+  );
+  add(grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the rest are not listed`);
+  add(
+    decisionsBeyond > 0,
+    'DECISIONS_BEYOND',
+    `decisions by further policies and codes, not told apart: ${decisionsBeyond}`,
+  );
+  const cut = [
+    ['denied requests', activity.denied.length, totals.grants.denied + totals.actions.denied],
+    ['blocked attempts', activity.blocked.length, executions.blocked],
+    ['open authorizations', activity.open.length, totals.open.authorizations],
+    ['starts', activity.starts.length, totals.open.starts],
+    ['adjustments', activity.adjustments.length, totals.adjustments.credits + totals.adjustments.debits],
+  ] as const;
+  for (const [what, listed, total] of cut) {
+    add(listed < total, 'LIST_CUT', `of ${total} ${what} the first ${listed} are listed`);
+  }
+  return list;
+}

@@ -1,0 +1,22 @@
+/** Comma-separated values (RFC 4180) that no spreadsheet takes for formulas. */
+
+import { printable } from '../bytes/printable.js';
+
+/** What spreadsheets take for the beginning of a formula, in their own and in full width. */
+const FORMULA = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const NUMBER = /^-?\d+(?:\.\d+)?$/;
+
+/**
+ * One value as a field. Controls and characters that reorder or hide text are written as escapes (`\u{…}`); what would be taken
+ * for a formula begins with `'`, but for plain numbers.
+ */
+export function csvField(value: string | number): string {
+  const text = printable(String(value), Infinity);
+  const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",;]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** A row, ending in CRLF. */
+export function csvRow(values: readonly (string | number)[]): string {
+  return `${values.map(csvField).join(',')}\r\n`;
+}

@@ -1,0 +1,157 @@
+/** What the numbers of the activity report mean, one at a time. */
+
+import { describe, expect, it } from 'vitest';
+import { MAX_GROUPS } from '../../src/activity/groups.js';
+import { reportActivity, type ActivityOptions } from '../../src/activity/report-activity.js';
+import type { ActivityReport } from '../../src/schema/generated/types.js';
+import type { AnyEvent } from '../../src/index.js';
+import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
+import { DIGEST, event, note } from '../docs/ledger-kit.js';
+
+const report = (events: readonly AnyEvent[], options: ActivityOptions = {}): Promise<ActivityReport> =>
+  reportActivity(unsigned(...events), options);
+
+const own = grant();
+const basis = { meter_basis: 'estimated' };
+
+function adjustment(direction: string, amount: number, members: object = {}): AnyEvent {
+  return event('adjustment', {
+    principal_id: 'service:billing',
+    grant_event_id: own.event_id,
+    direction,
+    meters: usd(amount),
+    reason: 'BILL',
+    ...members,
+  });
+}
+
+describe('what was spent', () => {
+  it('is used, with what was added and taken off', async () => {
+    const { totals } = await report([
+      own,
+      execution(own, 4, basis),
+      adjustment('debit', 2),
+      adjustment('credit', 1),
+    ]);
+    expect(totals.meters).toEqual([
+      {
+        unit: 'usd',
+        spent: '5',
+        used: '4',
+        debited: '2',
+        credited: '1',
+        basis: { estimated: '4', unstated: '2' },
+        reserved: '0',
+      },
+    ]);
+  });
+
+  it('has nothing of a credit that is refused', async () => {
+    const { totals, adjustments } = await report([own, execution(own, 1), adjustment('credit', 2)]);
+    expect(totals.meters[0]?.spent).toBe('1');
+    expect(totals.adjustments).toEqual({ credits: 1, debits: 0, refused: 1 });
+    expect(adjustments[0]?.amounts).toEqual([{ unit: 'usd', amount: '2', counted: false }]);
+  });
+
+  it('has units that no grant caps', async () => {
+    const meters = [{ unit: 'tokens', amount: { t: 'rat', n: '1', d: '3' } }];
+    const { totals } = await report([own, execution(own, 0, { meter_used: meters })]);
+    expect(totals.meters.map(({ unit, spent }) => [unit, spent])).toEqual([['tokens', '1/3']]);
+  });
+
+  it('has what nothing authorized, told apart', async () => {
+    const denied = action(own, 1, { decision: 'deny' });
+    const done = { tool_params_digest: DIGEST };
+    const { totals, verdict, limits } = await report([
+      own,
+      denied,
+      execution(denied, 3, done),
+      execution(note(1), 2),
+    ]);
+    expect([totals.meters[0]?.spent, totals.meters[0]?.unauthorized]).toEqual(['5', '5']);
+    expect(totals.executions.unauthorized).toBe(2);
+    expect(verdict).toBe('invalid');
+    expect(limits.map(({ code }) => code)).toContain('UNAUTHORIZED_COUNTED');
+  });
+
+  it('has an event that is repeated once', async () => {
+    const once = execution(own, 4);
+    const { totals } = await report([own, once, once]);
+    expect([totals.meters[0]?.spent, totals.uncounted]).toEqual(['4', 1]);
+  });
+});
+
+describe('what was not run', () => {
+  const failed = { outcome: 'failure', tool_params_digest: DIGEST };
+
+  it('is denied, blocked, released or open', async () => {
+    const denied = action(own, 1, { decision: 'deny' });
+    const released = action(own, 2);
+    const { totals, blocked, open } = await report([
+      own,
+      denied,
+      execution(denied, 0, { ...failed, error_code: 'DENIED' }),
+      released,
+      execution(released, 0, { ...failed, error_code: 'ABANDONED' }),
+      action(own, 3),
+    ]);
+    expect(totals.actions).toEqual({ allowed: 2, denied: 1 });
+    expect(totals.executions).toMatchObject({ success: 0, failure: 0, blocked: 1, released: 1 });
+    expect(blocked).toHaveLength(1);
+    expect(open[0]?.reserved).toEqual([{ unit: 'usd', amount: '3' }]);
+    expect(totals.meters.map(({ spent, reserved }) => [spent, reserved])).toEqual([['0', '3']]);
+  });
+});
+
+describe('a part of a ledger', () => {
+  it('has the corrections of the grants of its principal, whoever made them', async () => {
+    const selection = { principal: 'agent:a1' };
+    const { totals, selection: told } = await report([own, execution(own, 4), adjustment('credit', 1)], {
+      selection,
+    });
+    expect([totals.meters[0]?.spent, told.is_whole, told.records]).toEqual(['3', false, 3]);
+  });
+
+  it('says what is wrong outside of it', async () => {
+    const { verdict, exit_status, problems, limits } = await report([own, execution(own, 11)], {
+      selection: { until: '2026-01-01T12:00:00Z' },
+    });
+    expect([verdict, exit_status, problems]).toEqual(['violation', 3, []]);
+    expect(limits.map(({ code }) => code)).toEqual(
+      expect.arrayContaining(['SELECTION', 'ELSEWHERE', 'OPEN_AT_THE_END']),
+    );
+  });
+
+  it('leaves out the grants above the one that was asked for', async () => {
+    const child = grant({ meter_caps: usd(5) }, own, { decision_code: 'CHILD' });
+    const events = [own, child, execution(own, 1), execution(child, 2)];
+    const { groups } = await report(events, {
+      selection: { grantId: `sha-256:${child.event_id.b64}` },
+      by: 'grant',
+    });
+    expect(groups?.map(({ totals }) => totals.meters[0]?.spent)).toEqual(['2']);
+  });
+});
+
+it('groups beyond the bound are summed together', async () => {
+  const tools = Array.from({ length: MAX_GROUPS + 5 }, (_, i) =>
+    event('execution', {
+      intents: { intent_digest: DIGEST },
+      auth_event_id: DIGEST,
+      tool_name: `t${i}`,
+      meter_used: usd(1),
+      outcome: 'success',
+    }),
+  );
+  const { groups, others, totals, limits } = await report(tools, { by: 'tool' });
+  expect(groups).toHaveLength(MAX_GROUPS);
+  // The genesis record has no tool, and so a group of its own.
+  expect(others?.meters[0]?.spent).toBe('6');
+  expect(totals.meters[0]?.spent).toBe(String(MAX_GROUPS + 5));
+  expect(limits.map(({ code }) => code)).toContain('GROUPS_BEYOND');
+}, 60_000);
+
+it('refuses what it does not know', async () => {
+  await expect(report([], { by: 'moon' as 'day' })).rejects.toThrow(RangeError);
+  await expect(report([], { selected: {} } as never)).rejects.toThrow(TypeError);
+});

@@ -1,0 +1,186 @@
+/** What the activity report adds up, against the accounts of verification and against a naive addition over the JSON. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ACTIVITY_GROUPINGS } from '../../src/activity/groups.js';
+import { reportActivity } from '../../src/activity/report-activity.js';
+import { CODE_PAGES, type FindingCode } from '../../src/finding/catalog.js';
+import { canonicalText } from '../../src/json/canonicalize.js';
+import type { JsonValue } from '../../src/json/value.js';
+import type { ActivityMeter, ActivityReport } from '../../src/schema/generated/types.js';
+import { formatExactly } from '../../src/value/format-rational.js';
+import type { Quantity } from '../../src/value/quantity.js';
+import {
+  reduceRational,
+  ZERO,
+  addRationals,
+  subtractRationals,
+  type Rational,
+} from '../../src/value/rational.js';
+import { judgeNaively, valueOf, type Entry } from '../bounds/naive-checker.js';
+import { makeSequence } from '../bounds/sequences.js';
+import { FILE_CASES, FIXTURES, optionsOf, type LedgerCase } from '../fixtures/cases.js';
+
+const SCHEMAS = new URL('../../schemas/', import.meta.url);
+
+/** The schema as anyone else would use it. */
+const ajv = new Ajv2020({ strict: true });
+for (const file of readdirSync(SCHEMAS).filter((name) => name.endsWith('.json'))) {
+  ajv.addSchema(JSON.parse(readFileSync(new URL(file, SCHEMAS), 'utf8')) as object);
+}
+const isReport = ajv.getSchema('https://northroot.dev/schemas/v1/activity-report.json');
+
+function sumOf(text: string): Rational {
+  const [n = '', d = '1'] = text.split('/');
+  const [whole = '', fraction = ''] = n.split('.');
+  return reduceRational(BigInt(whole + fraction), BigInt(d) * 10n ** BigInt(fraction.length));
+}
+
+/** What the accounts of a grant must say by the report's sums. */
+function accounted(meter: ActivityMeter | undefined): string[] {
+  if (meter === undefined) return ['0', '0'];
+  const { spent, unauthorized = '0', reserved } = meter;
+  return [formatExactly(subtractRationals(sumOf(spent), sumOf(unauthorized))), reserved];
+}
+
+/** Each account of the whole ledger with what the report by grant sums under the same grant. */
+function compareAccounts({ grants, groups = [] }: ActivityReport): { said: string[]; summed: string[] }[] {
+  const byGrant = new Map(groups.map((group) => [group.key, group.with_delegated ?? group.totals.meters]));
+  return grants.flatMap(({ event_id: id, meters }) =>
+    meters.map(({ unit, used, reserved }) => ({
+      said: [used, reserved],
+      summed: accounted(byGrant.get(id)?.find((meter) => meter.unit === unit)),
+    })),
+  );
+}
+
+/** Groups and others must come to the totals. */
+function expectWhole(report: ActivityReport): void {
+  const parts = [
+    ...(report.groups ?? []).map(({ totals }) => totals),
+    ...(report.others ? [report.others] : []),
+  ];
+  for (const { unit, used, spent, reserved } of report.totals.meters) {
+    const of = parts.flatMap(({ meters }) => meters.filter((meter) => meter.unit === unit));
+    const add = (member: 'used' | 'spent' | 'reserved'): string =>
+      formatExactly(of.reduce((sum, meter) => addRationals(sum, sumOf(meter[member])), ZERO));
+    expect([add('used'), add('spent'), add('reserved')]).toEqual([used, spent, reserved]);
+  }
+  expect(parts.reduce((all, { records }) => all + records, 0)).toBe(report.totals.records);
+}
+
+describe('every fixture', () => {
+  const reports: { readonly fixture: LedgerCase; readonly report: ActivityReport }[] = [];
+
+  beforeAll(async () => {
+    for (const fixture of FILE_CASES) {
+      const { predecessor, ...options } = optionsOf(fixture);
+      if (predecessor !== undefined) continue;
+      const report = await reportActivity(`${FIXTURES}${fixture.ledger}`, { ...options, by: 'grant' });
+      reports.push({ fixture, report });
+    }
+  }, 120_000);
+
+  it('has a report that is valid by its schema, with the exit status and the verdict of verify', () => {
+    for (const { fixture, report } of reports) {
+      expect(isReport?.(report), JSON.stringify(isReport?.errors)).toBe(true);
+      const { ledger, verdict, exit_status: status } = fixture;
+      expect([ledger, report.verdict, report.exit_status]).toEqual([ledger, verdict, status]);
+      expect(report.totals.records).toBe(report.ledger.records);
+    }
+  });
+
+  it('has, for each grant, the sums that its accounts have', () => {
+    const compared = reports.flatMap(({ report }) => compareAccounts(report));
+    expect(compared.length).toBeGreaterThan(300);
+    expect(compared.map(({ summed }) => summed)).toEqual(compared.map(({ said }) => said));
+  });
+
+  it('names every code that makes it invalid or a violation', () => {
+    // Lines that take no place in the ledger are no records.
+    const noRecord = new Set(['LINE_TORN', 'LINE_BLANK']);
+    for (const { fixture, report } of reports) {
+      const errors = fixture.findings.filter(
+        ({ code, severity = 'error' }) =>
+          severity === 'error' &&
+          !noRecord.has(code) &&
+          CODE_PAGES[code as FindingCode].class !== 'none' &&
+          CODE_PAGES[code as FindingCode].severity === 'error',
+      );
+      const codes = report.problems.map(({ code }) => code);
+      expect([fixture.ledger, ...codes]).toEqual(
+        expect.arrayContaining([fixture.ledger, ...errors.map(({ code }) => code)]),
+      );
+    }
+  });
+});
+
+describe('any ledger', () => {
+  const toBytes = (entries: readonly Entry[]): Buffer =>
+    Buffer.from(entries.map(({ event }) => `${canonicalText(event as unknown as JsonValue)}\n`).join(''));
+  const seeds = fc.array(fc.nat(0xffff_ffff), { minLength: 1, maxLength: 30, size: 'max' });
+
+  it('is added up as by hand over its JSON, and as verification accounts for it', async () => {
+    let [used, adjusted] = [0, 0];
+    await fc.assert(
+      fc.asyncProperty(seeds, fc.constantFrom(...ACTIVITY_GROUPINGS), async (list, by) => {
+        const entries = makeSequence(list);
+        const report = await reportActivity(toBytes(entries), { by });
+        expectWhole(report);
+        expect(
+          Object.fromEntries(
+            report.totals.meters
+              .filter(({ used: sum }) => sum !== '0')
+              .map((meter) => [meter.unit, meter.used]),
+          ),
+        ).toEqual(addByHand(entries));
+        expect(report.totals.open.authorizations).toBe(judgeNaively(entries).open.length);
+        used += report.totals.meters.length;
+        adjusted += report.totals.adjustments.credits + report.totals.adjustments.debits;
+        if (by !== 'grant') return;
+        for (const { said, summed } of compareAccounts(report)) expect(summed).toEqual(said);
+      }),
+      { numRuns: 150 },
+    );
+    expect(Math.min(used, adjusted)).toBeGreaterThan(30);
+  });
+
+  it('is the sum of its parts, cut at any time', async () => {
+    const path = `${FIXTURES}ledgers/agent-run.jsonl`;
+    const whole = await reportActivity(path);
+    for (const at of ['2026-03-02T09:00:30Z', '2026-03-02T09:03:00Z', '2026-03-02T09:20:00.5Z']) {
+      const before = await reportActivity(path, { selection: { until: at } });
+      const after = await reportActivity(path, { selection: { since: at } });
+      expect(before.totals.records + after.totals.records).toBe(whole.totals.records);
+      for (const { unit, used: sum } of whole.totals.meters) {
+        const of = (report: ActivityReport): Rational =>
+          sumOf(report.totals.meters.find((meter) => meter.unit === unit)?.used ?? '0');
+        expect(formatExactly(addRationals(of(before), of(after)))).toBe(sum);
+      }
+    }
+  });
+});
+
+/** What well-formed executions say that they used, each once. */
+function addByHand(entries: readonly Entry[]): Record<string, string> {
+  const seen = new Set<string>();
+  const sums = new Map<string, Rational>();
+  for (const { event, malformed } of entries) {
+    const isNew = !seen.has(event.event_id.b64);
+    seen.add(event.event_id.b64);
+    if (malformed || !isNew || event.event_type !== 'execution') continue;
+    const { meter_used: meters } = event as unknown as { meter_used: { unit: string; amount: Quantity }[] };
+    for (const { unit, amount } of meters) {
+      const [n, d] = valueOf(amount);
+      sums.set(unit, addRationals(sums.get(unit) ?? ZERO, reduceRational(n, d)));
+    }
+  }
+  return Object.fromEntries(
+    [...sums]
+      .filter(([, sum]) => sum.n !== 0n)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([unit, sum]) => [unit, formatExactly(sum)]),
+  );
+}

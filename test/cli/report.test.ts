@@ -1,0 +1,60 @@
+/** `northroot report`: its formats, its files, and its exit status. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { expectError, expectOk, Workshop } from './runner.js';
+
+const shop = new Workshop();
+const fixture = (name: string): string => fileURLToPath(new URL(`../../fixtures/${name}`, import.meta.url));
+const ok = fixture('ledgers/agent-run.jsonl');
+
+interface Json {
+  readonly verdict: string;
+  readonly groups: readonly { readonly key: string }[];
+  readonly totals: { readonly meters: readonly { readonly unit: string; readonly spent: string }[] };
+}
+
+describe('report', () => {
+  it('has the exit status of verify', () => {
+    for (const [ledger, status] of [
+      [ok, 0],
+      [fixture('broken/meter-cap-exceeded.jsonl'), 3],
+      [fixture('broken/event-id-mismatch.jsonl'), 1],
+      [fixture('broken/empty.jsonl'), 2],
+    ] as const) {
+      expect(shop.run(['report', ledger]).status).toBe(status);
+    }
+  });
+
+  it('sums a part of a ledger by day, from a file as from standard input', () => {
+    const args = ['--principal', 'agent:*', '--since', '2026-03-02', '--by', 'day', '--format', 'json'];
+    const file = expectOk(shop.run(['report', ok, ...args]));
+    const { groups, totals } = JSON.parse(file) as Json;
+    expect(groups.map(({ key }) => key)).toEqual(['2026-03-02']);
+    expect(totals.meters.find(({ unit }) => unit === 'usd')?.spent).toBe('0.57992');
+    const piped = expectOk(shop.run(['report', '-', ...args], { input: readFileSync(ok, 'utf8') }));
+    expect((JSON.parse(piped) as Json).totals).toEqual(totals);
+  });
+
+  it('writes any number of formats, the same each time', () => {
+    const write = (suffix: string): string[] => {
+      const files = ['html', 'markdown', 'csv', 'json', 'text'].map((format) => [
+        format,
+        `${format}.${suffix}`,
+      ]);
+      const outputs = files.flatMap(([format, file]) => ['--output', `${format}=${file}`]);
+      expectOk(shop.run(['report', ok, ...outputs, '--output', 'csv=-']));
+      return files.map(([, file = '']) => readFileSync(shop.path(file), 'utf8'));
+    };
+    const texts = write('1');
+    expect(write('2')).toEqual(texts);
+    expect(texts[0]).toMatch(/^<!doctype html>/);
+  });
+
+  it('writes nothing where the ledger cannot be read, and refuses formats that it does not know', () => {
+    expectError(shop.run(['report', 'missing.jsonl', '--output', 'csv=left.csv']), 2, 'FILE_NOT_FOUND');
+    expect(existsSync(shop.path('left.csv'))).toBe(false);
+    expectError(shop.run(['report', ok, '--output', 'pdf=left.pdf']), 2, 'USAGE');
+  });
+});

@@ -1,0 +1,75 @@
+/**
+ * Texts as those write them who want a report to be misread: each means something to a terminal, a log, or one of the formats that
+ * exports are written in. Shared by the tests of all formats.
+ */
+export const HOSTILE_STRINGS: readonly string[] = [
+  // Terminals, and what hides or turns text around
+  '\u001b[2J\u001b[1;1Hok',
+  '\u0000\u0007\b\u007f\u009b31m',
+  'evil\u202egnp.exe',
+  '\u2066ok\u2069\u200b\ufeff\u2028\u2029',
+  'line one\nline two\r\nline three\ttab',
+  'half \ud800 of a character \udc00',
+  '\ufffe\uffff\u{1f600}\u{e0041}',
+  // HTML and XML
+  '<script>alert(1)</script>',
+  '"><img src=x onerror=alert(1)>',
+  "' onmouseover='alert(1)",
+  ']]></failure><testcase name="ok"/><![CDATA[',
+  '<!--',
+  '-->',
+  '&amp;&#x41;&lt;',
+  '<?xml version="1.0"?>',
+  '</system-out>',
+  // Markdown
+  '[click](https://evil.example/)',
+  '![image](https://evil.example/x.png)',
+  '| a | b |',
+  '\\| \\',
+  '`code`',
+  '``',
+  '` ',
+  '```\nfence\n```',
+  '~~~',
+  '# heading',
+  '- [x] done',
+  '@everyone #1 GH-1',
+  '<details open>',
+  'https://evil.example/ www.evil.example',
+  '**bold** _em_ ~~gone~~',
+  '***',
+  '---',
+  // SARIF
+  '{0} {{0}} {1}',
+  '[a](1) \\[b](2) [c\\](3) [[d](4)](5)',
+  // Workflow commands
+  '::error file=x,line=1::forged',
+  '::set-output name=verdict::ok',
+  '##[error]forged',
+  '%0A::error::forged',
+  '::stop-commands::x',
+  'a,line=9::b',
+  // Spreadsheets
+  '=HYPERLINK("https://evil.example")',
+  '+1+1',
+  '-1',
+  '@SUM(A1)',
+  '\t=1',
+  '\r=1',
+  '"quoted","cells"',
+  ';a;b',
+  // Shells and JSON
+  '$(touch /tmp/forged)',
+  '`touch /tmp/forged`',
+  '"; touch /tmp/forged; "',
+  '${{ github.token }}',
+  '","verdict":"ok',
+  '__proto__',
+  // Nothing, much, and wide
+  '',
+  ' ',
+  '   padded   ',
+  'x'.repeat(100_000),
+  '`'.repeat(5_000),
+  '漢字'.repeat(200),
+];
