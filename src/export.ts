@@ -18,6 +18,11 @@ export { type ExportOptions, type ExportPass } from './export/write-records.js';
 // Events in envelopes
 export { exportDsse, type DsseExport } from './export/dsse.js';
 
+// Rows for spreadsheets, databases and finance
+export { describeExport, type AboutEntry } from './export/about.js';
+export { exportCsv, verificationCsv, type CsvSinks, type TableExport } from './table/csv-tables.js';
+export { exportParquet, type ParquetSinks } from './table/parquet-tables.js';
+
 // What was spent, allowed and refused
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';
 export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';

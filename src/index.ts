@@ -24,7 +24,7 @@ export {
 } from './fs/file-system.js';
 
 // What is written piece by piece, and appears whole or not at all
-export { writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';
+export { writeFolderThrough, writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';
 
 export * from './format.js';
 export * from './verify.js';

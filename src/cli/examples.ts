@@ -51,7 +51,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify ledger.jsonl --state monitor.state --fail-on warning',
     'curl -s https://example.com/ledger.jsonl | northroot verify -',
   ],
-  export: ['northroot export ledger.jsonl --dsse events.dsse.jsonl'],
+  export: [
+    'northroot export ledger.jsonl --dsse events.dsse.jsonl',
+    'northroot export ledger.jsonl --last 4w --csv tables --parquet tables',
+  ],
   report: [
     'northroot report ledger.jsonl --principal agent:a1 --last 7d',
     'northroot report ledger.jsonl --by grant --trust trust.json --checkpoint kept.checkpoint',

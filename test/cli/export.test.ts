@@ -1,6 +1,7 @@
 /** `northroot export`: which records are written, and what is left when it fails. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { action, execution, grant, ndjson } from './drafts.js';
 import { expectError, expectOk, parseLines, Workshop, type KeyJson } from './runner.js';
@@ -60,5 +61,24 @@ describe('export', () => {
     expectError(shop.run(['export', 'missing.jsonl', '--dsse', 'left.jsonl']), 2, 'FILE_NOT_FOUND');
     expect(existsSync(shop.path('left.jsonl'))).toBe(false);
     expect(readdirSync(shop.path('.')).filter((name) => name.includes('.new-'))).toEqual([]);
+  });
+});
+
+describe('export --csv and --parquet', () => {
+  it('write a folder of files each, with the exit status of verify', () => {
+    const broken = fileURLToPath(new URL('../../fixtures/broken/meter-cap-exceeded.jsonl', import.meta.url));
+    const run = shop.run(['export', broken, '--csv', 'deep/tables', '--parquet', 'deep/tables']);
+    expect(run.status).toBe(3);
+    expect(readdirSync(shop.path('deep/tables')).sort()).toEqual([
+      'events.csv',
+      'events.parquet',
+      'meters.csv',
+      'meters.parquet',
+      'verification.csv',
+    ]);
+    expect(readFileSync(shop.path('deep/tables/verification.csv'), 'utf8')).toContain(
+      'verdict,violation\r\n',
+    );
+    expect(readFileSync(shop.path('deep/tables/events.parquet')).subarray(0, 4).toString()).toBe('PAR1');
   });
 });

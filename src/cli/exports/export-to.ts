@@ -22,28 +22,28 @@ export interface Exported extends ExportPass {
 
 /** @param run - The library's function, given the ledger, where to write and how to verify. */
 export async function exportTo(
-  { context, ledger, path, selection, trust }: ExportJob,
+  job: ExportJob,
   run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
 ): Promise<ExitStatus> {
-  const { terminal, signal } = context;
+  const { context, ledger, path } = job;
+  const { terminal } = context;
   const source = await openLedger(ledger);
   const {
     report,
     selected,
     skipped = 0,
     what,
-  } = await writeThrough(path, (sink) =>
-    run(source, sink, {
-      selection,
-      trust,
-      signal,
-      onProgress: (done, size) => terminal.progress(done, size),
-    }),
-  );
+  } = await writeThrough(path, (sink) => run(source, sink, verificationOptions(job)));
   const left = skipped === 0 ? '' : `; ${skipped} records that cannot be read are left out`;
   const written = selected - skipped;
   terminal.say(
     `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
   );
   return report.exit_status;
+}
+
+/** How the ledger of an export is verified. */
+export function verificationOptions({ context, selection, trust }: ExportJob): ExportOptions {
+  const { terminal, signal } = context;
+  return { selection, trust, signal, onProgress: (done, size) => terminal.progress(done, size) };
 }

@@ -2,5 +2,6 @@
 
 import { DSSE } from './dsse.js';
 import type { ExportKind } from './export-kind.js';
+import { CSV, PARQUET } from './tables.js';
 
-export const EXPORT_KINDS: readonly ExportKind[] = [DSSE];
+export const EXPORT_KINDS: readonly ExportKind[] = [DSSE, CSV, PARQUET];
