@@ -21,6 +21,15 @@ export { exportDsse, type DsseExport } from './export/dsse.js';
 // Rows for spreadsheets, databases and finance
 export { describeExport, type AboutEntry } from './export/about.js';
 export { exportCsv, verificationCsv, type CsvSinks, type TableExport } from './table/csv-tables.js';
+export { currencyOf } from './table/currencies.js';
+export {
+  exportFocus,
+  FOCUS_COLUMNS,
+  FOCUS_VERSION,
+  type FocusExport,
+  type FocusOptions,
+  type FocusSinks,
+} from './table/focus.js';
 export { exportParquet, type ParquetSinks } from './table/parquet-tables.js';
 
 // What was spent, allowed and refused

@@ -54,6 +54,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   export: [
     'northroot export ledger.jsonl --dsse events.dsse.jsonl',
     'northroot export ledger.jsonl --last 4w --csv tables --parquet tables',
+    'northroot export ledger.jsonl --since 2026-03-01 --until 2026-04-01 --focus costs.csv',
   ],
   report: [
     'northroot report ledger.jsonl --principal agent:a1 --last 7d',

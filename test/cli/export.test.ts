@@ -82,3 +82,19 @@ describe('export --csv and --parquet', () => {
     expect(readFileSync(shop.path('deep/tables/events.parquet')).subarray(0, 4).toString()).toBe('PAR1');
   });
 });
+
+describe('export --focus', () => {
+  it('writes cost rows, and what was verified beside them', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--focus', 'costs.csv', '--currency-unit', 'calls=EUR']));
+    const [names, ...rows] = readFileSync(shop.path('costs.csv'), 'utf8').trimEnd().split('\r\n');
+    expect(names).toMatch(/^BilledCost,BillingAccountId,/);
+    expect(rows.map((row) => row.split(',').slice(0, 4))).toEqual([['1', 'example.com/export', '', 'EUR']]);
+    expect(readFileSync(shop.path('costs.verification.csv'), 'utf8')).toContain('verdict,ok\r\n');
+  });
+
+  it('refuses a currency that is none', () => {
+    const args = ['export', 'ledger.jsonl', '--focus', 'no.csv', '--currency-unit'];
+    for (const pair of ['usd=ZZZ', 'usd', 'USD=usd']) expectError(shop.run([...args, pair]), 2, 'USAGE');
+    expect(existsSync(shop.path('no.csv'))).toBe(false);
+  });
+});
