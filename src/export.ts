@@ -32,6 +32,10 @@ export {
 } from './table/focus.js';
 export { exportParquet, type ParquetSinks } from './table/parquet-tables.js';
 
+// Events for SIEMs and spans for tracing
+export { exportOcsf, OCSF_VERSION, type OcsfExport } from './telemetry/ocsf.js';
+export { exportOtlp, type OtlpExport } from './telemetry/otlp.js';
+
 // What was spent, allowed and refused
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';
 export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';

@@ -18,6 +18,8 @@ export interface Exported extends ExportPass {
   readonly what: string;
   /** Selected records of which nothing could be written. */
   readonly skipped?: number;
+  /** What is said of those; default: that they cannot be read. */
+  readonly why?: string;
 }
 
 /** @param run - The library's function, given the ledger, where to write and how to verify. */
@@ -33,8 +35,9 @@ export async function exportTo(
     selected,
     skipped = 0,
     what,
+    why = 'cannot be read',
   } = await writeThrough(path, (sink) => run(source, sink, verificationOptions(job)));
-  const left = skipped === 0 ? '' : `; ${skipped} records that cannot be read are left out`;
+  const left = skipped === 0 ? '' : `; ${skipped} records that ${why} are left out`;
   const written = selected - skipped;
   terminal.say(
     `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
