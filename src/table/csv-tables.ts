@@ -42,15 +42,15 @@ export async function exportCsv(
   { events, meters, verification }: CsvSinks,
   options: ExportOptions = {},
 ): Promise<TableExport> {
-  await events.write(csvRow(headingsOf(EVENT_COLUMNS)));
-  await meters.write(csvRow(headingsOf(METER_COLUMNS)));
+  await events.write(csvRow(EVENT_HEADINGS));
+  await meters.write(csvRow(METER_HEADINGS));
   let written = 0;
   const pass = await writeRecords('exportCsv', ledger, options, (record) => {
     const rows = meterRows(record);
     written += rows.length;
-    const first = events.write(toLine(EVENT_COLUMNS, eventRow(record)));
+    const first = events.write(toLine(EVENT_HEADINGS, eventRow(record)));
     const second =
-      rows.length === 0 ? undefined : meters.write(rows.map((row) => toLine(METER_COLUMNS, row)).join(''));
+      rows.length === 0 ? undefined : meters.write(rows.map((row) => toLine(METER_HEADINGS, row)).join(''));
     return first === undefined ? second : first.then(() => second);
   });
   await verification.write(verificationCsv(describeExport(pass, options.selection)));
@@ -67,8 +67,11 @@ function headingsOf(columns: Columns): string[] {
   return Object.keys(columns).filter((name) => columns[name] !== 'instant');
 }
 
-function toLine<C extends Columns>(columns: C, row: Row<C>): string {
-  return csvRow(headingsOf(columns).map((name) => toField(row[name])));
+const EVENT_HEADINGS = headingsOf(EVENT_COLUMNS);
+const METER_HEADINGS = headingsOf(METER_COLUMNS);
+
+function toLine(headings: readonly string[], row: Row<Columns>): string {
+  return csvRow(headings.map((name) => toField(row[name])));
 }
 
 function toField(cell: Cell): string | number {

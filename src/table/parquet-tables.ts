@@ -65,17 +65,24 @@ export async function exportParquet(
 
 type Library = Pick<typeof Parquet, 'ByteWriter' | 'ParquetWriter'>;
 
-/** One file. Its rows are kept until they make a group. */
+/** A column of the group that is being made. */
+interface GroupColumn {
+  readonly name: string;
+  readonly kind: ColumnKind;
+  data: (Cell | null)[];
+}
+
+/** One file. Its rows are kept, column by column, until they make a group. */
 class ParquetTable<C extends Columns> {
-  readonly #columns: C;
+  readonly #columns: readonly GroupColumn[];
   readonly #sink: ByteSink;
   readonly #bytes: ByteWriter;
   readonly #writer: ParquetWriter;
-  #rows: Row<C>[] = [];
+  #rows = 0;
   #characters = 0;
 
   constructor(columns: C, sink: ByteSink, { ByteWriter, ParquetWriter }: Library) {
-    this.#columns = columns;
+    this.#columns = Object.entries(columns).map(([name, kind]) => ({ name, kind, data: [] }));
     this.#sink = sink;
     this.#bytes = new ByteWriter();
     this.#writer = new ParquetWriter({
@@ -91,18 +98,21 @@ class ParquetTable<C extends Columns> {
   }
 
   take(row: Row<C>): void {
-    this.#rows.push(row);
-    for (const cell of Object.values<Cell>(row))
+    this.#rows += 1;
+    for (const { name, kind, data } of this.#columns) {
+      const cell: Cell = row[name];
       if (typeof cell === 'string') this.#characters += cell.length;
+      data.push(toValue(kind, cell));
+    }
   }
 
   flushIfFull(): Promise<void> | undefined {
-    const isFull = this.#rows.length >= MAX_GROUP_ROWS || this.#characters >= MAX_GROUP_CHARACTERS;
+    const isFull = this.#rows >= MAX_GROUP_ROWS || this.#characters >= MAX_GROUP_CHARACTERS;
     return isFull ? this.#flush() : undefined;
   }
 
   async finish(about: readonly AboutEntry[]): Promise<void> {
-    if (this.#rows.length > 0) await this.#flush();
+    if (this.#rows > 0) await this.#flush();
     this.#writer.kvMetadata = about.map(([name, value]): KeyValue => ({ key: `northroot.${name}`, value }));
     await this.#writer.finish();
     await this.#drain();
@@ -110,15 +120,11 @@ class ParquetTable<C extends Columns> {
 
   async #flush(): Promise<void> {
     const rows = this.#rows;
-    this.#rows = [];
+    const columnData = this.#columns.map(({ name, data }) => ({ name, data }));
+    this.#rows = 0;
     this.#characters = 0;
-    await this.#writer.write({
-      columnData: Object.keys(this.#columns).map((name) => ({
-        name,
-        data: rows.map((row) => toValue(this.#columns[name], row[name])),
-      })),
-      rowGroupSize: rows.length,
-    });
+    for (const column of this.#columns) column.data = [];
+    await this.#writer.write({ columnData, rowGroupSize: rows });
     await this.#drain();
   }
 
@@ -129,7 +135,7 @@ class ParquetTable<C extends Columns> {
   }
 }
 
-function toValue(kind: ColumnKind | undefined, cell: Cell): Cell | null {
+function toValue(kind: ColumnKind, cell: Cell): Cell | null {
   if (cell === undefined) return null;
   return kind === 'integer' && typeof cell === 'number' ? BigInt(cell) : cell;
 }
