@@ -83,6 +83,23 @@ export {
 
 // The page
 export { exportPage, type PageExport, type PageOptions } from './page/export-page.js';
+// Rows for spreadsheets, databases and finance
+export { describeExport, type AboutEntry } from './export/about.js';
+export { exportCsv, verificationCsv, type CsvSinks, type TableExport } from './table/csv-tables.js';
+export { currencyOf } from './table/currencies.js';
+export {
+  exportFocus,
+  FOCUS_COLUMNS,
+  FOCUS_VERSION,
+  type FocusExport,
+  type FocusOptions,
+  type FocusSinks,
+} from './table/focus.js';
+export { exportParquet, type ParquetSinks } from './table/parquet-tables.js';
+
+// Events for SIEMs and spans for tracing
+export { exportOcsf, OCSF_VERSION, type OcsfExport } from './telemetry/ocsf.js';
+export { exportOtlp, type OtlpExport } from './telemetry/otlp.js';
 
 // What was spent, allowed and refused
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';

@@ -61,6 +61,9 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot export ledger.jsonl --journal events.nrj',
     'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
     'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
+    'northroot export ledger.jsonl --last 4w --csv tables --parquet tables',
+    'northroot export ledger.jsonl --since 2026-03-01 --until 2026-04-01 --focus costs.csv',
+    'northroot export ledger.jsonl --trust trust.json --ocsf events.ndjson --otlp spans.json',
   ],
   report: [
     'northroot report ledger.jsonl --principal agent:a1 --last 7d',

@@ -1,5 +1,6 @@
 /** Files that are written piece by piece, and appear whole or not at all. */
 
+import { join } from 'node:path';
 import { encodeUtf8 } from '../bytes/text.js';
 import {
   makeTemporaryName,
@@ -55,6 +56,29 @@ export async function writeThrough<T>(
   });
   await fileSystem.syncFolderOf(path);
   return result;
+}
+
+/**
+ * The same for several files of one folder, which is made where it is missing. Each of them appears whole or not at all, and none
+ * before `fill` has ended.
+ *
+ * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with.
+ */
+export async function writeFolderThrough<N extends string, T>(
+  folder: string,
+  names: readonly N[],
+  fill: (sinks: Readonly<Record<N, ByteSink>>) => Promise<T>,
+  fileSystem: FileSystem = nodeFileSystem,
+): Promise<T> {
+  await fileSystem.makeFolder(folder);
+  const open = (rest: readonly N[], sinks: Partial<Record<N, ByteSink>>): Promise<T> => {
+    const [name, ...others] = rest;
+    if (name === undefined) return fill(sinks as Readonly<Record<N, ByteSink>>);
+    return writeThrough(join(folder, name), (sink) => open(others, { ...sinks, [name]: sink }), {
+      fileSystem,
+    });
+  };
+  return open(names, {});
 }
 
 class FileSink implements ByteSink {

@@ -4,6 +4,8 @@ import { printable } from '../bytes/printable.js';
 
 /** What spreadsheets take for the beginning of a formula, in their own and in full width. */
 const FORMULA = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+/** Nearly every field, and nothing that needs a closer look. */
+const PLAIN = /^[A-Za-z0-9][A-Za-z0-9_.:@/~+-]*$/;
 const NUMBER = /^-?\d+(?:\.\d+)?$/;
 
 /**
@@ -11,7 +13,9 @@ const NUMBER = /^-?\d+(?:\.\d+)?$/;
  * for a formula begins with `'`, but for plain numbers.
  */
 export function csvField(value: string | number): string {
-  const text = printable(String(value), Infinity);
+  const given = String(value);
+  if (given === '' || PLAIN.test(given)) return given;
+  const text = printable(given, Infinity);
   const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",;]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

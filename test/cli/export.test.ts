@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { formatJournalFrame, formatJournalHeader } from '../../src/journal/journal-file.js';
 import type { LedgerStatement } from '../../src/statement/statement.js';
@@ -150,5 +151,50 @@ describe('export', () => {
     expectError(shop.run(['export', 'missing.jsonl', '--dsse', 'left.jsonl']), 2, 'FILE_NOT_FOUND');
     expect(existsSync(shop.path('left.jsonl'))).toBe(false);
     expect(readdirSync(shop.path('.')).filter((name) => name.includes('.new-'))).toEqual([]);
+  });
+});
+
+describe('export --csv and --parquet', () => {
+  it('write a folder of files each, with the exit status of verify', () => {
+    const broken = fileURLToPath(new URL('../../fixtures/broken/meter-cap-exceeded.jsonl', import.meta.url));
+    const run = shop.run(['export', broken, '--csv', 'deep/tables', '--parquet', 'deep/tables']);
+    expect(run.status).toBe(3);
+    expect(readdirSync(shop.path('deep/tables')).sort()).toEqual([
+      'events.csv',
+      'events.parquet',
+      'meters.csv',
+      'meters.parquet',
+      'verification.csv',
+    ]);
+    expect(readFileSync(shop.path('deep/tables/verification.csv'), 'utf8')).toContain(
+      'verdict,violation\r\n',
+    );
+    expect(readFileSync(shop.path('deep/tables/events.parquet')).subarray(0, 4).toString()).toBe('PAR1');
+  });
+});
+
+describe('export --focus', () => {
+  it('writes cost rows, and what was verified beside them', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--focus', 'costs.csv', '--currency-unit', 'calls=EUR']));
+    const [names, ...rows] = readFileSync(shop.path('costs.csv'), 'utf8').trimEnd().split('\r\n');
+    expect(names).toMatch(/^BilledCost,BillingAccountId,/);
+    expect(rows.map((row) => row.split(',').slice(0, 4))).toEqual([['1', 'example.com/export', '', 'EUR']]);
+    expect(readFileSync(shop.path('costs.verification.csv'), 'utf8')).toContain('verdict,ok\r\n');
+  });
+
+  it('refuses a currency that is none', () => {
+    const args = ['export', 'ledger.jsonl', '--focus', 'no.csv', '--currency-unit'];
+    for (const pair of ['usd=ZZZ', 'usd', 'USD=usd']) expectError(shop.run([...args, pair]), 2, 'USAGE');
+    expect(existsSync(shop.path('no.csv'))).toBe(false);
+  });
+});
+
+describe('export --ocsf and --otlp', () => {
+  it('write events and spans, both in one run', () => {
+    const run = shop.run(['export', 'ledger.jsonl', '--ocsf', 'events.ndjson', '--otlp', 'spans.json']);
+    expectOk(run);
+    expect(parseLines(readFileSync(shop.path('events.ndjson'), 'utf8'))).toHaveLength(5);
+    expect(JSON.parse(readFileSync(shop.path('spans.json'), 'utf8'))).toHaveProperty('resourceSpans');
+    expect(run.stderr).toContain('3 spans; 1 records that have no span are left out');
   });
 });

@@ -100,6 +100,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   digest: 'sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
   file: 'some.file',
   'file...': 'some.file',
+  'unit=code...': 'usd=USD',
   'format=path': 'json=some.json',
   'from..to': '100..199',
   folder: 'some-folder',

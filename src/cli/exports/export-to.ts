@@ -18,34 +18,48 @@ export interface Exported extends ExportPass {
   readonly what: string;
   /** Selected records of which nothing could be written. */
   readonly skipped?: number;
+  /** What is said of those; default: that they cannot be read. */
+  readonly why?: string;
 }
 
 /** @param run - The library's function, given the ledger, where to write and how to verify. */
 export async function exportTo(
-  { context, ledger, path, selection, trust, checkpoints, now }: ExportJob,
+  job: ExportJob,
   run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
 ): Promise<ExitStatus> {
-  const { terminal, signal } = context;
+  const { context, ledger, path } = job;
+  const { terminal } = context;
   const source = await openLedger(ledger);
   const {
     report,
     selected,
     skipped = 0,
     what,
-  } = await writeThrough(path, (sink) =>
-    run(source, sink, {
-      selection,
-      trust,
-      checkpoints,
-      ...(now === undefined ? {} : { now }),
-      signal,
-      onProgress: (done, size) => terminal.progress(done, size),
-    }),
-  );
-  const left = skipped === 0 ? '' : `; ${skipped} records that cannot be read are left out`;
+    why = 'cannot be read',
+  } = await writeThrough(path, (sink) => run(source, sink, verificationOptions(job)));
+  const left = skipped === 0 ? '' : `; ${skipped} records that ${why} are left out`;
   const written = selected - skipped;
   terminal.say(
     `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
   );
   return report.exit_status;
+}
+
+/** How the ledger of an export is verified. */
+export function verificationOptions({
+  context,
+  selection,
+  trust,
+  checkpoints,
+  now,
+}: ExportJob): ExportOptions {
+  const { terminal, signal } = context;
+  return {
+    selection,
+    trust,
+    checkpoints,
+    ...(now === undefined ? {} : { now }),
+    signal,
+    onProgress: (done, size) => terminal.progress(done, size),
+  };
 }

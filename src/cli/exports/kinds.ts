@@ -6,5 +6,19 @@ import { HTML } from './html.js';
 import { IN_TOTO } from './in-toto.js';
 import { JOURNAL } from './journal.js';
 import type { ExportKind } from './export-kind.js';
+import { FOCUS } from './focus.js';
+import { OCSF, OTLP } from './telemetry.js';
+import { CSV, PARQUET } from './tables.js';
 
-export const EXPORT_KINDS: readonly ExportKind[] = [HTML, BUNDLE, DSSE, IN_TOTO, JOURNAL];
+export const EXPORT_KINDS: readonly ExportKind[] = [
+  HTML,
+  BUNDLE,
+  CSV,
+  PARQUET,
+  FOCUS,
+  OCSF,
+  OTLP,
+  DSSE,
+  IN_TOTO,
+  JOURNAL,
+];

@@ -1,0 +1,56 @@
+/** `export --focus`: FOCUS cost rows, and beside them what was verified. */
+
+import {
+  currencyOf,
+  exportFocus,
+  openLedger,
+  printable,
+  writeThrough,
+  type FocusOptions,
+} from '../../index.js';
+import { CommandError } from '../command-error.js';
+import type { ExportKind } from './export-kind.js';
+import { verificationOptions } from './export-to.js';
+
+export const FOCUS: ExportKind = {
+  flags: '--focus <file>',
+  description: 'FOCUS 1.2 cost rows as CSV; what was verified goes to FILE.verification.csv',
+  further: [
+    [
+      '--currency-unit <unit=code...>',
+      'for --focus: units that are money, such as usd=USD; without it those that are ISO 4217 codes in lower case',
+    ],
+  ],
+  write: async (job) => {
+    const { context, path } = job;
+    const options: FocusOptions = {
+      ...verificationOptions(job),
+      currencyUnits: readCurrencyUnits(job.options['currencyUnit']),
+    };
+    const source = await openLedger(job.ledger);
+    const { rows, withoutCost, report } = await writeThrough(path, (costs) =>
+      writeThrough(`${path.replace(/\.csv$/, '')}.verification.csv`, (verification) =>
+        exportFocus(source, { costs, verification }, options),
+      ),
+    );
+    const left = withoutCost === 0 ? '' : `; ${withoutCost} executions name no amount in a currency`;
+    context.terminal.say(
+      `${printable(path)}: ${rows} cost row${rows === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
+    );
+    return report.exit_status;
+  },
+};
+
+function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | undefined {
+  if (!Array.isArray(given)) return undefined;
+  const pairs = given.map((text: unknown) => {
+    const [, unit, code] = /^([a-z][a-z0-9_.-]{0,63})=([A-Z]{3})$/.exec(String(text)) ?? [];
+    if (unit === undefined || code === undefined || currencyOf(code.toLowerCase()) === undefined) {
+      throw new CommandError('USAGE', `${printable(String(text))} is not a unit and its currency`, {
+        hint: 'such as usd=USD',
+      });
+    }
+    return [unit, code] as const;
+  });
+  return Object.fromEntries(pairs);
+}

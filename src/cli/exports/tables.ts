@@ -1,0 +1,57 @@
+/** `export --csv`, `--parquet`: every record and every amount as a row, in a folder of files. */
+
+import {
+  exportCsv,
+  exportParquet,
+  openLedger,
+  printable,
+  writeFolderThrough,
+  type ExportOptions,
+  type LedgerSource,
+  type TableExport,
+} from '../../index.js';
+import type { ExitStatus } from '../context.js';
+import type { ExportJob, ExportKind } from './export-kind.js';
+import { verificationOptions } from './export-to.js';
+
+export const CSV: ExportKind = {
+  flags: '--csv <folder>',
+  description: 'a folder of CSV files: events, meters (every amount), and what was verified',
+  write: (job) =>
+    writeTables(job, (source, options) =>
+      writeFolderThrough(job.path, ['events.csv', 'meters.csv', 'verification.csv'], (sinks) =>
+        exportCsv(
+          source,
+          {
+            events: sinks['events.csv'],
+            meters: sinks['meters.csv'],
+            verification: sinks['verification.csv'],
+          },
+          options,
+        ),
+      ),
+    ),
+};
+
+export const PARQUET: ExportKind = {
+  flags: '--parquet <folder>',
+  description: 'a folder of two Parquet files: events, and meters (every amount)',
+  write: (job) =>
+    writeTables(job, (source, options) =>
+      writeFolderThrough(job.path, ['events.parquet', 'meters.parquet'], (sinks) =>
+        exportParquet(source, { events: sinks['events.parquet'], meters: sinks['meters.parquet'] }, options),
+      ),
+    ),
+};
+
+async function writeTables(
+  job: ExportJob,
+  run: (source: LedgerSource, options: ExportOptions) => Promise<TableExport>,
+): Promise<ExitStatus> {
+  const source = await openLedger(job.ledger);
+  const { report, selected, meterRows } = await run(source, verificationOptions(job));
+  job.context.terminal.say(
+    `${printable(job.path)}: ${selected} event${selected === 1 ? '' : 's'}, ${meterRows} amount${meterRows === 1 ? '' : 's'}; the ledger's verdict is ${report.verdict}`,
+  );
+  return report.exit_status;
+}

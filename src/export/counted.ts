@@ -1,0 +1,45 @@
+/** Which amounts of a record the accounts take: what is refused, repeated or not linked stands in the ledger and counts nowhere. */
+
+import type { AdjustmentEvent, ExecutionEvent } from '../schema/generated/types.js';
+import { fromDigestText } from '../value/digest.js';
+import type { VerifiedRecord } from '../verify/verified-record.js';
+
+/** What makes a credit count for nothing, beside broken evidence. */
+const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
+
+/** Whether a record is the first with its event. */
+export function isFirstOfItsId({ findings }: VerifiedRecord): boolean {
+  return findings.every(({ code }) => code !== 'EVENT_DUPLICATE');
+}
+
+/** Whether what an execution used counts: it names an earlier authorization that allowed it, rightly or not. */
+export function isUseCounted(record: VerifiedRecord, event: ExecutionEvent): boolean {
+  if (!isFirstOfItsId(record)) return false;
+  const { links, events } = record.state;
+  const id = event.auth_event_id.b64;
+  const authorization = links.actions.get(id) ?? links.grants.get(id);
+  return authorization === undefined ? events.find(id)?.kind === 'spent' : authorization.decision === 'allow';
+}
+
+/** Of each of an adjustment's amounts, whether it counts (SPEC §8 rule 11). */
+export function countedAmounts(record: VerifiedRecord, event: AdjustmentEvent): boolean[] {
+  const { findings, grantIds, state } = record;
+  const [nearest] = grantIds;
+  const grant = nearest === undefined ? undefined : state.links.grants.get(fromDigestText(nearest));
+  // An overdue checkpoint is found when the line has been applied.
+  const isRefused =
+    !isFirstOfItsId(record) ||
+    (event.direction === 'credit' &&
+      findings.some(
+        ({ class: of, code }) => REFUSING.has(code) || (of === 'invalid' && code !== 'CHECKPOINT_MISSING'),
+      ));
+  const tooFine = findings
+    .filter(({ code }) => code === 'QUANTITY_INVALID')
+    .map(({ at }) => at.pointer ?? '');
+  return event.meters.map(
+    ({ unit }, index) =>
+      !isRefused &&
+      grant?.accounts.has(unit) === true &&
+      !tooFine.some((pointer) => pointer.endsWith(`/meters/${index}/amount`)),
+  );
+}
