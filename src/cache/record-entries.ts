@@ -39,7 +39,7 @@ const DIGEST = /^sha-256:([A-Za-z0-9_-]{43})$/;
 /** A finding about the record itself: what the record does not tell of it. */
 export interface FindingForm extends Pick<
   Finding,
-  'code' | 'severity' | 'class' | 'expected' | 'actual' | 'related'
+  'code' | 'severity' | 'class' | 'expected' | 'actual' | 'related' | 'lineDigest'
 > {
   readonly pointer?: string | undefined;
   /** In bytes from the line's beginning, and how many, where not the whole line is meant. */
@@ -296,7 +296,7 @@ function withoutKey({ outcome, code, roles, copyOf }: SignatureOutcome): Omit<Si
 }
 
 function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
-  const { code, severity, class: of, expected, actual, related, at } = finding;
+  const { code, severity, class: of, expected, actual, related, lineDigest, at } = finding;
   const isWhole = at.byteOffset === offset && at.byteLength === length;
   return {
     code,
@@ -307,6 +307,7 @@ function toForm(finding: Finding, { offset, length }: RawLine): FindingForm {
     ...(expected === undefined ? {} : { expected }),
     ...(actual === undefined ? {} : { actual }),
     ...(related === undefined ? {} : { related: related.map(toRelated) }),
+    ...(lineDigest === undefined ? {} : { lineDigest }),
   };
 }
 

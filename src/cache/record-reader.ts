@@ -321,7 +321,7 @@ export class RecordReader {
 }
 
 function toFinding(
-  { code, severity, class: of, pointer, part, expected, actual, related }: FindingForm,
+  { code, severity, class: of, pointer, part, expected, actual, related, lineDigest }: FindingForm,
   { record, form, examined }: { record: ReadRecord; form: RecordForm; examined: ExaminedLine },
 ): Finding {
   const [offset, length] = part ?? [0, form.b];
@@ -342,6 +342,7 @@ function toFinding(
     ...(expected === undefined ? {} : { expected }),
     ...(actual === undefined ? {} : { actual }),
     ...(related === undefined ? {} : { related }),
+    ...(lineDigest === undefined ? {} : { lineDigest }),
     context: contextOf(examined),
   };
 }
