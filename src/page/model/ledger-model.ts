@@ -3,6 +3,7 @@
  * own text is read again from the ledger's bytes when somebody looks at it.
  */
 
+import { ActivityCollector } from '../../activity/collect.js';
 import type { Grant } from '../../bounds/grant.js';
 import { decodeUtf8 } from '../../bytes/text.js';
 import { printable } from '../../bytes/printable.js';
@@ -44,7 +45,7 @@ import {
   type Timeline,
   type Why,
 } from './protocol.js';
-import { Spending } from './spent.js';
+import { listRefusals, listSpenders, listSpent } from './spent.js';
 import { describeEvent, groupDigits, kindOf, listFacts } from './words.js';
 
 const VERDICTS: readonly EventVerdict[] = ['ok', 'denied', 'violation', 'invalid'];
@@ -121,11 +122,7 @@ export class LedgerModel {
   readonly #late: Finding[] = [];
   readonly #told: Finding[] = [];
   readonly #accounts = new AccountHistory();
-  readonly #spending = new Spending();
-  readonly #refusals = new Map<string, number>();
-  #refusedGrants = 0;
-  #refusedActions = 0;
-  #blocked = 0;
+  readonly #activity = new ActivityCollector({ by: 'principal' });
   readonly #granters = new Map<
     string,
     {
@@ -194,6 +191,7 @@ export class LedgerModel {
     if (findings.length > 0) this.#keep(ordinal, findings);
     for (const finding of this.#told.splice(0))
       if (finding.at.line !== record.line || finding.at.file !== record.file) this.#late.push(finding);
+    this.#activity.take(record);
     if (event === undefined) return;
     if (kind === 'grant' && id !== undefined) {
       const grant = state.links.grants.get(id);
@@ -202,7 +200,7 @@ export class LedgerModel {
     }
     if (record.grantIds.length > 0) this.#grantIds.set(ordinal, record.grantIds);
     for (const grantId of record.grantIds) this.#accounts.note(grantId, ordinal);
-    this.#count(record, kind, event);
+    this.#countGranter(record, kind, event);
   }
 
   /** Closes the model: what only the end shows. */
@@ -218,23 +216,23 @@ export class LedgerModel {
     }
     this.#markUncovered(state, ending.findings);
     const report = buildReport(result);
+    const { totals, groups = [], decisions } = this.#activity.finish(result, report);
+    const spenders = listSpenders(groups);
     return {
       report,
       remedies: remediesFor(report.findings),
       ...effort,
       bytes: state.bytes,
       warnings: result.warnings,
-      spent: this.#spending.units(),
-      spenders: this.#spending.spenders(MAX_SPENDERS),
-      spendersTotal: this.#spending.size,
+      spent: listSpent(totals.meters),
+      spenders: spenders.slice(0, MAX_SPENDERS),
+      spendersTotal: spenders.length,
+      amountsLeftOut: totals.amounts_left_out ?? 0,
       kinds: this.#countKinds(),
-      refusedGrants: this.#refusedGrants,
-      refusedActions: this.#refusedActions,
-      blocked: this.#blocked,
-      refusals: [...this.#refusals]
-        .sort(([, a], [, b]) => b - a)
-        .slice(0, MAX_REFUSALS)
-        .map(([code, count]) => ({ code: printable(code), count })),
+      refusedGrants: totals.grants.denied,
+      refusedActions: totals.actions.denied,
+      blocked: totals.executions.blocked,
+      refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
       granters: this.#listGranters(),
       principals: this.#listPrincipals(),
       timeline: this.#drawTimeline(report),
@@ -423,36 +421,14 @@ export class LedgerModel {
     this.#findings.set(ordinal, list);
   }
 
-  #count(record: VerifiedRecord, kind: Kind, event: JsonObject): void {
+  #countGranter(record: VerifiedRecord, kind: Kind, event: JsonObject): void {
     const { examined, verdict, signatures, state } = record;
-    if (examined?.wellFormed !== true || verdict === 'invalid') return;
-    const { principalId } = examined;
-    if (examined.type === 'execution') {
-      const { meter_used: meters, outcome, meter_basis: basis } = examined.event();
-      if (verdict === 'denied') {
-        this.#blocked += 1;
-        this.#spending.addRefusal(principalId, true);
-      } else {
-        this.#spending.addExecution(principalId, meters, outcome, basis === 'estimated');
-      }
-    } else if (examined.type === 'adjustment') {
-      const { direction, meters, grant_event_id: of } = examined.event();
-      const grantee = state.links.grants.get(of.b64)?.principalId ?? principalId;
-      if (verdict === 'ok' || direction === 'debit') this.#spending.addAdjustment(grantee, direction, meters);
-    } else if (examined.type === 'authorization') {
-      const { decision, decision_code: code } = examined.event();
-      if (decision === 'deny') {
-        if (kind === 'grant') this.#refusedGrants += 1;
-        else this.#refusedActions += 1;
-        this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
-        this.#spending.addRefusal(principalId, false);
-      } else {
-        const isUnder = readEventId(objectOf(event['authorization'])['grant_event_id']) !== undefined;
-        // What is allowed under a grant was let by whoever signed that.
-        if (kind === 'grant') this.#noteGranter(state, signatures, isUnder ? 'delegated' : 'grants', record);
-        else if (!isUnder) this.#noteGranter(state, signatures, 'actions', record);
-      }
-    }
+    if (examined?.wellFormed !== true || verdict === 'invalid' || examined.type !== 'authorization') return;
+    if (examined.event().decision === 'deny') return;
+    const isUnder = readEventId(objectOf(event['authorization'])['grant_event_id']) !== undefined;
+    // What is allowed under a grant was let by whoever signed that.
+    if (kind === 'grant') this.#noteGranter(state, signatures, isUnder ? 'delegated' : 'grants', record);
+    else if (!isUnder) this.#noteGranter(state, signatures, 'actions', record);
   }
 
   #noteGranter(

@@ -116,10 +116,13 @@ export interface SpentUnit {
   /** What executions say that they used. */
   readonly used: string;
   readonly estimated: string | undefined;
-  /** Debits less credits; undefined where there are none. */
-  readonly adjusted: string | undefined;
-  /** Both together. */
+  /** What debits added and credits gave back; undefined where there are none. */
+  readonly debited: string | undefined;
+  readonly credited: string | undefined;
+  /** All together. */
   readonly total: string;
+  /** Of that what records with broken evidence say. */
+  readonly invalid: string | undefined;
 }
 
 /** What a principal did and used. */
@@ -227,6 +230,8 @@ export interface Overview {
   readonly spent: readonly SpentUnit[];
   readonly spenders: readonly Spender[];
   readonly spendersTotal: number;
+  /** Amounts that are in no sum, as their fractions grew too long or there are too many units. */
+  readonly amountsLeftOut: number;
   readonly kinds: Readonly<Record<Kind, number>>;
   readonly refusedGrants: number;
   readonly refusedActions: number;
