@@ -19,10 +19,9 @@ export { type ExportOptions, type ExportPass } from './export/write-records.js';
 export { exportDsse, type DsseExport } from './export/dsse.js';
 
 // Bundles: records with what proves them, in one file
+export { BUNDLE_START_BYTES, isBundle } from './bundle/bundle-start.js';
 export {
   BUNDLE_CONTENT_TYPE,
-  BUNDLE_START_BYTES,
-  isBundle,
   MAX_BUNDLE_BYTES,
   readBundle,
   type Bundle,

@@ -170,8 +170,8 @@ export {
 } from './trust/witness-policy.js';
 
 // Bundles: records with what proves them, in one file
+export { isBundle } from './bundle/bundle-start.js';
 export {
-  isBundle,
   MAX_BUNDLE_BYTES,
   readBundle,
   type Bundle,

@@ -17,6 +17,7 @@ import {
   type CoseFault,
   type CoseSign1,
 } from '../cose/sign1.js';
+import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 import type { RecordSelection } from '../export/selection.js';
 import { formatPublicKey, tryParseWirePublicKey, type PublicKey } from '../key/public-key.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -36,12 +37,7 @@ export const MAX_STRETCHES = 1_000;
 /** What a bundle's signature is of. */
 export const BUNDLE_CONTENT_TYPE = 'application/vnd.northroot.bundle+cbor';
 
-const NAME = 'northroot-bundle';
 const VERSION = 1;
-/** CBOR's own tag, which says that CBOR follows (RFC 8949 §3.4.6): every bundle begins with it, and with its name. */
-const SELF_DESCRIBED = Uint8Array.of(0xd9, 0xd9, 0xf7);
-const PARTS = 6;
-const START = concatBytes([SELF_DESCRIBED, Uint8Array.of(0x80 | PARTS), encodeCbor(NAME)]);
 
 const HASH_BYTES = 32;
 const NEWLINE = 0x0a;
@@ -105,14 +101,6 @@ export interface BundleFile {
   readonly attachments: readonly Uint8Array[];
 }
 
-/** Whether bytes begin as every bundle does; the first 21 are enough. */
-export function isBundle(bytes: Uint8Array): boolean {
-  return equalBytes(bytes.subarray(0, START.length), START);
-}
-
-/** How many bytes {@link isBundle} looks at. */
-export const BUNDLE_START_BYTES = START.length;
-
 /**
  * The file of a bundle, signed where a signer is given. The same bundle gives the same bytes, but for signatures by P-256, which are
  * never the same.
@@ -171,7 +159,7 @@ function joinParts(
   signature: CborValue,
   attachments: readonly Uint8Array[],
 ): Uint8Array {
-  const parts = [NAME, VERSION, sha256(content), content, signature, attachments];
+  const parts = [BUNDLE_NAME, VERSION, sha256(content), content, signature, attachments];
   return concatBytes([SELF_DESCRIBED, encodeCbor(parts)]);
 }
 

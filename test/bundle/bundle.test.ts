@@ -3,12 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   formatBundle,
-  isBundle,
   readBundle,
   replaceAttachments,
   type Bundle,
   type BundleFile,
 } from '../../src/bundle/bundle-file.js';
+import { isBundle } from '../../src/bundle/bundle-start.js';
 import type { BundleOptions } from '../../src/bundle/export-bundle.js';
 import { verifyBundle, type VerifyBundleOptions } from '../../src/bundle/verify-bundle.js';
 import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';

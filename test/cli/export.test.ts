@@ -193,8 +193,8 @@ describe('export --ocsf and --otlp', () => {
   it('write events and spans, both in one run', () => {
     const run = shop.run(['export', 'ledger.jsonl', '--ocsf', 'events.ndjson', '--otlp', 'spans.json']);
     expectOk(run);
-    expect(parseLines(readFileSync(shop.path('events.ndjson'), 'utf8'))).toHaveLength(5);
+    expect(parseLines(readFileSync(shop.path('events.ndjson'), 'utf8'))).toHaveLength(6);
     expect(JSON.parse(readFileSync(shop.path('spans.json'), 'utf8'))).toHaveProperty('resourceSpans');
-    expect(run.stderr).toContain('3 spans; 1 records that have no span are left out');
+    expect(run.stderr).toContain('3 spans; 2 records left out: no span');
   });
 });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import type { Report } from '../../src/report/report.js';
+import type { BundleResult } from '../../src/schema/generated/types.js';
 import { CHROMIUM } from '../platform/chromium.js';
 
 /** What `northroot.verify` in the page gives. */
@@ -13,6 +14,7 @@ export interface Outcome {
   readonly verdict: string;
   readonly exit_status: number;
   readonly report?: Report;
+  readonly bundle?: BundleResult;
   readonly error?: string;
 }
 
@@ -24,6 +26,7 @@ export interface Shown {
   readonly verdict?: string;
   readonly exitStatus?: string;
   readonly agreement?: string;
+  readonly scope?: string;
 }
 
 /** A page that is open, and what it tried to load or was refused. */

@@ -18,7 +18,7 @@ export interface Exported extends ExportPass {
   readonly what: string;
   /** Selected records of which nothing could be written. */
   readonly skipped?: number;
-  /** What is said of those; default: that they cannot be read. */
+  /** What is said of those; default: not readable. */
   readonly why?: string;
 }
 
@@ -35,9 +35,9 @@ export async function exportTo(
     selected,
     skipped = 0,
     what,
-    why = 'cannot be read',
+    why = 'not readable',
   } = await writeThrough(path, (sink) => run(source, sink, verificationOptions(job)));
-  const left = skipped === 0 ? '' : `; ${skipped} records that ${why} are left out`;
+  const left = skipped === 0 ? '' : `; ${skipped} record${skipped === 1 ? '' : 's'} left out: ${why}`;
   const written = selected - skipped;
   terminal.say(
     `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,

@@ -20,6 +20,6 @@ export const OTLP: ExportKind = {
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {
       const { skipped, spans, ...pass } = await exportOtlp(ledger, sink, options);
-      return { ...pass, selected: spans + skipped, skipped, what: 'span', why: 'have no span' };
+      return { ...pass, selected: spans + skipped, skipped, what: 'span', why: 'no span' };
     }),
 };

@@ -86,7 +86,7 @@ export class Client {
   /** Ends it, whatever it does. What was asked about a ledger that is not shown any more gets no answer. */
   stop(): void {
     this.#worker?.terminate();
-    for (const [id, { method }] of this.#waiting) if (method !== 'verify') this.#waiting.delete(id);
+    for (const [id, { method }] of this.#waiting) if (!method.startsWith('verify')) this.#waiting.delete(id);
     this.#fail('it was stopped');
   }
 

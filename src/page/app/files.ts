@@ -1,6 +1,7 @@
-/** What somebody drops on the page or chooses: which of it is a ledger, a policy, a checkpoint. */
+/** What somebody drops on the page or chooses: which of it is a ledger, a bundle, a policy, a checkpoint. */
 
-import type { Inputs } from '../model/protocol.js';
+import { isBundle } from '../../bundle/bundle-start.js';
+import type { Against, BundleInputs, Inputs } from '../model/protocol.js';
 
 /** So much of a file is looked at; notes, policies and their likes are no larger than the second. */
 const HEAD_BYTES = 4_096;
@@ -9,41 +10,43 @@ const MAX_FILES = 10_000;
 
 const SEGMENT_NAME = /^(\d{20})\.jsonl$/;
 
-type FileKind = 'trust' | 'witnessPolicy' | 'checkpoint' | 'ledger';
+type FileKind = 'bundle' | 'trust' | 'witnessPolicy' | 'checkpoint' | 'ledger';
 
-/** What was given besides a ledger. */
-export interface GivenFiles {
-  /** Undefined: none of the files is a ledger's. */
-  readonly inputs: Inputs | undefined;
-  readonly trust: Uint8Array | undefined;
-  readonly witnessPolicy: Uint8Array | undefined;
-  readonly checkpoints: Inputs['checkpoints'];
+/** What was given. */
+export interface GivenFiles extends Omit<Against, 'now'> {
+  /** Undefined: none of the files is a ledger's or a bundle. */
+  readonly inputs: Inputs | BundleInputs | undefined;
 }
 
-/** Reads files. @throws Error for more than one ledger, or what is too large. */
+/** Reads files. @throws Error for more than one ledger or bundle, or what is too large. */
 export async function readGiven(files: readonly File[]): Promise<GivenFiles> {
   if (files.length > MAX_FILES) throw new Error(`at most ${MAX_FILES} files at once`);
   const ledgers: File[] = [];
+  const bundles: File[] = [];
   const checkpoints: { name: string; note: Uint8Array }[] = [];
   let trust: Uint8Array | undefined;
   let witnessPolicy: Uint8Array | undefined;
   for (const file of files) {
     const kind = await kindOf(file);
     if (kind === 'ledger') ledgers.push(file);
+    else if (kind === 'bundle') bundles.push(file);
     else if (kind === 'checkpoint') checkpoints.push({ name: file.name, note: await readSmall(file) });
     else if (kind === 'trust') trust = await readSmall(file);
     else witnessPolicy = await readSmall(file);
   }
-  return {
-    inputs: ledgers.length === 0 ? undefined : toInputs(ledgers, { trust, witnessPolicy, checkpoints }),
-    trust,
-    witnessPolicy,
-    checkpoints,
-  };
+  const given = { trust, witnessPolicy, checkpoints };
+  const [bundle] = bundles;
+  if (bundle === undefined)
+    return { ...given, inputs: ledgers.length === 0 ? undefined : toInputs(ledgers, given) };
+  if (bundles.length + ledgers.length > 1)
+    throw new Error('give one bundle at a time, and no ledger with it');
+  return { ...given, inputs: { ...given, name: bundle.name, bundle, now: undefined } };
 }
 
 async function kindOf(file: File): Promise<FileKind> {
-  const head = new TextDecoder('latin1').decode(await file.slice(0, HEAD_BYTES).arrayBuffer());
+  const bytes = new Uint8Array(await file.slice(0, HEAD_BYTES).arrayBuffer());
+  if (isBundle(bytes)) return 'bundle';
+  const head = new TextDecoder('latin1').decode(bytes);
   if (/^\s*\{"event"|^\{[^]{0,200}"event_type"/.test(head)) return 'ledger';
   if (/^\s*\{[^]*"(?:trust_version|origins|require)"\s*:/.test(head)) return 'trust';
   if (/^[^{\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/.test(head) || /\n\n\xe2\x80\x94 /.test(head))
@@ -57,10 +60,7 @@ async function readSmall(file: File): Promise<Uint8Array> {
   return new Uint8Array(await file.arrayBuffer());
 }
 
-function toInputs(
-  files: readonly File[],
-  given: Pick<Inputs, 'trust' | 'witnessPolicy' | 'checkpoints'>,
-): Inputs {
+function toInputs(files: readonly File[], given: Omit<Against, 'now'>): Inputs {
   const areSegments = files.every(({ name }) => SEGMENT_NAME.test(name));
   if (files.length > 1 && !areSegments)
     throw new Error('give one ledger at a time: one file, or all segments of one folder');

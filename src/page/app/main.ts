@@ -1,12 +1,24 @@
 /** The page: verifies what it holds, shows what came of it, and takes other files to verify. */
 
+import type { BundleResult } from '../../schema/generated/types.js';
 import type { RowQuery } from '../model/protocol.js';
+import { printable } from '../../bytes/printable.js';
 import { compareReports, type Agreement } from './agreement.js';
 import { readEmbedded } from './blocks.js';
 import { Client, ClientError } from './client.js';
 import { h, show } from './dom.js';
 import { readGiven } from './files.js';
-import type { Inputs, Overview } from '../model/protocol.js';
+import type { BundleInputs, BundleOverview, Inputs, Overview } from '../model/protocol.js';
+import {
+  BUNDLE_SECTIONS,
+  bundleFiguresView,
+  bundleFindingsView,
+  bundleNotCheckedView,
+  bundleSentence,
+  bundleSummaryView,
+  contentsView,
+  heldView,
+} from './views/bundle.js';
 import { eventsView } from './views/events.js';
 import { findingsView } from './views/findings.js';
 import { grantsView } from './views/grants.js';
@@ -34,6 +46,8 @@ interface Outcome {
   readonly verdict: string;
   readonly exit_status: number;
   readonly report?: unknown;
+  /** Of a bundle. */
+  readonly bundle?: BundleResult;
   readonly error?: string;
 }
 
@@ -54,11 +68,12 @@ const chooser = h('input', {
   multiple: true,
   id: 'files',
   class: 'visually-hidden',
-  'aria-label': 'Files to verify: a ledger, a trust policy, a checkpoint',
+  'aria-label': 'Files to verify: a ledger, a bundle, a trust policy, a checkpoint',
 });
 const back = h('button', { type: 'button', hidden: true }, 'Back to the exported ledger');
 let client: Client | undefined;
-let current: Inputs | undefined;
+const nav = h('nav', { 'aria-label': 'Sections', class: 'sections' });
+let current: Inputs | BundleInputs | undefined;
 let turn = 0;
 
 chooser.addEventListener('change', () => {
@@ -85,11 +100,7 @@ show(
       chooser,
     ),
   ),
-  h(
-    'nav',
-    { 'aria-label': 'Sections', class: 'sections' },
-    SECTIONS.map(([href, words]) => h('a', { href }, words)),
-  ),
+  nav,
   live,
   main,
   h(
@@ -98,11 +109,12 @@ show(
     h(
       'p',
       { class: 'muted' },
-      'Drop a ledger, a trust policy or a checkpoint anywhere on this page, and it is verified too. Nothing leaves this browser: the page may not use the network.',
+      'Drop a ledger, a bundle, a trust policy or a checkpoint anywhere on this page, and it is verified too. Nothing leaves this browser: the page may not use the network.',
     ),
   ),
   why.element,
 );
+showSections(SECTIONS);
 listenForDrops();
 // For programs: says when it is done, and what came of it.
 Object.assign(globalThis, { northroot: { verify: verifyGiven } });
@@ -140,6 +152,7 @@ async function take(files: readonly File[]): Promise<void> {
 async function verifyGiven({ ledger, predecessor, now }: Given): Promise<Outcome> {
   const { inputs } = ledger === undefined ? { inputs: held?.inputs } : await readGiven(ledger);
   if (inputs === undefined) return { verdict: 'undecided', exit_status: 2, error: 'there is no ledger' };
+  if ('bundle' in inputs) return verify({ ...inputs, now });
   return verify({
     ...inputs,
     now: now ?? inputs.now,
@@ -147,17 +160,18 @@ async function verifyGiven({ ledger, predecessor, now }: Given): Promise<Outcome
   });
 }
 
-async function verify(inputs: Inputs): Promise<Outcome> {
+async function verify(inputs: Inputs | BundleInputs): Promise<Outcome> {
   const own = (turn += 1);
   const idle = client?.isIdle === true ? client : undefined;
   if (idle === undefined) client?.stop();
   current = inputs;
   back.hidden = inputs === held?.inputs || held === undefined;
-  subject.textContent = inputs.paths.join(', ');
+  const noun = 'bundle' in inputs ? 'bundle' : 'ledger';
+  subject.textContent = 'bundle' in inputs ? printable(inputs.name) : inputs.paths.join(', ');
   document.documentElement.dataset['state'] = 'working';
   main.setAttribute('aria-busy', 'true');
   const bar = h('progress', { 'aria-label': 'Verified so far' });
-  const words = h('p', { class: 'muted' }, 'Reading the ledger…');
+  const words = h('p', { class: 'muted' }, `Reading the ${noun}…`);
   show(
     main,
     h(
@@ -168,7 +182,7 @@ async function verify(inputs: Inputs): Promise<Outcome> {
       words,
     ),
   );
-  live.textContent = 'Verifying the ledger in this browser.';
+  live.textContent = `Verifying the ${noun} in this browser.`;
   try {
     const started = idle ?? (await Client.start());
     if (own !== turn) {
@@ -185,6 +199,13 @@ async function verify(inputs: Inputs): Promise<Outcome> {
       if (quarter > told && quarter < 4) live.textContent = `${quarter * 25} percent verified.`;
       told = Math.max(told, quarter);
     };
+    if ('bundle' in inputs) {
+      const overview = await started.call('verifyBundle', inputs);
+      if (own !== turn) return { verdict: 'undecided', exit_status: 2, error: 'stopped' };
+      displayBundle(overview, inputs, started);
+      const { verdict, exit_status } = overview.result;
+      return { verdict, exit_status, bundle: overview.result };
+    }
     const overview = await started.call('verify', inputs);
     if (own !== turn) return { verdict: 'undecided', exit_status: 2, error: 'stopped' };
     const agreement: Agreement =
@@ -203,12 +224,49 @@ async function verify(inputs: Inputs): Promise<Outcome> {
   }
 }
 
+function showSections(sections: readonly (readonly [href: string, words: string])[]): void {
+  show(
+    nav,
+    sections.map(([href, words]) => h('a', { href }, words)),
+  );
+}
+
+function displayBundle(overview: BundleOverview, { name }: BundleInputs, asked: Client): void {
+  const { verdict, exit_status: status, scope } = overview.result;
+  main.dataset['verdict'] = verdict;
+  main.dataset['exitStatus'] = String(status);
+  main.dataset['scope'] = scope;
+  delete main.dataset['agreement'];
+  const isReadable = scope !== 'none';
+  showSections(
+    BUNDLE_SECTIONS.filter(([href]) => isReadable || href === '#verdict-title' || href === '#findings'),
+  );
+  show(
+    main,
+    bundleSummaryView(overview),
+    isReadable && bundleNotCheckedView(overview),
+    bundleFindingsView(overview),
+    isReadable && [
+      heldView(overview),
+      contentsView(overview),
+      eventsView(overview, asked, 'Records that are here').element,
+      bundleFiguresView(overview),
+    ],
+  );
+  done();
+  document.title = `${verdict}: bundle ${printable(name)} · northroot audit page`;
+  live.textContent = `Verified. ${bundleSentence(overview)}`;
+  why.use(asked);
+}
+
 function display(overview: Overview, agreement: Agreement, asked: Client): void {
   const { verdict, exit_status: status } = overview.report;
   const events = eventsView(overview, asked);
   main.dataset['verdict'] = verdict;
   main.dataset['exitStatus'] = String(status);
   main.dataset['agreement'] = agreement.kind;
+  delete main.dataset['scope'];
+  showSections(SECTIONS);
   show(
     main,
     summaryView(overview, agreement),
@@ -235,6 +293,7 @@ function fail(message: string): void {
   main.dataset['verdict'] = 'undecided';
   main.dataset['exitStatus'] = '2';
   delete main.dataset['agreement'];
+  delete main.dataset['scope'];
   show(
     main,
     h(

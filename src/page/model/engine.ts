@@ -1,5 +1,8 @@
 /** Verifies what the page is given, and answers what it asks about the result. Runs in a worker, or beside the page where there is none. */
 
+import { MAX_BUNDLE_BYTES } from '../../bundle/bundle-file.js';
+import { verifyBundle } from '../../bundle/verify-bundle.js';
+import { printable } from '../../bytes/printable.js';
 import { refuseOtherFiles } from '../../fs/other-file.js';
 import type { LedgerSource, Segment } from '../../fs/source.js';
 import { toChunkSource } from '../../report/verify-chunks.js';
@@ -7,9 +10,10 @@ import { defaultBackend } from '../../signature/default-backend.js';
 import { parseTrustPolicy } from '../../trust/trust-policy.js';
 import { parseWitnessPolicy } from '../../trust/witness-policy.js';
 import { runVerification } from '../../verify/run-verification.js';
+import type { VerifyState } from '../../verify/state.js';
 import { LedgerModel } from './ledger-model.js';
 import { isExact, NativeSignatures, type HostCrypto } from './native-signatures.js';
-import type { Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
+import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
 
 /** So much is verified in one go, so that what waits for it is not kept waiting; the first piece is the first line alone. */
 const PIECE_BYTES = 256 * 1024;
@@ -54,7 +58,10 @@ export class Engine implements Methods {
       end += size;
     }
     if (bytes.size !== end) throw new Error('the ledger in the page has another size than the page says');
-    const model = new LedgerModel(bytes, starts);
+    const model = new LedgerModel(
+      async ({ offset, size }) => new Uint8Array(await bytes.slice(offset, offset + size).arrayBuffer()),
+      starts,
+    );
     let slice = now();
     const result = await runVerification(toSource(inputs, bytes, native), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
@@ -79,6 +86,35 @@ export class Engine implements Methods {
     const overview = model.finish(result, { seconds, nativeSignatures: native?.used ?? 0 });
     this.#model = model;
     return overview;
+  }
+
+  /** @throws NorthrootError for policies and checkpoints that are none. */
+  async verifyBundle(inputs: BundleInputs): Promise<BundleOverview> {
+    this.#model = undefined;
+    const { now } = this.#host;
+    const begun = now();
+    const { bundle, name } = inputs;
+    // One byte more is enough to see that it is too large.
+    const head = bundle.slice(0, Math.min(bundle.size, MAX_BUNDLE_BYTES + 1));
+    const lines: Uint8Array[] = [];
+    const model = new LedgerModel(({ index }) => Promise.resolve(lines[index] ?? new Uint8Array()));
+    let state: VerifyState | undefined;
+    const result = await verifyBundle(new Uint8Array(await head.arrayBuffer()), {
+      trust: inputs.trust && parseTrustPolicy(inputs.trust),
+      witnessPolicy: inputs.witnessPolicy && parseWitnessPolicy(inputs.witnessPolicy),
+      checkpoints: inputs.checkpoints,
+      now: inputs.now,
+      name: printable(name),
+      onRecord: (record, isSelected) => {
+        lines.push(record.bytes?.slice() ?? new Uint8Array());
+        state = record.state;
+        model.add(record, !isSelected);
+      },
+    });
+    const scope = result.scope === 'whole' ? 'whole' : 'selection';
+    const overview = { result, ...model.finishBundle(scope, state, result.findings) };
+    this.#model = model;
+    return { ...overview, seconds: (now() - begun) / 1_000 };
   }
 
   rows(...[query]: Parameters<Methods['rows']>): ReturnType<Methods['rows']> {

@@ -3,6 +3,7 @@
  * own text is read again from the ledger's bytes when somebody looks at it.
  */
 
+import { ActivityCollector } from '../../activity/collect.js';
 import type { Grant } from '../../bounds/grant.js';
 import { decodeUtf8 } from '../../bytes/text.js';
 import { printable } from '../../bytes/printable.js';
@@ -28,7 +29,6 @@ import { Children, Column, Texts } from './columns.js';
 import {
   KINDS,
   type Branch,
-  type Bytes,
   type Granter,
   type Grants,
   type GrantMeter,
@@ -45,7 +45,7 @@ import {
   type Timeline,
   type Why,
 } from './protocol.js';
-import { Spending } from './spent.js';
+import { listRefusals, listSpenders, listSpent } from './spent.js';
 import { describeEvent, groupDigits, kindOf, listFacts } from './words.js';
 
 const VERDICTS: readonly EventVerdict[] = ['ok', 'denied', 'violation', 'invalid'];
@@ -73,14 +73,29 @@ export interface Effort {
   readonly nativeSignatures: number;
 }
 
+/** Where a record's line begins in the bytes that hold it, and how long it is. */
+export interface LinePlace {
+  readonly index: number;
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** A finding, of which only its class and its line are asked. */
+interface Located extends Pick<Finding, 'class'> {
+  readonly at: Pick<Finding['at'], 'file' | 'line'>;
+}
+
 const ints = (length: number): Int32Array<ArrayBuffer> => new Int32Array(length);
 const floats = (length: number): Float64Array<ArrayBuffer> => new Float64Array(length);
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length);
 
 /** See the head of this file. */
 export class LedgerModel {
-  readonly #bytes: Bytes;
+  readonly #readLine: (at: LinePlace) => Promise<Uint8Array>;
   readonly #segmentStarts: ReadonlyMap<string, number>;
+  /** Of each record its place in the ledger: in a bundle places are left out. */
+  readonly #place = new Column(floats);
+  readonly #isLinked = new Column(bytes);
   readonly #texts = new Texts();
   readonly #principals = new Texts();
   readonly #outcomes = new Texts();
@@ -102,16 +117,12 @@ export class LedgerModel {
   readonly #ids: (string | undefined)[] = [];
   readonly #byId = new Map<string, number>();
   readonly #grantIds = new Map<number, readonly string[]>();
-  readonly #findings = new Map<number, Finding[]>();
+  readonly #findings = new Map<number, (Finding | FindingJson)[]>();
   #findingsKept = 0;
   readonly #late: Finding[] = [];
   readonly #told: Finding[] = [];
   readonly #accounts = new AccountHistory();
-  readonly #spending = new Spending();
-  readonly #refusals = new Map<string, number>();
-  #refusedGrants = 0;
-  #refusedActions = 0;
-  #blocked = 0;
+  readonly #activity = new ActivityCollector({ by: 'principal' });
   readonly #granters = new Map<
     string,
     {
@@ -126,12 +137,19 @@ export class LedgerModel {
   #first: string | undefined;
   #last: string | undefined;
   #state: VerifyState | undefined;
+  #scope: Why['scope'] = 'ledger';
   #children: Children | undefined;
   #matching: { readonly key: string; readonly ordinals: Int32Array } | undefined;
 
-  /** @param segments - Where each file begins in `bytes`. */
-  constructor(bytes: Bytes, segments: ReadonlyMap<string, number>) {
-    this.#bytes = bytes;
+  /**
+   * @param readLine - The bytes of a line, which it gives when it is looked at.
+   * @param segments - Where each file begins.
+   */
+  constructor(
+    readLine: (at: LinePlace) => Promise<Uint8Array>,
+    segments: ReadonlyMap<string, number> = new Map(),
+  ) {
+    this.#readLine = readLine;
     this.#segmentStarts = segments;
   }
 
@@ -144,12 +162,15 @@ export class LedgerModel {
     this.#told.push(finding);
   }
 
-  /** To be told of each record. */
-  add(record: VerifiedRecord): void {
-    const { ordinal, examined, state, verdict, findings } = record;
+  /** To be told of each record. @param isLinked - Of a bundle: it is there only since selected records link to it. */
+  add(record: VerifiedRecord, isLinked = false): void {
+    const { examined, state, verdict, findings } = record;
+    const ordinal = this.length;
     const event = examined?.json();
     const kind = kindOf(event);
     const id = examined?.eventId;
+    this.#place.push(record.ordinal);
+    this.#isLinked.push(isLinked ? 1 : 0);
     this.#file.push(this.#texts.numberOf(record.file));
     this.#line.push(record.line);
     this.#offset.push((this.#segmentStarts.get(record.file) ?? 0) + record.byteOffset);
@@ -170,6 +191,7 @@ export class LedgerModel {
     if (findings.length > 0) this.#keep(ordinal, findings);
     for (const finding of this.#told.splice(0))
       if (finding.at.line !== record.line || finding.at.file !== record.file) this.#late.push(finding);
+    this.#activity.take(record);
     if (event === undefined) return;
     if (kind === 'grant' && id !== undefined) {
       const grant = state.links.grants.get(id);
@@ -178,7 +200,7 @@ export class LedgerModel {
     }
     if (record.grantIds.length > 0) this.#grantIds.set(ordinal, record.grantIds);
     for (const grantId of record.grantIds) this.#accounts.note(grantId, ordinal);
-    this.#count(record, kind, event);
+    this.#countGranter(record, kind, event);
   }
 
   /** Closes the model: what only the end shows. */
@@ -192,34 +214,54 @@ export class LedgerModel {
       this.#keep(ordinal, [finding]);
       if (finding.class === 'invalid') this.#verdict.set(ordinal, VERDICTS.indexOf('invalid'));
     }
-    this.#markUncovered(result);
+    this.#markUncovered(state, ending.findings);
     const report = buildReport(result);
-    const kinds = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
-    for (let i = 0; i < this.length; i++) kinds[this.#kindAt(i)] += 1;
+    const { totals, groups = [], decisions } = this.#activity.finish(result, report);
+    const spenders = listSpenders(groups);
     return {
       report,
       remedies: remediesFor(report.findings),
       ...effort,
       bytes: state.bytes,
       warnings: result.warnings,
-      spent: this.#spending.units(),
-      spenders: this.#spending.spenders(MAX_SPENDERS),
-      spendersTotal: this.#spending.size,
-      kinds,
-      refusedGrants: this.#refusedGrants,
-      refusedActions: this.#refusedActions,
-      blocked: this.#blocked,
-      refusals: [...this.#refusals]
-        .sort(([, a], [, b]) => b - a)
-        .slice(0, MAX_REFUSALS)
-        .map(([code, count]) => ({ code: printable(code), count })),
+      spent: listSpent(totals.meters),
+      spenders: spenders.slice(0, MAX_SPENDERS),
+      spendersTotal: spenders.length,
+      amountsLeftOut: totals.amounts_left_out ?? 0,
+      kinds: this.#countKinds(),
+      refusedGrants: totals.grants.denied,
+      refusedActions: totals.actions.denied,
+      blocked: totals.executions.blocked,
+      refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
       granters: this.#listGranters(),
-      principals: this.#principals
-        .all()
-        .filter((principal) => principal !== '')
-        .slice(0, MAX_PRINCIPALS),
+      principals: this.#listPrincipals(),
       timeline: this.#drawTimeline(report),
       grants: this.grants({ offset: 0 }),
+    };
+  }
+
+  /** Closes the model of a bundle's records. @param findings - What its verification found, of which some is known only at its end. */
+  finishBundle(
+    scope: 'whole' | 'selection',
+    state: VerifyState | undefined,
+    findings: readonly FindingJson[],
+  ): Pick<Overview, 'remedies' | 'kinds' | 'principals'> {
+    this.#scope = scope;
+    this.#state = state;
+    for (const finding of findings) {
+      const index = this.#placeOf(finding);
+      if (index === undefined) continue;
+      const isKnown = this.#findings
+        .get(index)
+        ?.some(({ code, at }) => code === finding.code && at.pointer === finding.at.pointer);
+      if (isKnown !== true) this.#keep(index, [finding]);
+      if (finding.class === 'invalid') this.#verdict.set(index, VERDICTS.indexOf('invalid'));
+    }
+    if (scope === 'whole' && state !== undefined) this.#markUncovered(state, findings);
+    return {
+      remedies: remediesFor(findings),
+      kinds: this.#countKinds(),
+      principals: this.#listPrincipals(),
     };
   }
 
@@ -254,20 +296,21 @@ export class LedgerModel {
     return { total: all.length, rows: rows.map((ordinal) => this.row(ordinal)) };
   }
 
-  /** All that is known of one record. */
-  async why(ordinal: number): Promise<Why | undefined> {
-    if (!(ordinal >= 0 && ordinal < this.length)) return undefined;
-    const start = this.#offset.at(ordinal);
-    const end = start + Math.min(this.#size.at(ordinal), MAX_LINE_BYTES);
-    const line = new Uint8Array(await this.#bytes.slice(start, end).arrayBuffer());
+  /** All that is known of one record, by its place in the ledger. */
+  async why(place: number): Promise<Why | undefined> {
+    const ordinal = this.#indexOf(place);
+    if (ordinal === undefined) return undefined;
+    const size = Math.min(this.#size.at(ordinal), MAX_LINE_BYTES);
+    const line = await this.#readLine({ index: ordinal, offset: this.#offset.at(ordinal), size });
     const event = this.#size.at(ordinal) > MAX_LINE_BYTES ? undefined : this.#eventOf(line);
     const id = this.#ids[ordinal];
     const findings = (this.#findings.get(ordinal) ?? []).map((finding) => {
-      const own = { ...toFindingJson(finding) };
+      const own = { ...toJson(finding) };
       delete own.folded;
       return own;
     });
     return {
+      scope: this.#scope,
       row: this.row(ordinal),
       file: printable(this.#texts.at(this.#file.at(ordinal))),
       line: this.#line.at(ordinal),
@@ -286,7 +329,7 @@ export class LedgerModel {
   row(ordinal: number): Row {
     const type = this.#texts.at(this.#type.at(ordinal));
     return {
-      ordinal,
+      ordinal: this.#place.at(ordinal),
       kind: this.#kindAt(ordinal),
       type,
       occurredAt: this.#texts.at(this.#time.at(ordinal)),
@@ -297,7 +340,33 @@ export class LedgerModel {
       findings: this.#findings.get(ordinal)?.length ?? 0,
       signers: this.#signersAt(ordinal),
       children: this.#childrenOf().count(ordinal),
+      isLinked: this.#isLinked.at(ordinal) === 1,
     };
+  }
+
+  /** Where a record stands in the columns; undefined where it is not there. */
+  #indexOf(place: number): number | undefined {
+    let low = 0;
+    let high = this.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#place.at(middle) < place) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.length && this.#place.at(low) === place ? low : undefined;
+  }
+
+  #countKinds(): Record<Kind, number> {
+    const kinds = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
+    for (let i = 0; i < this.length; i++) kinds[this.#kindAt(i)] += 1;
+    return kinds;
+  }
+
+  #listPrincipals(): string[] {
+    return this.#principals
+      .all()
+      .filter((principal) => principal !== '')
+      .slice(0, MAX_PRINCIPALS);
   }
 
   #textOf(outside: string | undefined): number {
@@ -333,7 +402,7 @@ export class LedgerModel {
     return Date.parse(occurredAt.replace(/\.(\d{3})\d*Z$/, '.$1Z'));
   }
 
-  #keep(ordinal: number, findings: readonly Finding[]): void {
+  #keep(ordinal: number, findings: readonly (Finding | FindingJson)[]): void {
     const list = this.#findings.get(ordinal) ?? [];
     for (const finding of findings) {
       if (this.#findingsKept >= MAX_RECORD_FINDINGS) return;
@@ -352,36 +421,14 @@ export class LedgerModel {
     this.#findings.set(ordinal, list);
   }
 
-  #count(record: VerifiedRecord, kind: Kind, event: JsonObject): void {
+  #countGranter(record: VerifiedRecord, kind: Kind, event: JsonObject): void {
     const { examined, verdict, signatures, state } = record;
-    if (examined?.wellFormed !== true || verdict === 'invalid') return;
-    const { principalId } = examined;
-    if (examined.type === 'execution') {
-      const { meter_used: meters, outcome, meter_basis: basis } = examined.event();
-      if (verdict === 'denied') {
-        this.#blocked += 1;
-        this.#spending.addRefusal(principalId, true);
-      } else {
-        this.#spending.addExecution(principalId, meters, outcome, basis === 'estimated');
-      }
-    } else if (examined.type === 'adjustment') {
-      const { direction, meters, grant_event_id: of } = examined.event();
-      const grantee = state.links.grants.get(of.b64)?.principalId ?? principalId;
-      if (verdict === 'ok' || direction === 'debit') this.#spending.addAdjustment(grantee, direction, meters);
-    } else if (examined.type === 'authorization') {
-      const { decision, decision_code: code } = examined.event();
-      if (decision === 'deny') {
-        if (kind === 'grant') this.#refusedGrants += 1;
-        else this.#refusedActions += 1;
-        this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
-        this.#spending.addRefusal(principalId, false);
-      } else {
-        const isUnder = readEventId(objectOf(event['authorization'])['grant_event_id']) !== undefined;
-        // What is allowed under a grant was let by whoever signed that.
-        if (kind === 'grant') this.#noteGranter(state, signatures, isUnder ? 'delegated' : 'grants', record);
-        else if (!isUnder) this.#noteGranter(state, signatures, 'actions', record);
-      }
-    }
+    if (examined?.wellFormed !== true || verdict === 'invalid' || examined.type !== 'authorization') return;
+    if (examined.event().decision === 'deny') return;
+    const isUnder = readEventId(objectOf(event['authorization'])['grant_event_id']) !== undefined;
+    // What is allowed under a grant was let by whoever signed that.
+    if (kind === 'grant') this.#noteGranter(state, signatures, isUnder ? 'delegated' : 'grants', record);
+    else if (!isUnder) this.#noteGranter(state, signatures, 'actions', record);
   }
 
   #noteGranter(
@@ -411,7 +458,7 @@ export class LedgerModel {
   }
 
   /** Places are in the order of files and lines. */
-  #placeOf({ at }: Finding): number | undefined {
+  #placeOf({ at }: Located): number | undefined {
     const file = this.#texts.numberOf(at.file);
     let low = 0;
     let high = this.length;
@@ -432,8 +479,8 @@ export class LedgerModel {
   }
 
   /** Of records that rest on a revoked key and on no checkpoint one finding tells, at the first of them. */
-  #markUncovered({ state, ending }: VerificationResult): void {
-    for (const { at, class: of } of ending.findings) {
+  #markUncovered(state: VerifyState, findings: readonly Located[]): void {
+    for (const { at, class: of } of findings) {
       if (of !== 'invalid') continue;
       for (const group of state.seals.unsealed.values()) {
         if (group.first.file !== at.file || group.first.line !== at.line) continue;
@@ -467,7 +514,7 @@ export class LedgerModel {
   }
 
   #contains(i: number, needle: string, seq: string | undefined, id: string): boolean {
-    if (seq !== undefined && String(i) === seq) return true;
+    if (seq !== undefined && String(this.#place.at(i)) === seq) return true;
     if (id.length >= 6 && this.#ids[i]?.startsWith(id) === true) return true;
     const texts = [this.#what, this.#tool, this.#time, this.#type].map((column) =>
       this.#texts.at(column.at(i)),
@@ -527,7 +574,8 @@ export class LedgerModel {
       const place = this.#byId.get(id.slice('sha-256:'.length));
       const history = this.#accounts.get(id);
       if (place === undefined || history === undefined) return [];
-      const around = this.#accounts.around(id, ordinal);
+      // A selection does not say what was left of anything.
+      const around = this.#scope === 'selection' ? undefined : this.#accounts.around(id, ordinal);
       const meters =
         around &&
         history.units.map((unit, index): MeterStep => {
@@ -692,6 +740,10 @@ function thinOut(points: readonly (readonly [number, number])[]): (readonly [num
     { length: MAX_CURVE_POINTS },
     (_, i) => points[Math.round(i * step)] as readonly [number, number],
   );
+}
+
+function toJson(finding: Finding | FindingJson): FindingJson {
+  return 'message' in finding ? finding : toFindingJson(finding);
 }
 
 function toText(line: Uint8Array): string {

@@ -2,7 +2,7 @@
 
 import type { Report } from '../../report/report.js';
 import type { EventVerdict } from '../../verify/state.js';
-import type { FindingJson } from '../../schema/generated/types.js';
+import type { BundleResult, FindingJson } from '../../schema/generated/types.js';
 import type { FileFault } from '../../fault.js';
 import type { TileFaultCode, SourceGrowth } from '../../fs/source.js';
 
@@ -27,24 +27,34 @@ export interface InputSegment {
   readonly bytes: number;
 }
 
-/** What is to be verified, and against what. */
-export interface Inputs {
+/** Against what something is verified. */
+export interface Against {
+  /** The text of a trust policy, and of a witness policy. */
+  readonly trust: Uint8Array | undefined;
+  readonly witnessPolicy: Uint8Array | undefined;
+  readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
+  readonly now: string | undefined;
+}
+
+/** A bundle to be verified. */
+export interface BundleInputs extends Against {
+  readonly name: string;
+  readonly bundle: Bytes;
+}
+
+/** A ledger to be verified. */
+export interface Inputs extends Against {
   readonly paths: readonly string[];
   /** The segments, one after the other. */
   readonly bytes: Bytes;
   /** Whether `bytes` are raw deflate. */
   readonly isCompressed: boolean;
   readonly segments: readonly InputSegment[];
-  /** The text of a trust policy, and of a witness policy. */
-  readonly trust: Uint8Array | undefined;
-  readonly witnessPolicy: Uint8Array | undefined;
-  readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
   readonly predecessor: Bytes | undefined;
   readonly published: { readonly name: string; readonly note: Uint8Array } | undefined;
   readonly faults:
     { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
   readonly growth: SourceGrowth | undefined;
-  readonly now: string | undefined;
 }
 
 /** What kind of event a record holds: an authorization is a grant or an action; any other type is `other`. */
@@ -80,6 +90,8 @@ export interface Row {
   readonly signers: readonly string[];
   /** How many records name it as what they are under. */
   readonly children: number;
+  /** Of a bundle: it was not selected, and is there since selected records link to it. */
+  readonly isLinked: boolean;
 }
 
 /** Which rows are asked for. */
@@ -104,10 +116,13 @@ export interface SpentUnit {
   /** What executions say that they used. */
   readonly used: string;
   readonly estimated: string | undefined;
-  /** Debits less credits; undefined where there are none. */
-  readonly adjusted: string | undefined;
-  /** Both together. */
+  /** What debits added and credits gave back; undefined where there are none. */
+  readonly debited: string | undefined;
+  readonly credited: string | undefined;
+  /** All together. */
   readonly total: string;
+  /** Of that what records with broken evidence say. */
+  readonly invalid: string | undefined;
 }
 
 /** What a principal did and used. */
@@ -215,6 +230,8 @@ export interface Overview {
   readonly spent: readonly SpentUnit[];
   readonly spenders: readonly Spender[];
   readonly spendersTotal: number;
+  /** Amounts that are in no sum, as their fractions grew too long or there are too many units. */
+  readonly amountsLeftOut: number;
   readonly kinds: Readonly<Record<Kind, number>>;
   readonly refusedGrants: number;
   readonly refusedActions: number;
@@ -224,6 +241,11 @@ export interface Overview {
   readonly principals: readonly string[];
   readonly timeline: Timeline;
   readonly grants: Grants;
+}
+
+/** What verification of a bundle gave, in whole. */
+export interface BundleOverview extends Pick<Overview, 'remedies' | 'seconds' | 'kinds' | 'principals'> {
+  readonly result: BundleResult;
 }
 
 /** What a unit of a grant was before and after a record. */
@@ -245,6 +267,8 @@ export interface SignatureView {
 
 /** Why a record has its verdict: all that is known of it. */
 export interface Why {
+  /** A ledger's record; or one of a bundle, which holds all records of its tree, or a selection. */
+  readonly scope: 'ledger' | 'whole' | 'selection';
   readonly row: Row;
   readonly file: string;
   readonly line: number;
@@ -271,6 +295,7 @@ export interface Branch {
 /** What can be asked. */
 export interface Methods {
   verify(inputs: Inputs): Promise<Overview>;
+  verifyBundle(inputs: BundleInputs): Promise<BundleOverview>;
   rows(query: RowQuery): Promise<Rows>;
   grants(at: { readonly offset: number }): Promise<Grants>;
   branch(at: Branch): Promise<Rows>;

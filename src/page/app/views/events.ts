@@ -25,7 +25,11 @@ export interface EventsView {
   filter(verdict: RowQuery['verdict']): void;
 }
 
-export function eventsView({ kinds, principals }: Overview, client: Client): EventsView {
+export function eventsView(
+  { kinds, principals }: Pick<Overview, 'kinds' | 'principals'>,
+  client: Client,
+  title = 'Events',
+): EventsView {
   const body = h('tbody', {});
   const status = h('p', { class: 'muted', role: 'status', id: 'events-status' });
   const search = h('input', {
@@ -92,7 +96,7 @@ export function eventsView({ kinds, principals }: Overview, client: Client): Eve
   const element = h(
     'section',
     { 'aria-labelledby': 'events' },
-    h('h2', { id: 'events' }, 'Events'),
+    h('h2', { id: 'events' }, title),
     h(
       'form',
       { class: 'filters', role: 'search', 'aria-label': 'Events', submit: (event) => event.preventDefault() },
@@ -146,15 +150,16 @@ export function rowView({
   what,
   verdict,
   findings,
+  isLinked,
 }: Row): HTMLElement {
   return h(
     'tr',
     { class: verdict },
-    h('th', { scope: 'row' }, recordLink(ordinal)),
+    h('th', { scope: 'row' }, recordLink(ordinal), isLinked && h('small', {}, 'linked to')),
     h('td', { class: 'time' }, timeText(occurredAt)),
-    h('td', {}, kind === 'other' ? type : kind),
-    h('td', {}, principal),
-    h('td', {}, tool),
+    h('td', { class: kind === 'other' ? undefined : 'kind' }, kind === 'other' ? type : kind),
+    h('td', { class: 'name' }, principal),
+    h('td', { class: 'name' }, tool),
     h('td', { class: 'what' }, what),
     h('td', {}, badge(verdict), findings > 0 && h('small', {}, count(findings, 'finding'))),
   );

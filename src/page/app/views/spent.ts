@@ -4,7 +4,7 @@ import type { Overview, Spender } from '../../model/protocol.js';
 import { h } from '../dom.js';
 import { count, grouped } from '../words.js';
 
-export function spentView({ spent, spenders, spendersTotal, report }: Overview): HTMLElement {
+export function spentView({ spent, spenders, spendersTotal, amountsLeftOut, report }: Overview): HTMLElement {
   const units = spent.map(({ unit }) => unit).slice(0, 8);
   const invalid = report.counts.by_verdict.invalid;
   return h(
@@ -15,7 +15,9 @@ export function spentView({ spent, spenders, spendersTotal, report }: Overview):
       'p',
       { class: 'muted' },
       'Exact sums of what executions say that they used, with credits and debits.',
-      invalid > 0 && ` Records with broken evidence are not counted.`,
+      invalid > 0 && ' What records with broken evidence say counts too, and is told apart.',
+      amountsLeftOut > 0 &&
+        ` ${count(amountsLeftOut, 'amount')} could not be added, and ${amountsLeftOut === 1 ? 'is' : 'are'} in no sum.`,
     ),
     spenders.length === 0
       ? h('p', {}, 'Nobody spent anything.')
@@ -98,7 +100,15 @@ function spenderRow(
         'td',
         { class: 'number' },
         unit?.total ?? '',
-        unit?.adjusted !== undefined && h('small', {}, `used ${unit.used}, adjusted ${unit.adjusted}`),
+        (unit?.debited !== undefined || unit?.credited !== undefined) &&
+          h(
+            'small',
+            {},
+            `used ${unit.used}`,
+            unit.debited !== undefined && `, debited ${unit.debited}`,
+            unit.credited !== undefined && `, credited ${unit.credited}`,
+          ),
+        unit?.invalid !== undefined && h('small', {}, `${unit.invalid} by broken evidence`),
         unit?.estimated !== undefined && h('small', {}, `${unit.estimated} estimated`),
       );
     }),

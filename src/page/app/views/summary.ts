@@ -6,7 +6,8 @@ import { h, type Child } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
 
-const TRUST_WORDS = {
+/** Whose word signatures are judged by. */
+export const TRUST_WORDS = {
   policy: 'the keys of the trust policy that was given',
   'self-declared': "the ledger's own keys, which nobody vouches for",
   none: 'no keys at all: signatures were not checked',

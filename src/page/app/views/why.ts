@@ -70,7 +70,8 @@ function ordinalOf(hash: string): number | undefined {
 }
 
 function whyView(why: Why, close: HTMLElement): Child {
-  const { row, id, file, line, findings, remedies, signatures, facts, links, grants, under, text } = why;
+  const { scope, row, id, file, line, findings, remedies, signatures, facts, links, grants, under, text } =
+    why;
   return [
     h(
       'header',
@@ -84,6 +85,8 @@ function whyView(why: Why, close: HTMLElement): Child {
       close,
     ),
     h('p', { class: 'lead' }, [row.principal, row.tool, row.what].filter((part) => part !== '').join(' · ')),
+    row.isLinked &&
+      h('p', { class: 'muted' }, 'It was not selected: it is here since selected records link to it.'),
     findings.length > 0 &&
       part(
         'What is wrong',
@@ -104,7 +107,7 @@ function whyView(why: Why, close: HTMLElement): Child {
               'dd',
               {},
               other === undefined
-                ? `${of} (not in this ledger)`
+                ? `${of} (not in this ${scope === 'ledger' ? 'ledger' : 'bundle'})`
                 : [
                     recordLink(other.ordinal),
                     ' ',
@@ -115,7 +118,12 @@ function whyView(why: Why, close: HTMLElement): Child {
             ),
           ),
         ),
-        h('div', {}, h('dt', {}, 'Stands in'), h('dd', {}, `${file}, line ${line}`)),
+        h(
+          'div',
+          {},
+          h('dt', {}, 'Stands in'),
+          h('dd', {}, scope === 'ledger' ? `${file}, line ${line}` : `${file}, line ${line} of the ledger`),
+        ),
         id !== undefined && h('div', {}, h('dt', {}, 'Id'), h('dd', {}, h('code', {}, id))),
       ),
     ),
@@ -125,7 +133,7 @@ function whyView(why: Why, close: HTMLElement): Child {
     ),
     grants.length > 0 &&
       part(
-        'The grants above it, before and after',
+        scope === 'selection' ? 'The grants above it' : 'The grants above it, before and after',
         grants.map(({ row: grant, meters }) => [
           h(
             'p',
@@ -136,13 +144,21 @@ function whyView(why: Why, close: HTMLElement): Child {
             grant.signers.length > 0 && `, signed by ${grant.signers.join(', ')}`,
           ),
           meters === undefined
-            ? h('p', { class: 'muted' }, 'Its accounts at this place are not kept: there are too many.')
+            ? h(
+                'p',
+                { class: 'muted' },
+                scope === 'selection'
+                  ? 'What was used and left of it cannot be said: that takes every record under it, and this is a selection.'
+                  : 'Its accounts at this place are not kept: there are too many.',
+              )
             : stepTable(meters, grant.ordinal),
         ]),
       ),
     under.total > 0 &&
       part(
         'What came of it',
+        scope === 'selection' &&
+          h('p', { class: 'muted' }, 'As far as it is in this bundle: the ledger may hold more.'),
         h(
           'div',
           { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': 'What came of it' },
