@@ -4,7 +4,9 @@ import { InvalidArgumentError } from 'commander';
 import {
   compareTimestamps,
   isPrincipalId,
+  isPrincipalPattern,
   isToolName,
+  isToolPattern,
   MAX_METERS,
   printable,
   readAmounts,
@@ -77,6 +79,26 @@ export function pastInstant(text: string): string {
 export function assertSpan(since: string | undefined, until: string | undefined): void {
   if (since === undefined || until === undefined || compareTimestamps(since, until) <= 0) return;
   throw new CommandError('USAGE', `--since is after --until: ${since} and ${until}`);
+}
+
+/** @throws NorthrootError `USAGE` for a pattern of principals or of tools that is not valid. */
+export function assertPatterns({
+  principal,
+  tool,
+}: {
+  readonly principal?: string | undefined;
+  readonly tool?: string | undefined;
+}): void {
+  if (principal !== undefined && !isPrincipalPattern(principal)) {
+    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
+      hint: 'such as agent:a1, agent:* or *',
+    });
+  }
+  if (tool !== undefined && !isToolPattern(tool)) {
+    throw new CommandError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
+      hint: "such as fs.read, 'fs.*' or '*'",
+    });
+  }
 }
 
 /** A principal. */

@@ -1,11 +1,11 @@
 /** The options that say which records are meant, for every command that takes a part of a ledger. */
 
 import type { Command } from 'commander';
-import { findRecord, isPrincipalPattern, isToolPattern, printable, type RecordSelection } from '../index.js';
+import { findRecord, type RecordSelection } from '../index.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
-import { assertSpan, pastInstant } from './options.js';
+import { assertPatterns, assertSpan, pastInstant } from './options.js';
 
 /** What {@link addSelection} adds. */
 export interface SelectionOptions {
@@ -47,16 +47,7 @@ export async function toSelection(
   }
   const since = from ?? last;
   assertSpan(since, until);
-  if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
-      hint: 'such as agent:a1, agent:* or *',
-    });
-  }
-  if (tool !== undefined && !isToolPattern(tool)) {
-    throw new CommandError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
-      hint: "such as fs.read, 'fs.*' or '*'",
-    });
-  }
+  assertPatterns({ principal, tool });
   if (grant !== undefined && ledger === STDIN) {
     throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
   }

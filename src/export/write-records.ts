@@ -22,16 +22,18 @@ export interface ExportOptions extends Pick<
   readonly selection?: RecordSelection | undefined;
 }
 
-/** What each of {@link ExportOptions} may be. */
-export const EXPORT_OPTIONS: OptionTypes<ExportOptions> = {
+/** What each option that says how the ledger is verified may be. */
+export const PASS_OPTIONS: OptionTypes<Omit<ExportOptions, 'selection'>> = {
   trust: VERIFY_OPTIONS.trust,
   witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
   checkpoints: VERIFY_OPTIONS.checkpoints,
   now: VERIFY_OPTIONS.now,
   onProgress: VERIFY_OPTIONS.onProgress,
   signal: VERIFY_OPTIONS.signal,
-  selection: 'object',
 };
+
+/** What each of {@link ExportOptions} may be. */
+export const EXPORT_OPTIONS: OptionTypes<ExportOptions> = { ...PASS_OPTIONS, selection: 'object' };
 
 /** The end of a pass over a ledger. */
 export interface ExportPass {

@@ -2,6 +2,7 @@
 
 import { encodeBase64, encodeHex } from '../bytes/encoding.js';
 import { createSha256 } from '../bytes/sha256.js';
+import { PASS_OPTIONS } from '../export/write-records.js';
 import { encodeLatin1 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
@@ -13,7 +14,7 @@ import { preAuthEncoding } from '../signature/dsse.js';
 import { tryEncodeEcdsaDer } from '../signature/ecdsa-der.js';
 import type { Signer } from '../signature/signer.js';
 import { isTimestamp } from '../value/timestamp.js';
-import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
+import { runVerification, type VerifyOptions } from '../verify/run-verification.js';
 import { buildStatement, STATEMENT_PAYLOAD_TYPE, type LedgerStatement } from './statement.js';
 
 /** How a ledger is verified for a statement, and what that says beside. */
@@ -34,12 +35,7 @@ export interface StatementOptions extends Pick<
 }
 
 const OPTIONS: OptionTypes<StatementOptions> = {
-  trust: VERIFY_OPTIONS.trust,
-  witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
-  checkpoints: VERIFY_OPTIONS.checkpoints,
-  now: VERIFY_OPTIONS.now,
-  onProgress: VERIFY_OPTIONS.onProgress,
-  signal: VERIFY_OPTIONS.signal,
+  ...PASS_OPTIONS,
   signer: 'object',
   name: 'string',
   verifierId: 'string',

@@ -5,9 +5,7 @@ import {
   compareTimestamps,
   followLedger,
   formatQuantity,
-  isPrincipalPattern,
   isTimestamp,
-  isToolPattern,
   matchesPrincipalPattern,
   matchesToolPattern,
   printable,
@@ -22,7 +20,7 @@ import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
-import { assertSpan, pastInstant, wholeNumber } from '../options.js';
+import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
 
 interface LogOptions extends IndexChoice {
   readonly type?: string;
@@ -158,16 +156,7 @@ const NEWLINE = Buffer.from('\n');
 function matcher(options: LogOptions): (record: ReadRecord) => boolean {
   const { type, principal, tool, since, until, verdict } = options;
   assertSpan(since, until);
-  if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
-      hint: 'such as agent:a1, agent:* or *',
-    });
-  }
-  if (tool !== undefined && !isToolPattern(tool)) {
-    throw new CommandError('USAGE', `${printable(tool)} is not a valid tool pattern`, {
-      hint: 'such as fs.read, fs.* or *',
-    });
-  }
+  assertPatterns({ principal, tool });
   return (record) => {
     const { event } = record;
     const time = text(event['occurred_at']);

@@ -8,7 +8,6 @@ import {
   decideExitStatus,
   DEFAULT_MAX_FINDINGS,
   findRecord,
-  isPrincipalPattern,
   kindOfPath,
   matchesFilter,
   NorthrootError,
@@ -41,7 +40,7 @@ import {
   readWitnessPolicy,
   STDIN,
 } from '../input.js';
-import { assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
+import { assertPatterns, assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
 import {
   addOutputs,
   assertFolderOf,
@@ -243,11 +242,7 @@ async function toFilter(
 ): Promise<FindingFilter> {
   const { since, until, principal, grant } = options;
   assertSpan(since, until);
-  if (principal !== undefined && !isPrincipalPattern(principal)) {
-    throw new CommandError('USAGE', `${printable(principal)} is not a valid principal pattern`, {
-      hint: 'such as agent:a1, agent:* or *',
-    });
-  }
+  assertPatterns({ principal });
   if (grant !== undefined && path === STDIN) {
     throw new CommandError('USAGE', '--grant needs a file: standard input is read only once');
   }
