@@ -2,4 +2,4 @@
 export const HOSTILE: readonly string[];
 
 /** The ledger's bytes. */
-export function hostileLedger(): Buffer;
+export function hostileLedger(more?: readonly string[]): Buffer;

@@ -16,12 +16,14 @@ export const HOSTILE = [
   '<!--<script>',
 ];
 
-export function hostileLedger() {
+/** @param more - Further texts; lone surrogates, which no ledger can hold, are replaced. */
+export function hostileLedger(more = []) {
+  const texts = [...HOSTILE, ...more.map((text) => text.replace(/\p{Cs}/gu, '\ufffd') || 'empty')];
   const key = ed25519Key('page hostile');
   const ledger = new FixtureLedger([key]);
-  const at = (n) => `2026-03-02T09:00:${String(n).padStart(2, '0')}Z`;
+  const at = (n) => new Date(Date.UTC(2026, 2, 2, 9, 0, n)).toISOString();
   ledger.append(genesis('example.com/<svg/onload=pwned=1>', at(0), [keyEntry(key, { name: HOSTILE[0] })]));
-  HOSTILE.forEach((text, index) => {
+  texts.forEach((text, index) => {
     const id = ledger.append({
       ...grant({
         principal: 'agent:a1',
@@ -30,11 +32,11 @@ export function hostileLedger() {
         bounds: {
           allowed_tools: ['*'],
           meter_caps: meters({ calls: int(3) }),
-          resources: [{ kind: text, reference: text }],
+          resources: [{ kind: text.slice(0, 256), reference: text.slice(0, 1024) }],
         },
       }),
-      policy_id: text,
-      source: { system: text.slice(0, 64), id: text },
+      policy_id: text.slice(0, 256),
+      source: { system: text.slice(0, 64), id: text.slice(0, 512) },
     });
     ledger.append({
       ...action({
@@ -47,7 +49,7 @@ export function hostileLedger() {
         parent: id,
       }),
       checks: [{ check: text.slice(0, 64), result: 'pass' }],
-      policy_id: text,
+      policy_id: text.slice(0, 256),
     });
     ledger.append({
       event_type: `x.${index}`,

@@ -7,6 +7,7 @@ import { CASES, findingsOf, FIXTURES, fixtureBytes, optionsOf, type LedgerCase }
 import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';
+import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { hostileLedger, HOSTILE } from './hostile-ledger.js';
 import { ledgerIn, makePage, withLedger } from './support.js';
 
@@ -166,7 +167,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
 
   describe('shows hostile texts as texts', () => {
     it('in every part of the page, and runs, loads and obeys none of them', async () => {
-      const { html } = await makePage(hostileLedger());
+      const { html } = await makePage(hostileLedger(HOSTILE_STRINGS));
       const open = await browser.open(html);
       await open.done();
       const count = await open.page.locator('#events-status').innerText();
@@ -178,7 +179,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       }
       for (const text of HOSTILE.slice(0, 3)) expect(await open.page.content()).not.toContain(text);
       expect(await open.text()).toContain('<img src=x onerror=');
-      await open.choose(['<img src=x onerror=northroot.pwned=1>.jsonl', hostileLedger()]);
+      await open.choose(['<img src=x onerror=northroot.pwned=1>.jsonl', hostileLedger(HOSTILE_STRINGS)]);
       expect(await open.text('.subject')).toContain('<img src=x');
       expect(
         await open.page.evaluate('northroot.pwned === undefined && globalThis.pwned === undefined'),
