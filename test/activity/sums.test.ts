@@ -1,7 +1,5 @@
 /** What the activity report adds up, against the accounts of verification and against a naive addition over the JSON. */
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ACTIVITY_GROUPINGS } from '../../src/activity/groups.js';
@@ -22,15 +20,10 @@ import {
 import { judgeNaively, valueOf, type Entry } from '../bounds/naive-checker.js';
 import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, FIXTURES, optionsOf, type LedgerCase } from '../fixtures/cases.js';
-
-const SCHEMAS = new URL('../../schemas/', import.meta.url);
+import { validatorOf } from '../schema/ajv.js';
 
 /** The schema as anyone else would use it. */
-const ajv = new Ajv2020({ strict: true });
-for (const file of readdirSync(SCHEMAS).filter((name) => name.endsWith('.json'))) {
-  ajv.addSchema(JSON.parse(readFileSync(new URL(file, SCHEMAS), 'utf8')) as object);
-}
-const isReport = ajv.getSchema('https://northroot.dev/schemas/v1/activity-report.json');
+const isReport = validatorOf('activity-report');
 
 function sumOf(text: string): Rational {
   const [n = '', d = '1'] = text.split('/');
@@ -85,7 +78,7 @@ describe('every fixture', () => {
 
   it('has a report that is valid by its schema, with the exit status and the verdict of verify', () => {
     for (const { fixture, report } of reports) {
-      expect(isReport?.(report), JSON.stringify(isReport?.errors)).toBe(true);
+      expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true);
       const { ledger, verdict, exit_status: status } = fixture;
       expect([ledger, report.verdict, report.exit_status]).toEqual([ledger, verdict, status]);
       expect(report.totals.records).toBe(report.ledger.records);

@@ -15,16 +15,17 @@ import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';
 import type { CborKey, CborValue } from '../../src/cbor/value.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
-import { validateBundleResult } from '../../src/schema/generated/validators.js';
 import type { BundleResult } from '../../src/schema/generated/types.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
 import { plainPaint } from '../../src/text/report.js';
 import { renderBundleResult } from '../../src/text/bundle-result.js';
 import { leafHash } from '../../src/tree/compact-range.js';
+import { validatorOf } from '../schema/ajv.js';
 import { samplePositions } from '../slow.js';
 import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { bundleOf, eventOf, exporter, log, seal, sealFixture, type Sealed } from './support.js';
 
+const isResult = validatorOf('bundle-result');
 const backend = rememberingBackend();
 const run = sealFixture('ledgers/agent-run.jsonl');
 const { trust, note } = run;
@@ -35,7 +36,7 @@ async function make(options: BundleOptions = {}, of: Sealed = run): Promise<Buff
 
 async function judge(file: Uint8Array, options: VerifyBundleOptions = { trust }): Promise<BundleResult> {
   const result = await verifyBundle(file, { backend, ...options });
-  expect(validateBundleResult(result), JSON.stringify(validateBundleResult.errors)).toBe(true);
+  expect(isResult(result), JSON.stringify(isResult.errors)).toBe(true);
   return result;
 }
 

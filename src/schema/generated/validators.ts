@@ -4468,3603 +4468,56 @@ validate31.errors = vErrors;
 return errors === 0;
 }
 
-export const validateBundleResult: Validator = validate64;
-const schema119 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/bundle-result.json","title":"BundleResult","description":"What a verification of a bundle found. Of a file whose form is broken the parts that it would tell of are absent, null or empty.","type":"object","required":["result_version","tool","verdict","exit_status","bundle","ledger","scope","selection","records","stretches","trust","counts","contents","not_checked","problems","findings","findings_total"],"additionalProperties":false,"properties":{"result_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"bundle":{"type":"object","required":["size_bytes","digest","created_at","made_by"],"additionalProperties":false,"properties":{"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"digest":{"$ref":"finding.json#/$defs/digest_text_or_null"},"created_at":{"description":"As the exporter says it; nothing proves it.","type":["string","null"]},"made_by":{"type":["string","null"]},"exporter":{"$ref":"bundle-result.json#/$defs/exporter"}}},"ledger":{"type":"object","required":["origin","ledger_id"],"additionalProperties":false,"properties":{"origin":{"type":["string","null"]},"ledger_id":{"$ref":"finding.json#/$defs/digest_text_or_null"}}},"tree":{"$ref":"bundle-result.json#/$defs/tree"},"scope":{"description":"Whether every record of the tree is there, or a selection; none where the form is broken.","type":"string","enum":["whole","selection","none"]},"selection":{"$ref":"bundle-result.json#/$defs/selection"},"records":{"type":"object","required":["held","selected","linked","hashes_only","beyond"],"additionalProperties":false,"properties":{"held":{"$ref":"common.json#/$defs/safe_integer"},"selected":{"$ref":"common.json#/$defs/safe_integer"},"linked":{"$ref":"common.json#/$defs/safe_integer"},"hashes_only":{"$ref":"common.json#/$defs/safe_integer"},"beyond":{"description":"Selected records after the tree, which were left out, as the exporter says.","$ref":"common.json#/$defs/safe_integer"}}},"stretches":{"type":"array","items":{"$ref":"bundle-result.json#/$defs/stretch"}},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}}}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"contents":{"type":"array","items":{"$ref":"bundle-result.json#/$defs/content"}},"report_at_export":{"$ref":"bundle-result.json#/$defs/report_claim"},"report":{"description":"The report of the ledger's own verification, where every record of the tree is there.","$ref":"report.json"},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"problems":{"type":"array","items":{"$ref":"bundle-result.json#/$defs/problem"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"}},"$defs":{"exporter":{"title":"BundleExporter","description":"Who signed the bundle.","type":"object","required":["keyid","signature","known_by"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"signature":{"type":"string","enum":["valid","invalid"]},"known_by":{"description":"Who makes the key known: the user's trust policy, the ledger itself, or nobody.","type":"string","enum":["trust-policy","ledger","nobody"]},"name":{"type":"string"}}},"tree":{"title":"BundleTree","description":"The tree in which the records stand, and whose signatures of it are right.","type":"object","required":["tree_size","root","has_checkpoint","signers","unknown"],"additionalProperties":false,"properties":{"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"has_checkpoint":{"type":"boolean"},"signers":{"type":"array","items":{"type":"object","required":["keyid","name","role","source"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"source":{"type":"string","enum":["trust-policy","witness-policy","given","ledger"]}}}},"unknown":{"description":"Signature lines of the checkpoint by unknown keys.","$ref":"common.json#/$defs/safe_integer"}}},"selection":{"title":"BundleSelection","description":"What the selected records have in common.","type":"object","required":[],"additionalProperties":false,"properties":{"since":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"},"principal":{"$ref":"common.json#/$defs/principal_pattern"},"tool":{"type":"string"},"grant_event_id":{"$ref":"finding.json#/$defs/digest_text"},"event_ids":{"type":"array","items":{"$ref":"finding.json#/$defs/digest_text"}}}},"stretch":{"title":"BundleStretch","description":"Consecutive records of the ledger, both ends included.","type":"object","required":["from","to","records","held","claim"],"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/safe_integer"},"to":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"held":{"$ref":"common.json#/$defs/safe_integer"},"claim":{"description":"complete: all records are there. positions: some are there as hashes only, and what they are cannot be said.","type":"string","enum":["complete","positions"]},"principals":{"type":"array","items":{"type":"object","required":["principal_id","records"],"additionalProperties":false,"properties":{"principal_id":{"$ref":"common.json#/$defs/principal_id"},"records":{"$ref":"common.json#/$defs/safe_integer"}}}},"principals_total":{"$ref":"common.json#/$defs/safe_integer"}}},"content":{"title":"BundleContent","description":"A content that is attached, and the records that name its digest.","type":"object","required":["digest","size_bytes","salted","named_by","named_total"],"additionalProperties":false,"properties":{"digest":{"$ref":"finding.json#/$defs/digest_text"},"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"salted":{"type":"boolean"},"named_by":{"type":"array","items":{"type":"object","required":["seq","pointer"],"additionalProperties":false,"properties":{"seq":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"type":"string"}}}},"named_total":{"$ref":"common.json#/$defs/safe_integer"}}},"report_claim":{"title":"BundleReportClaim","description":"What the exporter says that the whole ledger's verification gave. It is not verified.","type":"object","required":["verified","verdict","records","tree_size","root","findings_total","not_checked"],"additionalProperties":false,"properties":{"verified":{"type":"boolean","const":false},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"not_checked":{"type":"array","items":{"$ref":"common.json#/$defs/code"}}}},"problem":{"title":"BundleProblem","description":"Something that speaks against the bundle, or that keeps it from being decided.","type":"object","required":["code","kind","expected","actual"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"kind":{"type":"string","enum":["invalid","undecided"]},"expected":{"type":"string"},"actual":{"type":"string"}}}}};
-const schema126 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-const pattern85 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
-const schema134 = {"title":"BundleExporter","description":"Who signed the bundle.","type":"object","required":["keyid","signature","known_by"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"signature":{"type":"string","enum":["valid","invalid"]},"known_by":{"description":"Who makes the key known: the user's trust policy, the ledger itself, or nobody.","type":"string","enum":["trust-policy","ledger","nobody"]},"name":{"type":"string"}}};
-const schema135 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+export const validateCheckpoint: Validator = validate64;
+const schema119 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/checkpoint.json","title":"CheckpointEvent","description":"The tree over all records before this one, as a signed note.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","tree_size","root","chain_tip_event_id","note"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"checkpoint"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"chain_tip_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
-function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+/*# sourceURL="https://northroot.dev/schemas/v1/checkpoint.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema134, data, "keyid");
+if(data.event_type === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "event_type");
 errors++;
 }
-if(data.signature === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema134, data, "signature");
+if(data.event_version === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "event_version");
 errors++;
 }
-if(data.known_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema134, data, "known_by");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "keyid") || (key0 === "signature")) || (key0 === "known_by")) || (key0 === "name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema134, data, key0);
-errors++;
-}
-}
-if(data.keyid !== undefined){
-let data0 = data.keyid;
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
-errors++;
-}
-}
-if(data.signature !== undefined){
-let data1 = data.signature;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signature", "type", schema134.properties.signature, data1);
-errors++;
-}
-if(!((data1 === "valid") || (data1 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/signature", "enum", schema134.properties.signature, data1);
-errors++;
-}
-}
-if(data.known_by !== undefined){
-let data2 = data.known_by;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/known_by", "type", schema134.properties.known_by, data2);
-errors++;
-}
-if(!(((data2 === "trust-policy") || (data2 === "ledger")) || (data2 === "nobody"))){
-vErrors = addError(vErrors, instancePath+"/known_by", "enum", schema134.properties.known_by, data2);
-errors++;
-}
-}
-if(data.name !== undefined){
-let data3 = data.name;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema134.properties.name, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema134, data);
-errors++;
-}
-validate68.errors = vErrors;
-return errors === 0;
-}
-
-const schema137 = {"title":"BundleTree","description":"The tree in which the records stand, and whose signatures of it are right.","type":"object","required":["tree_size","root","has_checkpoint","signers","unknown"],"additionalProperties":false,"properties":{"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"has_checkpoint":{"type":"boolean"},"signers":{"type":"array","items":{"type":"object","required":["keyid","name","role","source"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"source":{"type":"string","enum":["trust-policy","witness-policy","given","ledger"]}}}},"unknown":{"description":"Signature lines of the checkpoint by unknown keys.","$ref":"common.json#/$defs/safe_integer"}}};
-const schema132 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
-
-function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema137, data, "tree_size");
-errors++;
-}
-if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema137, data, "root");
-errors++;
-}
-if(data.has_checkpoint === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema137, data, "has_checkpoint");
-errors++;
-}
-if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema137, data, "signers");
-errors++;
-}
-if(data.unknown === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema137, data, "unknown");
-errors++;
-}
-for(const key0 in data){
-if(!(((((key0 === "tree_size") || (key0 === "root")) || (key0 === "has_checkpoint")) || (key0 === "signers")) || (key0 === "unknown"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema137, data, key0);
-errors++;
-}
-}
-if(data.tree_size !== undefined){
-let data0 = data.tree_size;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data0);
-errors++;
-}
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data0);
-errors++;
-}
-if(data0 < 0 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data0);
-errors++;
-}
-}
-}
-if(data.root !== undefined){
-let data1 = data.root;
-if(typeof data1 === "string"){
-if(!pattern85.test(data1)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema132, data1);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/root", "type", schema132, data1);
-errors++;
-}
-}
-if(data.has_checkpoint !== undefined){
-let data2 = data.has_checkpoint;
-if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/has_checkpoint", "type", schema137.properties.has_checkpoint, data2);
-errors++;
-}
-}
-if(data.signers !== undefined){
-let data3 = data.signers;
-if(Array.isArray(data3)){
-const len0 = data3.length;
-for(let i0=0; i0<len0; i0++){
-let data4 = data3[i0];
-if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
-if(data4.keyid === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "keyid");
-errors++;
-}
-if(data4.name === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "name");
-errors++;
-}
-if(data4.role === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "role");
-errors++;
-}
-if(data4.source === undefined){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "required", schema137.properties.signers.items, data4, "source");
-errors++;
-}
-for(const key1 in data4){
-if(!((((key1 === "keyid") || (key1 === "name")) || (key1 === "role")) || (key1 === "source"))){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "additionalProperties", schema137.properties.signers.items, data4, key1);
-errors++;
-}
-}
-if(data4.keyid !== undefined){
-let data5 = data4.keyid;
-if(typeof data5 === "string"){
-if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/keyid", "pattern", schema135, data5);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/keyid", "type", schema135, data5);
-errors++;
-}
-}
-if(data4.name !== undefined){
-let data6 = data4.name;
-if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/name", "type", schema137.properties.signers.items.properties.name, data6);
-errors++;
-}
-}
-if(data4.role !== undefined){
-let data7 = data4.role;
-if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/role", "type", schema137.properties.signers.items.properties.role, data7);
-errors++;
-}
-if(!((data7 === "log") || (data7 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/role", "enum", schema137.properties.signers.items.properties.role, data7);
-errors++;
-}
-}
-if(data4.source !== undefined){
-let data8 = data4.source;
-if(typeof data8 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/source", "type", schema137.properties.signers.items.properties.source, data8);
-errors++;
-}
-if(!((((data8 === "trust-policy") || (data8 === "witness-policy")) || (data8 === "given")) || (data8 === "ledger"))){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0+"/source", "enum", schema137.properties.signers.items.properties.source, data8);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema137.properties.signers.items, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema137.properties.signers, data3);
-errors++;
-}
-}
-if(data.unknown !== undefined){
-let data9 = data.unknown;
-if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/unknown", "type", schema57, data9);
-errors++;
-}
-if((typeof data9 == "number") && (isFinite(data9))){
-if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/unknown", "maximum", schema57, data9);
-errors++;
-}
-if(data9 < 0 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/unknown", "minimum", schema57, data9);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema137, data);
-errors++;
-}
-validate70.errors = vErrors;
-return errors === 0;
-}
-
-const schema142 = {"title":"BundleSelection","description":"What the selected records have in common.","type":"object","required":[],"additionalProperties":false,"properties":{"since":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"},"principal":{"$ref":"common.json#/$defs/principal_pattern"},"tool":{"type":"string"},"grant_event_id":{"$ref":"finding.json#/$defs/digest_text"},"event_ids":{"type":"array","items":{"$ref":"finding.json#/$defs/digest_text"}}}};
-const schema145 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
-const pattern97 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
-
-function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-if(!((((((key0 === "since") || (key0 === "until")) || (key0 === "principal")) || (key0 === "tool")) || (key0 === "grant_event_id")) || (key0 === "event_ids"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema142, data, key0);
-errors++;
-}
-}
-if(data.since !== undefined){
-let data0 = data.since;
-if(typeof data0 === "string"){
-if(!pattern5.test(data0)){
-vErrors = addError(vErrors, instancePath+"/since", "pattern", schema35, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/since", "type", schema35, data0);
-errors++;
-}
-}
-if(data.until !== undefined){
-let data1 = data.until;
-if(typeof data1 === "string"){
-if(!pattern5.test(data1)){
-vErrors = addError(vErrors, instancePath+"/until", "pattern", schema35, data1);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/until", "type", schema35, data1);
-errors++;
-}
-}
-if(data.principal !== undefined){
-let data2 = data.principal;
-if(typeof data2 === "string"){
-if(!pattern97.test(data2)){
-vErrors = addError(vErrors, instancePath+"/principal", "pattern", schema145, data2);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principal", "type", schema145, data2);
-errors++;
-}
-}
-if(data.tool !== undefined){
-let data3 = data.tool;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema142.properties.tool, data3);
-errors++;
-}
-}
-if(data.grant_event_id !== undefined){
-let data4 = data.grant_event_id;
-if(typeof data4 === "string"){
-if(!pattern85.test(data4)){
-vErrors = addError(vErrors, instancePath+"/grant_event_id", "pattern", schema132, data4);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/grant_event_id", "type", schema132, data4);
-errors++;
-}
-}
-if(data.event_ids !== undefined){
-let data5 = data.event_ids;
-if(Array.isArray(data5)){
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-if(typeof data6 === "string"){
-if(!pattern85.test(data6)){
-vErrors = addError(vErrors, instancePath+"/event_ids/" + i0, "pattern", schema132, data6);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/event_ids/" + i0, "type", schema132, data6);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/event_ids", "type", schema142.properties.event_ids, data5);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema142, data);
-errors++;
-}
-validate72.errors = vErrors;
-return errors === 0;
-}
-
-const schema153 = {"title":"BundleStretch","description":"Consecutive records of the ledger, both ends included.","type":"object","required":["from","to","records","held","claim"],"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/safe_integer"},"to":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"held":{"$ref":"common.json#/$defs/safe_integer"},"claim":{"description":"complete: all records are there. positions: some are there as hashes only, and what they are cannot be said.","type":"string","enum":["complete","positions"]},"principals":{"type":"array","items":{"type":"object","required":["principal_id","records"],"additionalProperties":false,"properties":{"principal_id":{"$ref":"common.json#/$defs/principal_id"},"records":{"$ref":"common.json#/$defs/safe_integer"}}}},"principals_total":{"$ref":"common.json#/$defs/safe_integer"}}};
-
-function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.from === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema153, data, "from");
-errors++;
-}
-if(data.to === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema153, data, "to");
-errors++;
-}
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema153, data, "records");
-errors++;
-}
-if(data.held === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema153, data, "held");
-errors++;
-}
-if(data.claim === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema153, data, "claim");
-errors++;
-}
-for(const key0 in data){
-if(!(((((((key0 === "from") || (key0 === "to")) || (key0 === "records")) || (key0 === "held")) || (key0 === "claim")) || (key0 === "principals")) || (key0 === "principals_total"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema153, data, key0);
-errors++;
-}
-}
-if(data.from !== undefined){
-let data0 = data.from;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-vErrors = addError(vErrors, instancePath+"/from", "type", schema57, data0);
-errors++;
-}
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/from", "maximum", schema57, data0);
-errors++;
-}
-if(data0 < 0 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/from", "minimum", schema57, data0);
-errors++;
-}
-}
-}
-if(data.to !== undefined){
-let data1 = data.to;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/to", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/to", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/to", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.records !== undefined){
-let data2 = data.records;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data2);
-errors++;
-}
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 9007199254740991 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data2);
-errors++;
-}
-if(data2 < 0 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data2);
-errors++;
-}
-}
-}
-if(data.held !== undefined){
-let data3 = data.held;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/held", "type", schema57, data3);
-errors++;
-}
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/held", "maximum", schema57, data3);
-errors++;
-}
-if(data3 < 0 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/held", "minimum", schema57, data3);
-errors++;
-}
-}
-}
-if(data.claim !== undefined){
-let data4 = data.claim;
-if(typeof data4 !== "string"){
-vErrors = addError(vErrors, instancePath+"/claim", "type", schema153.properties.claim, data4);
-errors++;
-}
-if(!((data4 === "complete") || (data4 === "positions"))){
-vErrors = addError(vErrors, instancePath+"/claim", "enum", schema153.properties.claim, data4);
-errors++;
-}
-}
-if(data.principals !== undefined){
-let data5 = data.principals;
-if(Array.isArray(data5)){
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(data6.principal_id === undefined){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "required", schema153.properties.principals.items, data6, "principal_id");
-errors++;
-}
-if(data6.records === undefined){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "required", schema153.properties.principals.items, data6, "records");
-errors++;
-}
-for(const key1 in data6){
-if(!((key1 === "principal_id") || (key1 === "records"))){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "additionalProperties", schema153.properties.principals.items, data6, key1);
-errors++;
-}
-}
-if(data6.principal_id !== undefined){
-let data7 = data6.principal_id;
-if(typeof data7 === "string"){
-if(!pattern6.test(data7)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0+"/principal_id", "pattern", schema36, data7);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0+"/principal_id", "type", schema36, data7);
-errors++;
-}
-}
-if(data6.records !== undefined){
-let data8 = data6.records;
-if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0+"/records", "type", schema57, data8);
-errors++;
-}
-if((typeof data8 == "number") && (isFinite(data8))){
-if(data8 > 9007199254740991 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0+"/records", "maximum", schema57, data8);
-errors++;
-}
-if(data8 < 0 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0+"/records", "minimum", schema57, data8);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema153.properties.principals.items, data6);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema153.properties.principals, data5);
-errors++;
-}
-}
-if(data.principals_total !== undefined){
-let data9 = data.principals_total;
-if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/principals_total", "type", schema57, data9);
-errors++;
-}
-if((typeof data9 == "number") && (isFinite(data9))){
-if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/principals_total", "maximum", schema57, data9);
-errors++;
-}
-if(data9 < 0 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/principals_total", "minimum", schema57, data9);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema153, data);
-errors++;
-}
-validate74.errors = vErrors;
-return errors === 0;
-}
-
-const schema179 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
-
-function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema179, data, "keyid");
-errors++;
-}
-if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema179, data, "principals");
-errors++;
-}
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema179, data, "records");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema179, data, key0);
-errors++;
-}
-}
-if(data.keyid !== undefined){
-let data0 = data.keyid;
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
-errors++;
-}
-}
-if(data.name !== undefined){
-let data1 = data.name;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema179.properties.name, data1);
-errors++;
-}
-}
-if(data.principals !== undefined){
-let data2 = data.principals;
-if(Array.isArray(data2)){
-const len0 = data2.length;
-for(let i0=0; i0<len0; i0++){
-let data3 = data2[i0];
-if(typeof data3 === "string"){
-if(!pattern97.test(data3)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema145, data3);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema145, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema179.properties.principals, data2);
-errors++;
-}
-}
-if(data.records !== undefined){
-let data4 = data.records;
-if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data4);
-errors++;
-}
-if((typeof data4 == "number") && (isFinite(data4))){
-if(data4 > 9007199254740991 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data4);
-errors++;
-}
-if(data4 < 0 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data4);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema179, data);
-errors++;
-}
-validate106.errors = vErrors;
-return errors === 0;
-}
-
-const schema242 = {"title":"BundleContent","description":"A content that is attached, and the records that name its digest.","type":"object","required":["digest","size_bytes","salted","named_by","named_total"],"additionalProperties":false,"properties":{"digest":{"$ref":"finding.json#/$defs/digest_text"},"size_bytes":{"$ref":"common.json#/$defs/safe_integer"},"salted":{"type":"boolean"},"named_by":{"type":"array","items":{"type":"object","required":["seq","pointer"],"additionalProperties":false,"properties":{"seq":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"type":"string"}}}},"named_total":{"$ref":"common.json#/$defs/safe_integer"}}};
-
-function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "digest");
-errors++;
-}
-if(data.size_bytes === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "size_bytes");
-errors++;
-}
-if(data.salted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "salted");
-errors++;
-}
-if(data.named_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "named_by");
-errors++;
-}
-if(data.named_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema242, data, "named_total");
-errors++;
-}
-for(const key0 in data){
-if(!(((((key0 === "digest") || (key0 === "size_bytes")) || (key0 === "salted")) || (key0 === "named_by")) || (key0 === "named_total"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema242, data, key0);
-errors++;
-}
-}
-if(data.digest !== undefined){
-let data0 = data.digest;
-if(typeof data0 === "string"){
-if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/digest", "pattern", schema132, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/digest", "type", schema132, data0);
-errors++;
-}
-}
-if(data.size_bytes !== undefined){
-let data1 = data.size_bytes;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/size_bytes", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/size_bytes", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/size_bytes", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.salted !== undefined){
-let data2 = data.salted;
-if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/salted", "type", schema242.properties.salted, data2);
-errors++;
-}
-}
-if(data.named_by !== undefined){
-let data3 = data.named_by;
-if(Array.isArray(data3)){
-const len0 = data3.length;
-for(let i0=0; i0<len0; i0++){
-let data4 = data3[i0];
-if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
-if(data4.seq === undefined){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "required", schema242.properties.named_by.items, data4, "seq");
-errors++;
-}
-if(data4.pointer === undefined){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "required", schema242.properties.named_by.items, data4, "pointer");
-errors++;
-}
-for(const key1 in data4){
-if(!((key1 === "seq") || (key1 === "pointer"))){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "additionalProperties", schema242.properties.named_by.items, data4, key1);
-errors++;
-}
-}
-if(data4.seq !== undefined){
-let data5 = data4.seq;
-if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0+"/seq", "type", schema57, data5);
-errors++;
-}
-if((typeof data5 == "number") && (isFinite(data5))){
-if(data5 > 9007199254740991 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0+"/seq", "maximum", schema57, data5);
-errors++;
-}
-if(data5 < 0 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0+"/seq", "minimum", schema57, data5);
-errors++;
-}
-}
-}
-if(data4.pointer !== undefined){
-let data6 = data4.pointer;
-if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0+"/pointer", "type", schema242.properties.named_by.items.properties.pointer, data6);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/named_by/" + i0, "type", schema242.properties.named_by.items, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/named_by", "type", schema242.properties.named_by, data3);
-errors++;
-}
-}
-if(data.named_total !== undefined){
-let data7 = data.named_total;
-if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-vErrors = addError(vErrors, instancePath+"/named_total", "type", schema57, data7);
-errors++;
-}
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 > 9007199254740991 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/named_total", "maximum", schema57, data7);
-errors++;
-}
-if(data7 < 0 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/named_total", "minimum", schema57, data7);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema242, data);
-errors++;
-}
-validate108.errors = vErrors;
-return errors === 0;
-}
-
-const schema247 = {"title":"BundleReportClaim","description":"What the exporter says that the whole ledger's verification gave. It is not verified.","type":"object","required":["verified","verdict","records","tree_size","root","findings_total","not_checked"],"additionalProperties":false,"properties":{"verified":{"type":"boolean","const":false},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"not_checked":{"type":"array","items":{"$ref":"common.json#/$defs/code"}}}};
-
-function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.verified === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "verified");
-errors++;
-}
-if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "verdict");
-errors++;
-}
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "records");
-errors++;
-}
-if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "tree_size");
-errors++;
-}
-if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "root");
-errors++;
-}
-if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "findings_total");
-errors++;
-}
-if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema247, data, "not_checked");
-errors++;
-}
-for(const key0 in data){
-if(!(((((((key0 === "verified") || (key0 === "verdict")) || (key0 === "records")) || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "findings_total")) || (key0 === "not_checked"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema247, data, key0);
-errors++;
-}
-}
-if(data.verified !== undefined){
-let data0 = data.verified;
-if(typeof data0 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/verified", "type", schema247.properties.verified, data0);
-errors++;
-}
-if(false !== data0){
-vErrors = addError(vErrors, instancePath+"/verified", "const", schema247.properties.verified, data0);
-errors++;
-}
-}
-if(data.verdict !== undefined){
-let data1 = data.verdict;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema247.properties.verdict, data1);
-errors++;
-}
-if(!((((data1 === "ok") || (data1 === "violation")) || (data1 === "invalid")) || (data1 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema247.properties.verdict, data1);
-errors++;
-}
-}
-if(data.records !== undefined){
-let data2 = data.records;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data2);
-errors++;
-}
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 9007199254740991 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data2);
-errors++;
-}
-if(data2 < 0 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data2);
-errors++;
-}
-}
-}
-if(data.tree_size !== undefined){
-let data3 = data.tree_size;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data3);
-errors++;
-}
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data3);
-errors++;
-}
-if(data3 < 0 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data3);
-errors++;
-}
-}
-}
-if(data.root !== undefined){
-let data4 = data.root;
-if((typeof data4 !== "string") && (data4 !== null)){
-vErrors = addError(vErrors, instancePath+"/root", "type", schema126, data4);
-errors++;
-}
-if(typeof data4 === "string"){
-if(!pattern85.test(data4)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema126, data4);
-errors++;
-}
-}
-}
-if(data.findings_total !== undefined){
-let data5 = data.findings_total;
-if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data5);
-errors++;
-}
-if((typeof data5 == "number") && (isFinite(data5))){
-if(data5 > 9007199254740991 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data5);
-errors++;
-}
-if(data5 < 0 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data5);
-errors++;
-}
-}
-}
-if(data.not_checked !== undefined){
-let data6 = data.not_checked;
-if(Array.isArray(data6)){
-const len0 = data6.length;
-for(let i0=0; i0<len0; i0++){
-let data7 = data6[i0];
-if(typeof data7 === "string"){
-if(!pattern21.test(data7)){
-vErrors = addError(vErrors, instancePath+"/not_checked/" + i0, "pattern", schema52, data7);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/not_checked/" + i0, "type", schema52, data7);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema247.properties.not_checked, data6);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema247, data);
-errors++;
-}
-validate110.errors = vErrors;
-return errors === 0;
-}
-
-const schema165 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
-const schema125 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
-const schema171 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
-
-function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema171, data, "ledger_id");
-errors++;
-}
-if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema171, data, "tree_size");
-errors++;
-}
-if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema171, data, "root");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema171, data, key0);
-errors++;
-}
-}
-if(data.ledger_id !== undefined){
-let data0 = data.ledger_id;
-if(typeof data0 === "string"){
-if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema132, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema132, data0);
-errors++;
-}
-}
-if(data.tree_size !== undefined){
-let data1 = data.tree_size;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.root !== undefined){
-let data2 = data.root;
-if(typeof data2 === "string"){
-if(!pattern85.test(data2)){
-vErrors = addError(vErrors, instancePath+"/root", "pattern", schema132, data2);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/root", "type", schema132, data2);
-errors++;
-}
-}
-if(data.relation !== undefined){
-let data3 = data.relation;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema171.properties.relation, data3);
-errors++;
-}
-if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema171.properties.relation, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema171, data);
-errors++;
-}
-validate77.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema179, data, "keyid");
-errors++;
-}
-if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema179, data, "principals");
-errors++;
-}
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema179, data, "records");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema179, data, key0);
-errors++;
-}
-}
-if(data.keyid !== undefined){
-let data0 = data.keyid;
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
-errors++;
-}
-}
-if(data.name !== undefined){
-let data1 = data.name;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema179.properties.name, data1);
-errors++;
-}
-}
-if(data.principals !== undefined){
-let data2 = data.principals;
-if(Array.isArray(data2)){
-const len0 = data2.length;
-for(let i0=0; i0<len0; i0++){
-let data3 = data2[i0];
-if(typeof data3 === "string"){
-if(!pattern97.test(data3)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema145, data3);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema145, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema179.properties.principals, data2);
-errors++;
-}
-}
-if(data.records !== undefined){
-let data4 = data.records;
-if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data4);
-errors++;
-}
-if((typeof data4 == "number") && (isFinite(data4))){
-if(data4 > 9007199254740991 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data4);
-errors++;
-}
-if(data4 < 0 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data4);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema179, data);
-errors++;
-}
-validate79.errors = vErrors;
-return errors === 0;
-}
-
-const schema183 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
-
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "keyid");
-errors++;
-}
-if(data.revoked_at_seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "revoked_at_seq");
-errors++;
-}
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema183, data, "records");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema183, data, key0);
-errors++;
-}
-}
-if(data.keyid !== undefined){
-let data0 = data.keyid;
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
-errors++;
-}
-}
-if(data.revoked_at_seq !== undefined){
-let data1 = data.revoked_at_seq;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.records !== undefined){
-let data2 = data.records;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data2);
-errors++;
-}
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 9007199254740991 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data2);
-errors++;
-}
-if(data2 < 0 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data2);
-errors++;
-}
-}
-}
-if(data.rests_on !== undefined){
-let data3 = data.rests_on;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema183.properties.rests_on, data3);
-errors++;
-}
-if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
-vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema183.properties.rests_on, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema183, data);
-errors++;
-}
-validate81.errors = vErrors;
-return errors === 0;
-}
-
-const schema190 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
-
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema190, data, "keyid");
-errors++;
-}
-if(data.name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema190, data, "name");
-errors++;
-}
-if(data.role === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema190, data, "role");
-errors++;
-}
-if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema190, data, "tree_size");
-errors++;
-}
-for(const key0 in data){
-if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema190, data, key0);
-errors++;
-}
-}
-if(data.keyid !== undefined){
-let data0 = data.keyid;
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
-errors++;
-}
-}
-if(data.name !== undefined){
-let data1 = data.name;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema190.properties.name, data1);
-errors++;
-}
-}
-if(data.role !== undefined){
-let data2 = data.role;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/role", "type", schema190.properties.role, data2);
-errors++;
-}
-if(!((data2 === "log") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/role", "enum", schema190.properties.role, data2);
-errors++;
-}
-}
-if(data.declared !== undefined){
-let data3 = data.declared;
-if(typeof data3 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/declared", "type", schema190.properties.declared, data3);
-errors++;
-}
-}
-if(data.tree_size !== undefined){
-let data4 = data.tree_size;
-if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data4);
-errors++;
-}
-if((typeof data4 == "number") && (isFinite(data4))){
-if(data4 > 9007199254740991 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data4);
-errors++;
-}
-if(data4 < 0 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data4);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema190, data);
-errors++;
-}
-validate83.errors = vErrors;
-return errors === 0;
-}
-
-const schema193 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
-
-function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.path === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "path");
-errors++;
-}
-if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "tree_size");
-errors++;
-}
-if(data.relation === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "relation");
-errors++;
-}
-if(data.signed_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema193, data, "signed_by");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema193, data, key0);
-errors++;
-}
-}
-if(data.path !== undefined){
-let data0 = data.path;
-if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/path", "type", schema193.properties.path, data0);
-errors++;
-}
-}
-if(data.tree_size !== undefined){
-let data1 = data.tree_size;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.relation !== undefined){
-let data2 = data.relation;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema193.properties.relation, data2);
-errors++;
-}
-if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema193.properties.relation, data2);
-errors++;
-}
-}
-if(data.signed_by !== undefined){
-let data3 = data.signed_by;
-if(Array.isArray(data3)){
-const len0 = data3.length;
-for(let i0=0; i0<len0; i0++){
-let data4 = data3[i0];
-if(typeof data4 === "string"){
-if(!pattern4.test(data4)){
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema135, data4);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema135, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema193.properties.signed_by, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema193, data);
-errors++;
-}
-validate85.errors = vErrors;
-return errors === 0;
-}
-
-const schema196 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
-
-function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "code");
-errors++;
-}
-if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "message");
-errors++;
-}
-for(const key0 in data){
-if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema196, data, key0);
-errors++;
-}
-}
-if(data.code !== undefined){
-let data0 = data.code;
-if(typeof data0 === "string"){
-if(!pattern21.test(data0)){
-vErrors = addError(vErrors, instancePath+"/code", "pattern", schema52, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/code", "type", schema52, data0);
-errors++;
-}
-}
-if(data.message !== undefined){
-let data1 = data.message;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema196.properties.message, data1);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema196, data);
-errors++;
-}
-validate87.errors = vErrors;
-return errors === 0;
-}
-
-const schema203 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
-const schema210 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema212 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema213 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern116 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern119 = new RegExp("^[1-9][0-9]*$", "u");
-
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-const tag0 = data.t;
-if(typeof tag0 == "string"){
-if(tag0 === "int"){
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[0], data, "t");
-errors++;
-}
-if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[0], data, "v");
-errors++;
-}
-for(const key0 in data){
-if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema212.oneOf[0], data, key0);
-errors++;
-}
-}
-if(data.t !== undefined){
-let data0 = data.t;
-if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema212.oneOf[0].properties.t, data0);
-errors++;
-}
-}
-if(data.v !== undefined){
-let data1 = data.v;
-if(typeof data1 === "string"){
-if(!pattern116.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema213, data1);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema213, data1);
-errors++;
-}
-}
-}
-}
-else if(tag0 === "dec"){
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[1], data, "t");
-errors++;
-}
-if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[1], data, "m");
-errors++;
-}
-if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[1], data, "s");
-errors++;
-}
-for(const key1 in data){
-if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema212.oneOf[1], data, key1);
-errors++;
-}
-}
-if(data.t !== undefined){
-let data2 = data.t;
-if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema212.oneOf[1].properties.t, data2);
-errors++;
-}
-}
-if(data.m !== undefined){
-let data3 = data.m;
-if(typeof data3 === "string"){
-if(!pattern116.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema213, data3);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema213, data3);
-errors++;
-}
-}
-if(data.s !== undefined){
-let data4 = data.s;
-if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-vErrors = addError(vErrors, instancePath+"/s", "type", schema48, data4);
-errors++;
-}
-if((typeof data4 == "number") && (isFinite(data4))){
-if(data4 > 38 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/s", "maximum", schema48, data4);
-errors++;
-}
-if(data4 < 0 || isNaN(data4)){
-vErrors = addError(vErrors, instancePath+"/s", "minimum", schema48, data4);
-errors++;
-}
-}
-}
-}
-}
-else if(tag0 === "rat"){
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[2], data, "t");
-errors++;
-}
-if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[2], data, "n");
-errors++;
-}
-if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema212.oneOf[2], data, "d");
-errors++;
-}
-for(const key2 in data){
-if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema212.oneOf[2], data, key2);
-errors++;
-}
-}
-if(data.t !== undefined){
-let data5 = data.t;
-if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema212.oneOf[2].properties.t, data5);
-errors++;
-}
-}
-if(data.n !== undefined){
-let data6 = data.n;
-if(typeof data6 === "string"){
-if(!pattern116.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema213, data6);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema213, data6);
-errors++;
-}
-}
-if(data.d !== undefined){
-let data7 = data.d;
-if(typeof data7 === "string"){
-if(!pattern119.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema212.oneOf[2].properties.d, data7);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema212.oneOf[2].properties.d, data7);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema212, data, "t");
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema212, data, "t");
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema212, data);
-errors++;
-}
-validate91.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "unit");
-errors++;
-}
-if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "cap");
-errors++;
-}
-if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "used");
-errors++;
-}
-if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "reserved");
-errors++;
-}
-if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema210, data, "left");
-errors++;
-}
-for(const key0 in data){
-if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema210, data, key0);
-errors++;
-}
-}
-if(data.unit !== undefined){
-let data0 = data.unit;
-if(typeof data0 === "string"){
-if(!pattern15.test(data0)){
-vErrors = addError(vErrors, instancePath+"/unit", "pattern", schema44, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/unit", "type", schema44, data0);
-errors++;
-}
-}
-if(data.cap !== undefined){
-if(!(validate91(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
-vErrors = joinErrors(vErrors, validate91.errors);
-errors = vErrors.length;
-}
-}
-if(data.used !== undefined){
-if(!(validate91(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
-vErrors = joinErrors(vErrors, validate91.errors);
-errors = vErrors.length;
-}
-}
-if(data.estimated !== undefined){
-if(!(validate91(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
-vErrors = joinErrors(vErrors, validate91.errors);
-errors = vErrors.length;
-}
-}
-if(data.reserved !== undefined){
-if(!(validate91(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
-vErrors = joinErrors(vErrors, validate91.errors);
-errors = vErrors.length;
-}
-}
-if(data.left !== undefined){
-if(!(validate91(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
-vErrors = joinErrors(vErrors, validate91.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema210, data);
-errors++;
-}
-validate90.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "event_id");
 errors++;
 }
-if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "seq");
+if(data.occurred_at === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "principal_id");
 errors++;
 }
-if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "signers");
+if(data.canonical_profile_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "canonical_profile_id");
 errors++;
 }
-if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "executions");
+if(data.payload_digest === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "payload_digest");
 errors++;
 }
-if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema203, data, "meters");
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "tree_size");
 errors++;
 }
-for(const key0 in data){
-if(!(((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "signers")) || (key0 === "executions")) || (key0 === "meters"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema203, data, key0);
+if(data.root === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "root");
 errors++;
 }
-}
-if(data.event_id !== undefined){
-let data0 = data.event_id;
-if(typeof data0 === "string"){
-if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema132, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema132, data0);
-errors++;
-}
-}
-if(data.seq !== undefined){
-let data1 = data.seq;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.principal_id !== undefined){
-let data2 = data.principal_id;
-if(typeof data2 === "string"){
-if(!pattern6.test(data2)){
-vErrors = addError(vErrors, instancePath+"/principal_id", "pattern", schema36, data2);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principal_id", "type", schema36, data2);
-errors++;
-}
-}
-if(data.expires_at !== undefined){
-let data3 = data.expires_at;
-if(typeof data3 === "string"){
-if(!pattern5.test(data3)){
-vErrors = addError(vErrors, instancePath+"/expires_at", "pattern", schema35, data3);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/expires_at", "type", schema35, data3);
-errors++;
-}
-}
-if(data.signers !== undefined){
-let data4 = data.signers;
-if(Array.isArray(data4)){
-const len0 = data4.length;
-for(let i0=0; i0<len0; i0++){
-let data5 = data4[i0];
-if(typeof data5 === "string"){
-if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema135, data5);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema135, data5);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema203.properties.signers, data4);
-errors++;
-}
-}
-if(data.executions !== undefined){
-let data6 = data.executions;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-vErrors = addError(vErrors, instancePath+"/executions", "type", schema57, data6);
-errors++;
-}
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 9007199254740991 || isNaN(data6)){
-vErrors = addError(vErrors, instancePath+"/executions", "maximum", schema57, data6);
-errors++;
-}
-if(data6 < 0 || isNaN(data6)){
-vErrors = addError(vErrors, instancePath+"/executions", "minimum", schema57, data6);
-errors++;
-}
-}
-}
-if(data.meters !== undefined){
-let data7 = data.meters;
-if(Array.isArray(data7)){
-const len1 = data7.length;
-for(let i1=0; i1<len1; i1++){
-if(!(validate90(data7[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data7,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate90.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema203.properties.meters, data7);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema203, data);
-errors++;
-}
-validate89.errors = vErrors;
-return errors === 0;
-}
-
-const schema217 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
-
-function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "event_id");
-errors++;
-}
-if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "seq");
-errors++;
-}
-if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema217, data, "tool_name");
-errors++;
-}
-for(const key0 in data){
-if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
-errors++;
-}
-}
-if(data.event_id !== undefined){
-let data0 = data.event_id;
-if(typeof data0 === "string"){
-if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema132, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema132, data0);
-errors++;
-}
-}
-if(data.seq !== undefined){
-let data1 = data.seq;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.tool_name !== undefined){
-let data2 = data.tool_name;
-if(typeof data2 === "string"){
-if(!pattern80.test(data2)){
-vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data2);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data2);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema217, data);
-errors++;
-}
-validate99.errors = vErrors;
-return errors === 0;
-}
-
-const schema221 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
-
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema221, data, "event_id");
-errors++;
-}
-if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema221, data, "seq");
-errors++;
-}
-if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema221, data, "auth_event_id");
-errors++;
-}
-if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema221, data, "tool_name");
-errors++;
-}
-if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema221, data, "started_at");
-errors++;
-}
-for(const key0 in data){
-if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema221, data, key0);
-errors++;
-}
-}
-if(data.event_id !== undefined){
-let data0 = data.event_id;
-if(typeof data0 === "string"){
-if(!pattern85.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema132, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema132, data0);
-errors++;
-}
-}
-if(data.seq !== undefined){
-let data1 = data.seq;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.auth_event_id !== undefined){
-let data2 = data.auth_event_id;
-if(typeof data2 === "string"){
-if(!pattern85.test(data2)){
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema132, data2);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema132, data2);
-errors++;
-}
-}
-if(data.tool_name !== undefined){
-let data3 = data.tool_name;
-if(typeof data3 === "string"){
-if(!pattern80.test(data3)){
-vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data3);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data3);
-errors++;
-}
-}
-if(data.started_at !== undefined){
-let data4 = data.started_at;
-if(typeof data4 === "string"){
-if(!pattern5.test(data4)){
-vErrors = addError(vErrors, instancePath+"/started_at", "pattern", schema35, data4);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/started_at", "type", schema35, data4);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema221, data);
-errors++;
-}
-validate101.errors = vErrors;
-return errors === 0;
-}
-
-const schema121 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
-const schema129 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
-
-function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema129, data, "seq");
-errors++;
-}
-if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema129, data, "event_id");
-errors++;
-}
-if(data.file === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema129, data, "file");
-errors++;
-}
-if(data.line === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema129, data, "line");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "seq") || (key0 === "event_id")) || (key0 === "file")) || (key0 === "line"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema129, data, key0);
-errors++;
-}
-}
-if(data.seq !== undefined){
-let data0 = data.seq;
-if((!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))) && (data0 !== null)){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema125, data0);
-errors++;
-}
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema125, data0);
-errors++;
-}
-if(data0 < 0 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema125, data0);
-errors++;
-}
-}
-}
-if(data.event_id !== undefined){
-let data1 = data.event_id;
-if((typeof data1 !== "string") && (data1 !== null)){
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema126, data1);
-errors++;
-}
-if(typeof data1 === "string"){
-if(!pattern85.test(data1)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema126, data1);
-errors++;
-}
-}
-}
-if(data.file !== undefined){
-let data2 = data.file;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/file", "type", schema129.properties.file, data2);
-errors++;
-}
-}
-if(data.line !== undefined){
-let data3 = data.line;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/line", "type", schema129.properties.line, data3);
-errors++;
-}
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/line", "maximum", schema129.properties.line, data3);
-errors++;
-}
-if(data3 < 1 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/line", "minimum", schema129.properties.line, data3);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema129, data);
-errors++;
-}
-validate66.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-/*# sourceURL="https://northroot.dev/schemas/v1/finding.json" */;
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "code");
-errors++;
-}
-if(data.severity === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "severity");
-errors++;
-}
-if(data.class === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "class");
-errors++;
-}
-if(data.at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "at");
-errors++;
-}
-if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "seq");
-errors++;
-}
-if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "event_id");
-errors++;
-}
-if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema121, data, "message");
-errors++;
-}
-for(const key0 in data){
-if(!(func1.call(schema121.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema121, data, key0);
-errors++;
-}
-}
-if(data.code !== undefined){
-let data0 = data.code;
-if(typeof data0 === "string"){
-if(!pattern21.test(data0)){
-vErrors = addError(vErrors, instancePath+"/code", "pattern", schema52, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/code", "type", schema52, data0);
-errors++;
-}
-}
-if(data.severity !== undefined){
-let data1 = data.severity;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/severity", "type", schema121.properties.severity, data1);
-errors++;
-}
-if(!(((data1 === "error") || (data1 === "warning")) || (data1 === "info"))){
-vErrors = addError(vErrors, instancePath+"/severity", "enum", schema121.properties.severity, data1);
-errors++;
-}
-}
-if(data.class !== undefined){
-let data2 = data.class;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/class", "type", schema121.properties.class, data2);
-errors++;
-}
-if(!(((data2 === "invalid") || (data2 === "violation")) || (data2 === "none"))){
-vErrors = addError(vErrors, instancePath+"/class", "enum", schema121.properties.class, data2);
-errors++;
-}
-}
-if(data.at !== undefined){
-let data3 = data.at;
-if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
-if(data3.file === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema121.properties.at, data3, "file");
-errors++;
-}
-if(data3.line === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema121.properties.at, data3, "line");
-errors++;
-}
-if(data3.byte_offset === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema121.properties.at, data3, "byte_offset");
-errors++;
-}
-if(data3.byte_length === undefined){
-vErrors = addError(vErrors, instancePath+"/at", "required", schema121.properties.at, data3, "byte_length");
-errors++;
-}
-for(const key1 in data3){
-if(!(((((key1 === "file") || (key1 === "line")) || (key1 === "byte_offset")) || (key1 === "byte_length")) || (key1 === "pointer"))){
-vErrors = addError(vErrors, instancePath+"/at", "additionalProperties", schema121.properties.at, data3, key1);
-errors++;
-}
-}
-if(data3.file !== undefined){
-let data4 = data3.file;
-if(typeof data4 !== "string"){
-vErrors = addError(vErrors, instancePath+"/at/file", "type", schema121.properties.at.properties.file, data4);
-errors++;
-}
-}
-if(data3.line !== undefined){
-let data5 = data3.line;
-if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-vErrors = addError(vErrors, instancePath+"/at/line", "type", schema121.properties.at.properties.line, data5);
-errors++;
-}
-if((typeof data5 == "number") && (isFinite(data5))){
-if(data5 > 9007199254740991 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/at/line", "maximum", schema121.properties.at.properties.line, data5);
-errors++;
-}
-if(data5 < 1 || isNaN(data5)){
-vErrors = addError(vErrors, instancePath+"/at/line", "minimum", schema121.properties.at.properties.line, data5);
-errors++;
-}
-}
-}
-if(data3.byte_offset !== undefined){
-let data6 = data3.byte_offset;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-vErrors = addError(vErrors, instancePath+"/at/byte_offset", "type", schema57, data6);
-errors++;
-}
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 9007199254740991 || isNaN(data6)){
-vErrors = addError(vErrors, instancePath+"/at/byte_offset", "maximum", schema57, data6);
-errors++;
-}
-if(data6 < 0 || isNaN(data6)){
-vErrors = addError(vErrors, instancePath+"/at/byte_offset", "minimum", schema57, data6);
-errors++;
-}
-}
-}
-if(data3.byte_length !== undefined){
-let data7 = data3.byte_length;
-if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-vErrors = addError(vErrors, instancePath+"/at/byte_length", "type", schema57, data7);
-errors++;
-}
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 > 9007199254740991 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/at/byte_length", "maximum", schema57, data7);
-errors++;
-}
-if(data7 < 0 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/at/byte_length", "minimum", schema57, data7);
-errors++;
-}
-}
-}
-if(data3.pointer !== undefined){
-let data8 = data3.pointer;
-if(typeof data8 !== "string"){
-vErrors = addError(vErrors, instancePath+"/at/pointer", "type", schema121.properties.at.properties.pointer, data8);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/at", "type", schema121.properties.at, data3);
-errors++;
-}
-}
-if(data.seq !== undefined){
-let data9 = data.seq;
-if((!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))) && (data9 !== null)){
-vErrors = addError(vErrors, instancePath+"/seq", "type", schema125, data9);
-errors++;
-}
-if((typeof data9 == "number") && (isFinite(data9))){
-if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema125, data9);
-errors++;
-}
-if(data9 < 0 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema125, data9);
-errors++;
-}
-}
-}
-if(data.event_id !== undefined){
-let data10 = data.event_id;
-if((typeof data10 !== "string") && (data10 !== null)){
-vErrors = addError(vErrors, instancePath+"/event_id", "type", schema126, data10);
-errors++;
-}
-if(typeof data10 === "string"){
-if(!pattern85.test(data10)){
-vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema126, data10);
-errors++;
-}
-}
-}
-if(data.principal_id !== undefined){
-let data11 = data.principal_id;
-if(typeof data11 === "string"){
-if(!pattern6.test(data11)){
-vErrors = addError(vErrors, instancePath+"/principal_id", "pattern", schema36, data11);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/principal_id", "type", schema36, data11);
-errors++;
-}
-}
-if(data.tool_name !== undefined){
-let data12 = data.tool_name;
-if(typeof data12 === "string"){
-if(!pattern80.test(data12)){
-vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data12);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data12);
-errors++;
-}
-}
-if(data.expected !== undefined){
-let data13 = data.expected;
-if(typeof data13 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expected", "type", schema121.properties.expected, data13);
-errors++;
-}
-}
-if(data.actual !== undefined){
-let data14 = data.actual;
-if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/actual", "type", schema121.properties.actual, data14);
-errors++;
-}
-}
-if(data.related !== undefined){
-let data15 = data.related;
-if(Array.isArray(data15)){
-const len0 = data15.length;
-for(let i0=0; i0<len0; i0++){
-if(!(validate66(data15[i0], {instancePath:instancePath+"/related/" + i0,parentData:data15,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate66.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/related", "type", schema121.properties.related, data15);
-errors++;
-}
-}
-if(data.line_digest !== undefined){
-let data17 = data.line_digest;
-if(typeof data17 === "string"){
-if(!pattern85.test(data17)){
-vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema132, data17);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema132, data17);
-errors++;
-}
-}
-if(data.folded !== undefined){
-let data18 = data.folded;
-if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-vErrors = addError(vErrors, instancePath+"/folded", "type", schema121.properties.folded, data18);
-errors++;
-}
-if((typeof data18 == "number") && (isFinite(data18))){
-if(data18 > 9007199254740991 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema121.properties.folded, data18);
-errors++;
-}
-if(data18 < 1 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema121.properties.folded, data18);
-errors++;
-}
-}
-}
-if(data.message !== undefined){
-let data19 = data.message;
-if(typeof data19 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema121.properties.message, data19);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema121, data);
-errors++;
-}
-validate65.errors = vErrors;
-return errors === 0;
-}
-
-const schema228 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
-
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.known === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "known");
-errors++;
-}
-if(data.new === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "new");
-errors++;
-}
-if(data.gone === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "gone");
-errors++;
-}
-if(data.unlisted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema228, data, "unlisted");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema228, data, key0);
-errors++;
-}
-}
-if(data.known !== undefined){
-let data0 = data.known;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-vErrors = addError(vErrors, instancePath+"/known", "type", schema57, data0);
-errors++;
-}
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/known", "maximum", schema57, data0);
-errors++;
-}
-if(data0 < 0 || isNaN(data0)){
-vErrors = addError(vErrors, instancePath+"/known", "minimum", schema57, data0);
-errors++;
-}
-}
-}
-if(data.new !== undefined){
-let data1 = data.new;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-vErrors = addError(vErrors, instancePath+"/new", "type", schema57, data1);
-errors++;
-}
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/new", "maximum", schema57, data1);
-errors++;
-}
-if(data1 < 0 || isNaN(data1)){
-vErrors = addError(vErrors, instancePath+"/new", "minimum", schema57, data1);
-errors++;
-}
-}
-}
-if(data.gone !== undefined){
-let data2 = data.gone;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-vErrors = addError(vErrors, instancePath+"/gone", "type", schema57, data2);
-errors++;
-}
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 9007199254740991 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/gone", "maximum", schema57, data2);
-errors++;
-}
-if(data2 < 0 || isNaN(data2)){
-vErrors = addError(vErrors, instancePath+"/gone", "minimum", schema57, data2);
-errors++;
-}
-}
-}
-if(data.unlisted !== undefined){
-let data3 = data.unlisted;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-vErrors = addError(vErrors, instancePath+"/unlisted", "type", schema57, data3);
-errors++;
-}
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 9007199254740991 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/unlisted", "maximum", schema57, data3);
-errors++;
-}
-if(data3 < 0 || isNaN(data3)){
-vErrors = addError(vErrors, instancePath+"/unlisted", "minimum", schema57, data3);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema228, data);
-errors++;
-}
-validate104.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-/*# sourceURL="https://northroot.dev/schemas/v1/report.json" */;
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.report_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "report_version");
-errors++;
-}
-if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "tool");
-errors++;
-}
-if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "ledger");
-errors++;
-}
-if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "verdict");
-errors++;
-}
-if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "exit_status");
-errors++;
-}
-if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "trust");
-errors++;
-}
-if(data.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "checkpoints");
-errors++;
-}
-if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "not_checked");
-errors++;
-}
-if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "counts");
-errors++;
-}
-if(data.grants === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "grants");
-errors++;
-}
-if(data.open_authorizations === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "open_authorizations");
-errors++;
-}
-if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema165, data, "findings_total");
-errors++;
-}
-for(const key0 in data){
-if(!(func1.call(schema165.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema165, data, key0);
-errors++;
-}
-}
-if(data.report_version !== undefined){
-let data0 = data.report_version;
-if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/report_version", "type", schema165.properties.report_version, data0);
-errors++;
-}
-if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/report_version", "const", schema165.properties.report_version, data0);
-errors++;
-}
-}
-if(data.tool !== undefined){
-let data1 = data.tool;
-if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
-if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema165.properties.tool, data1, "name");
-errors++;
-}
-if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema165.properties.tool, data1, "version");
-errors++;
-}
-for(const key1 in data1){
-if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema165.properties.tool, data1, key1);
-errors++;
-}
-}
-if(data1.name !== undefined){
-let data2 = data1.name;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema165.properties.tool.properties.name, data2);
-errors++;
-}
-}
-if(data1.version !== undefined){
-let data3 = data1.version;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema165.properties.tool.properties.version, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema165.properties.tool, data1);
-errors++;
-}
-}
-if(data.ledger !== undefined){
-let data4 = data.ledger;
-if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
-if(data4.paths === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "paths");
-errors++;
-}
-if(data4.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "origin");
-errors++;
-}
-if(data4.records === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "records");
-errors++;
-}
-if(data4.bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "bytes");
-errors++;
-}
-if(data4.tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "tree_size");
-errors++;
-}
-if(data4.root === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "root");
-errors++;
-}
-if(data4.tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema165.properties.ledger, data4, "tip_event_id");
-errors++;
-}
-for(const key2 in data4){
-if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema165.properties.ledger, data4, key2);
-errors++;
-}
-}
-if(data4.paths !== undefined){
-let data5 = data4.paths;
-if(Array.isArray(data5)){
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema165.properties.ledger.properties.paths.items, data6);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema165.properties.ledger.properties.paths, data5);
-errors++;
-}
-}
-if(data4.origin !== undefined){
-let data7 = data4.origin;
-if((typeof data7 !== "string") && (data7 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema165.properties.ledger.properties.origin, data7);
-errors++;
-}
-}
-if(data4.records !== undefined){
-let data8 = data4.records;
-if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/ledger/records", "type", schema57, data8);
-errors++;
-}
-if((typeof data8 == "number") && (isFinite(data8))){
-if(data8 > 9007199254740991 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/ledger/records", "maximum", schema57, data8);
-errors++;
-}
-if(data8 < 0 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/ledger/records", "minimum", schema57, data8);
-errors++;
-}
-}
-}
-if(data4.bytes !== undefined){
-let data9 = data4.bytes;
-if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/ledger/bytes", "type", schema57, data9);
-errors++;
-}
-if((typeof data9 == "number") && (isFinite(data9))){
-if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/ledger/bytes", "maximum", schema57, data9);
-errors++;
-}
-if(data9 < 0 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/ledger/bytes", "minimum", schema57, data9);
-errors++;
-}
-}
-}
-if(data4.tree_size !== undefined){
-let data10 = data4.tree_size;
-if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/ledger/tree_size", "type", schema57, data10);
-errors++;
-}
-if((typeof data10 == "number") && (isFinite(data10))){
-if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/ledger/tree_size", "maximum", schema57, data10);
-errors++;
-}
-if(data10 < 0 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/ledger/tree_size", "minimum", schema57, data10);
-errors++;
-}
-}
-}
-if(data4.root !== undefined){
-let data11 = data4.root;
-if((typeof data11 !== "string") && (data11 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/root", "type", schema126, data11);
-errors++;
-}
-if(typeof data11 === "string"){
-if(!pattern85.test(data11)){
-vErrors = addError(vErrors, instancePath+"/ledger/root", "pattern", schema126, data11);
-errors++;
-}
-}
-}
-if(data4.tip_event_id !== undefined){
-let data12 = data4.tip_event_id;
-if((typeof data12 !== "string") && (data12 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "type", schema126, data12);
-errors++;
-}
-if(typeof data12 === "string"){
-if(!pattern85.test(data12)){
-vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "pattern", schema126, data12);
-errors++;
-}
-}
-}
-if(data4.continues !== undefined){
-if(!(validate77(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
-vErrors = joinErrors(vErrors, validate77.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema165.properties.ledger, data4);
-errors++;
-}
-}
-if(data.verdict !== undefined){
-let data14 = data.verdict;
-if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema165.properties.verdict, data14);
-errors++;
-}
-if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema165.properties.verdict, data14);
-errors++;
-}
-}
-if(data.exit_status !== undefined){
-let data15 = data.exit_status;
-if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema165.properties.exit_status, data15);
-errors++;
-}
-if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema165.properties.exit_status, data15);
-errors++;
-}
-}
-if(data.trust !== undefined){
-let data16 = data.trust;
-if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
-if(data16.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema165.properties.trust, data16, "mode");
-errors++;
-}
-if(data16.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema165.properties.trust, data16, "signatures");
-errors++;
-}
-if(data16.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema165.properties.trust, data16, "signers");
-errors++;
-}
-for(const key3 in data16){
-if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema165.properties.trust, data16, key3);
-errors++;
-}
-}
-if(data16.mode !== undefined){
-let data17 = data16.mode;
-if(typeof data17 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema165.properties.trust.properties.mode, data17);
-errors++;
-}
-if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema165.properties.trust.properties.mode, data17);
-errors++;
-}
-}
-if(data16.signatures !== undefined){
-let data18 = data16.signatures;
-if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
-if(data18.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "valid");
-errors++;
-}
-if(data18.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "invalid");
-errors++;
-}
-if(data18.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "unverified");
-errors++;
-}
-if(data18.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema165.properties.trust.properties.signatures, data18, "missing");
-errors++;
-}
-for(const key4 in data18){
-if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema165.properties.trust.properties.signatures, data18, key4);
-errors++;
-}
-}
-if(data18.valid !== undefined){
-let data19 = data18.valid;
-if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "type", schema57, data19);
-errors++;
-}
-if((typeof data19 == "number") && (isFinite(data19))){
-if(data19 > 9007199254740991 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "maximum", schema57, data19);
-errors++;
-}
-if(data19 < 0 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "minimum", schema57, data19);
-errors++;
-}
-}
-}
-if(data18.invalid !== undefined){
-let data20 = data18.invalid;
-if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "type", schema57, data20);
-errors++;
-}
-if((typeof data20 == "number") && (isFinite(data20))){
-if(data20 > 9007199254740991 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "maximum", schema57, data20);
-errors++;
-}
-if(data20 < 0 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "minimum", schema57, data20);
-errors++;
-}
-}
-}
-if(data18.unverified !== undefined){
-let data21 = data18.unverified;
-if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "type", schema57, data21);
-errors++;
-}
-if((typeof data21 == "number") && (isFinite(data21))){
-if(data21 > 9007199254740991 || isNaN(data21)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "maximum", schema57, data21);
-errors++;
-}
-if(data21 < 0 || isNaN(data21)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "minimum", schema57, data21);
-errors++;
-}
-}
-}
-if(data18.missing !== undefined){
-let data22 = data18.missing;
-if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "type", schema57, data22);
-errors++;
-}
-if((typeof data22 == "number") && (isFinite(data22))){
-if(data22 > 9007199254740991 || isNaN(data22)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "maximum", schema57, data22);
-errors++;
-}
-if(data22 < 0 || isNaN(data22)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "minimum", schema57, data22);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema165.properties.trust.properties.signatures, data18);
-errors++;
-}
-}
-if(data16.signers !== undefined){
-let data23 = data16.signers;
-if(Array.isArray(data23)){
-const len1 = data23.length;
-for(let i1=0; i1<len1; i1++){
-if(!(validate79(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate79.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema165.properties.trust.properties.signers, data23);
-errors++;
-}
-}
-if(data16.revoked !== undefined){
-let data25 = data16.revoked;
-if(Array.isArray(data25)){
-const len2 = data25.length;
-for(let i2=0; i2<len2; i2++){
-if(!(validate81(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate81.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema165.properties.trust.properties.revoked, data25);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema165.properties.trust, data16);
-errors++;
-}
-}
-if(data.checkpoints !== undefined){
-let data27 = data.checkpoints;
-if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
-if(data27.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema165.properties.checkpoints, data27, "count");
-errors++;
-}
-if(data27.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema165.properties.checkpoints, data27, "last_tree_size");
-errors++;
-}
-if(data27.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema165.properties.checkpoints, data27, "unsealed");
-errors++;
-}
-for(const key5 in data27){
-if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema165.properties.checkpoints, data27, key5);
-errors++;
-}
-}
-if(data27.count !== undefined){
-let data28 = data27.count;
-if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "type", schema57, data28);
-errors++;
-}
-if((typeof data28 == "number") && (isFinite(data28))){
-if(data28 > 9007199254740991 || isNaN(data28)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "maximum", schema57, data28);
-errors++;
-}
-if(data28 < 0 || isNaN(data28)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/count", "minimum", schema57, data28);
-errors++;
-}
-}
-}
-if(data27.last_tree_size !== undefined){
-let data29 = data27.last_tree_size;
-if((!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))) && (data29 !== null)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema125, data29);
-errors++;
-}
-if((typeof data29 == "number") && (isFinite(data29))){
-if(data29 > 9007199254740991 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema125, data29);
-errors++;
-}
-if(data29 < 0 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema125, data29);
-errors++;
-}
-}
-}
-if(data27.unsealed !== undefined){
-let data30 = data27.unsealed;
-if(!(((typeof data30 == "number") && (!(data30 % 1) && !isNaN(data30))) && (isFinite(data30)))){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "type", schema57, data30);
-errors++;
-}
-if((typeof data30 == "number") && (isFinite(data30))){
-if(data30 > 9007199254740991 || isNaN(data30)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "maximum", schema57, data30);
-errors++;
-}
-if(data30 < 0 || isNaN(data30)){
-vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "minimum", schema57, data30);
-errors++;
-}
-}
-}
-if(data27.signers !== undefined){
-let data31 = data27.signers;
-if(Array.isArray(data31)){
-const len3 = data31.length;
-for(let i3=0; i3<len3; i3++){
-if(!(validate83(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
-vErrors = joinErrors(vErrors, validate83.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema165.properties.checkpoints.properties.signers, data31);
-errors++;
-}
-}
-if(data27.anchors !== undefined){
-let data33 = data27.anchors;
-if(Array.isArray(data33)){
-const len4 = data33.length;
-for(let i4=0; i4<len4; i4++){
-if(!(validate85(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
-vErrors = joinErrors(vErrors, validate85.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema165.properties.checkpoints.properties.anchors, data33);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema165.properties.checkpoints, data27);
-errors++;
-}
-}
-if(data.not_checked !== undefined){
-let data35 = data.not_checked;
-if(Array.isArray(data35)){
-const len5 = data35.length;
-for(let i5=0; i5<len5; i5++){
-if(!(validate87(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
-vErrors = joinErrors(vErrors, validate87.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema165.properties.not_checked, data35);
-errors++;
-}
-}
-if(data.counts !== undefined){
-let data37 = data.counts;
-if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
-if(data37.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema165.properties.counts, data37, "by_type");
-errors++;
-}
-if(data37.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema165.properties.counts, data37, "by_verdict");
-errors++;
-}
-for(const key6 in data37){
-if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema165.properties.counts, data37, key6);
-errors++;
-}
-}
-if(data37.by_type !== undefined){
-let data38 = data37.by_type;
-if(data38 && typeof data38 == "object" && !Array.isArray(data38)){
-for(const key7 in data38){
-let data39 = data38[key7];
-if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data39);
-errors++;
-}
-if((typeof data39 == "number") && (isFinite(data39))){
-if(data39 > 9007199254740991 || isNaN(data39)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data39);
-errors++;
-}
-if(data39 < 0 || isNaN(data39)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data39);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema165.properties.counts.properties.by_type, data38);
-errors++;
-}
-}
-if(data37.by_verdict !== undefined){
-let data40 = data37.by_verdict;
-if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
-if(data40.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "ok");
-errors++;
-}
-if(data40.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "denied");
-errors++;
-}
-if(data40.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "violation");
-errors++;
-}
-if(data40.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema165.properties.counts.properties.by_verdict, data40, "invalid");
-errors++;
-}
-for(const key8 in data40){
-if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema165.properties.counts.properties.by_verdict, data40, key8);
-errors++;
-}
-}
-if(data40.ok !== undefined){
-let data41 = data40.ok;
-if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data41);
-errors++;
-}
-if((typeof data41 == "number") && (isFinite(data41))){
-if(data41 > 9007199254740991 || isNaN(data41)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data41);
-errors++;
-}
-if(data41 < 0 || isNaN(data41)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data41);
-errors++;
-}
-}
-}
-if(data40.denied !== undefined){
-let data42 = data40.denied;
-if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data42);
-errors++;
-}
-if((typeof data42 == "number") && (isFinite(data42))){
-if(data42 > 9007199254740991 || isNaN(data42)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data42);
-errors++;
-}
-if(data42 < 0 || isNaN(data42)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data42);
-errors++;
-}
-}
-}
-if(data40.violation !== undefined){
-let data43 = data40.violation;
-if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data43);
-errors++;
-}
-if((typeof data43 == "number") && (isFinite(data43))){
-if(data43 > 9007199254740991 || isNaN(data43)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data43);
-errors++;
-}
-if(data43 < 0 || isNaN(data43)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data43);
-errors++;
-}
-}
-}
-if(data40.invalid !== undefined){
-let data44 = data40.invalid;
-if(!(((typeof data44 == "number") && (!(data44 % 1) && !isNaN(data44))) && (isFinite(data44)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data44);
-errors++;
-}
-if((typeof data44 == "number") && (isFinite(data44))){
-if(data44 > 9007199254740991 || isNaN(data44)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data44);
-errors++;
-}
-if(data44 < 0 || isNaN(data44)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data44);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema165.properties.counts.properties.by_verdict, data40);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema165.properties.counts, data37);
-errors++;
-}
-}
-if(data.grants !== undefined){
-let data45 = data.grants;
-if(Array.isArray(data45)){
-const len6 = data45.length;
-for(let i6=0; i6<len6; i6++){
-if(!(validate89(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
-vErrors = joinErrors(vErrors, validate89.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema165.properties.grants, data45);
-errors++;
-}
-}
-if(data.open_authorizations !== undefined){
-let data47 = data.open_authorizations;
-if(Array.isArray(data47)){
-const len7 = data47.length;
-for(let i7=0; i7<len7; i7++){
-if(!(validate99(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
-vErrors = joinErrors(vErrors, validate99.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema165.properties.open_authorizations, data47);
-errors++;
-}
-}
-if(data.open_starts !== undefined){
-let data49 = data.open_starts;
-if(Array.isArray(data49)){
-const len8 = data49.length;
-for(let i8=0; i8<len8; i8++){
-if(!(validate101(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
-vErrors = joinErrors(vErrors, validate101.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema165.properties.open_starts, data49);
-errors++;
-}
-}
-if(data.findings !== undefined){
-let data51 = data.findings;
-if(Array.isArray(data51)){
-const len9 = data51.length;
-for(let i9=0; i9<len9; i9++){
-if(!(validate65(data51[i9], {instancePath:instancePath+"/findings/" + i9,parentData:data51,parentDataProperty:i9,rootData}))){
-vErrors = joinErrors(vErrors, validate65.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema165.properties.findings, data51);
-errors++;
-}
-}
-if(data.findings_total !== undefined){
-let data53 = data.findings_total;
-if(!(((typeof data53 == "number") && (!(data53 % 1) && !isNaN(data53))) && (isFinite(data53)))){
-vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data53);
-errors++;
-}
-if((typeof data53 == "number") && (isFinite(data53))){
-if(data53 > 9007199254740991 || isNaN(data53)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data53);
-errors++;
-}
-if(data53 < 0 || isNaN(data53)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data53);
-errors++;
-}
-}
-}
-if(data.baseline !== undefined){
-if(!(validate104(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
-vErrors = joinErrors(vErrors, validate104.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema165, data);
-errors++;
-}
-validate76.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "code");
-errors++;
-}
-if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema196, data, "message");
-errors++;
-}
-for(const key0 in data){
-if(!((key0 === "code") || (key0 === "message"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema196, data, key0);
-errors++;
-}
-}
-if(data.code !== undefined){
-let data0 = data.code;
-if(typeof data0 === "string"){
-if(!pattern21.test(data0)){
-vErrors = addError(vErrors, instancePath+"/code", "pattern", schema52, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/code", "type", schema52, data0);
-errors++;
-}
-}
-if(data.message !== undefined){
-let data1 = data.message;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema196.properties.message, data1);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema196, data);
-errors++;
-}
-validate113.errors = vErrors;
-return errors === 0;
-}
-
-const schema255 = {"title":"BundleProblem","description":"Something that speaks against the bundle, or that keeps it from being decided.","type":"object","required":["code","kind","expected","actual"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"kind":{"type":"string","enum":["invalid","undecided"]},"expected":{"type":"string"},"actual":{"type":"string"}}};
-
-function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "code");
-errors++;
-}
-if(data.kind === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "kind");
-errors++;
-}
-if(data.expected === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "expected");
-errors++;
-}
-if(data.actual === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema255, data, "actual");
-errors++;
-}
-for(const key0 in data){
-if(!((((key0 === "code") || (key0 === "kind")) || (key0 === "expected")) || (key0 === "actual"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema255, data, key0);
-errors++;
-}
-}
-if(data.code !== undefined){
-let data0 = data.code;
-if(typeof data0 === "string"){
-if(!pattern21.test(data0)){
-vErrors = addError(vErrors, instancePath+"/code", "pattern", schema52, data0);
-errors++;
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/code", "type", schema52, data0);
-errors++;
-}
-}
-if(data.kind !== undefined){
-let data1 = data.kind;
-if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/kind", "type", schema255.properties.kind, data1);
-errors++;
-}
-if(!((data1 === "invalid") || (data1 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/kind", "enum", schema255.properties.kind, data1);
-errors++;
-}
-}
-if(data.expected !== undefined){
-let data2 = data.expected;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expected", "type", schema255.properties.expected, data2);
-errors++;
-}
-}
-if(data.actual !== undefined){
-let data3 = data.actual;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/actual", "type", schema255.properties.actual, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema255, data);
-errors++;
-}
-validate115.errors = vErrors;
-return errors === 0;
-}
-
-
-function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-/*# sourceURL="https://northroot.dev/schemas/v1/bundle-result.json" */;
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.result_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "result_version");
-errors++;
-}
-if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "tool");
-errors++;
-}
-if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "verdict");
-errors++;
-}
-if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "exit_status");
-errors++;
-}
-if(data.bundle === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "bundle");
-errors++;
-}
-if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "ledger");
-errors++;
-}
-if(data.scope === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "scope");
-errors++;
-}
-if(data.selection === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "selection");
-errors++;
-}
-if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "records");
-errors++;
-}
-if(data.stretches === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "stretches");
-errors++;
-}
-if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "trust");
-errors++;
-}
-if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "counts");
-errors++;
-}
-if(data.contents === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "contents");
-errors++;
-}
-if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "not_checked");
-errors++;
-}
-if(data.problems === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "problems");
-errors++;
-}
-if(data.findings === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "findings");
+if(data.chain_tip_event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "chain_tip_event_id");
 errors++;
 }
-if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema119, data, "findings_total");
+if(data.note === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema119, data, "note");
 errors++;
 }
 for(const key0 in data){
@@ -8073,828 +4526,14 @@ vErrors = addError(vErrors, instancePath, "additionalProperties", schema119, dat
 errors++;
 }
 }
-if(data.result_version !== undefined){
-let data0 = data.result_version;
-if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/result_version", "type", schema119.properties.result_version, data0);
-errors++;
-}
-if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/result_version", "const", schema119.properties.result_version, data0);
-errors++;
-}
-}
-if(data.tool !== undefined){
-let data1 = data.tool;
-if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
-if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema119.properties.tool, data1, "name");
-errors++;
-}
-if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema119.properties.tool, data1, "version");
-errors++;
-}
-for(const key1 in data1){
-if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema119.properties.tool, data1, key1);
-errors++;
-}
-}
-if(data1.name !== undefined){
-let data2 = data1.name;
-if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema119.properties.tool.properties.name, data2);
-errors++;
-}
-}
-if(data1.version !== undefined){
-let data3 = data1.version;
-if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema119.properties.tool.properties.version, data3);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema119.properties.tool, data1);
-errors++;
-}
-}
-if(data.verdict !== undefined){
-let data4 = data.verdict;
-if(typeof data4 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema119.properties.verdict, data4);
-errors++;
-}
-if(!((((data4 === "ok") || (data4 === "violation")) || (data4 === "invalid")) || (data4 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema119.properties.verdict, data4);
-errors++;
-}
-}
-if(data.exit_status !== undefined){
-let data5 = data.exit_status;
-if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema119.properties.exit_status, data5);
-errors++;
-}
-if(!((((data5 === 0) || (data5 === 1)) || (data5 === 2)) || (data5 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema119.properties.exit_status, data5);
-errors++;
-}
-}
-if(data.bundle !== undefined){
-let data6 = data.bundle;
-if(data6 && typeof data6 == "object" && !Array.isArray(data6)){
-if(data6.size_bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/bundle", "required", schema119.properties.bundle, data6, "size_bytes");
-errors++;
-}
-if(data6.digest === undefined){
-vErrors = addError(vErrors, instancePath+"/bundle", "required", schema119.properties.bundle, data6, "digest");
-errors++;
-}
-if(data6.created_at === undefined){
-vErrors = addError(vErrors, instancePath+"/bundle", "required", schema119.properties.bundle, data6, "created_at");
-errors++;
-}
-if(data6.made_by === undefined){
-vErrors = addError(vErrors, instancePath+"/bundle", "required", schema119.properties.bundle, data6, "made_by");
-errors++;
-}
-for(const key2 in data6){
-if(!(((((key2 === "size_bytes") || (key2 === "digest")) || (key2 === "created_at")) || (key2 === "made_by")) || (key2 === "exporter"))){
-vErrors = addError(vErrors, instancePath+"/bundle", "additionalProperties", schema119.properties.bundle, data6, key2);
-errors++;
-}
-}
-if(data6.size_bytes !== undefined){
-let data7 = data6.size_bytes;
-if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-vErrors = addError(vErrors, instancePath+"/bundle/size_bytes", "type", schema57, data7);
-errors++;
-}
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 > 9007199254740991 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/bundle/size_bytes", "maximum", schema57, data7);
-errors++;
-}
-if(data7 < 0 || isNaN(data7)){
-vErrors = addError(vErrors, instancePath+"/bundle/size_bytes", "minimum", schema57, data7);
-errors++;
-}
-}
-}
-if(data6.digest !== undefined){
-let data8 = data6.digest;
-if((typeof data8 !== "string") && (data8 !== null)){
-vErrors = addError(vErrors, instancePath+"/bundle/digest", "type", schema126, data8);
-errors++;
-}
-if(typeof data8 === "string"){
-if(!pattern85.test(data8)){
-vErrors = addError(vErrors, instancePath+"/bundle/digest", "pattern", schema126, data8);
-errors++;
-}
-}
-}
-if(data6.created_at !== undefined){
-let data9 = data6.created_at;
-if((typeof data9 !== "string") && (data9 !== null)){
-vErrors = addError(vErrors, instancePath+"/bundle/created_at", "type", schema119.properties.bundle.properties.created_at, data9);
-errors++;
-}
-}
-if(data6.made_by !== undefined){
-let data10 = data6.made_by;
-if((typeof data10 !== "string") && (data10 !== null)){
-vErrors = addError(vErrors, instancePath+"/bundle/made_by", "type", schema119.properties.bundle.properties.made_by, data10);
-errors++;
-}
-}
-if(data6.exporter !== undefined){
-if(!(validate68(data6.exporter, {instancePath:instancePath+"/bundle/exporter",parentData:data6,parentDataProperty:"exporter",rootData}))){
-vErrors = joinErrors(vErrors, validate68.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/bundle", "type", schema119.properties.bundle, data6);
-errors++;
-}
-}
-if(data.ledger !== undefined){
-let data12 = data.ledger;
-if(data12 && typeof data12 == "object" && !Array.isArray(data12)){
-if(data12.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema119.properties.ledger, data12, "origin");
-errors++;
-}
-if(data12.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema119.properties.ledger, data12, "ledger_id");
-errors++;
-}
-for(const key3 in data12){
-if(!((key3 === "origin") || (key3 === "ledger_id"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema119.properties.ledger, data12, key3);
-errors++;
-}
-}
-if(data12.origin !== undefined){
-let data13 = data12.origin;
-if((typeof data13 !== "string") && (data13 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema119.properties.ledger.properties.origin, data13);
-errors++;
-}
-}
-if(data12.ledger_id !== undefined){
-let data14 = data12.ledger_id;
-if((typeof data14 !== "string") && (data14 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/ledger_id", "type", schema126, data14);
-errors++;
-}
-if(typeof data14 === "string"){
-if(!pattern85.test(data14)){
-vErrors = addError(vErrors, instancePath+"/ledger/ledger_id", "pattern", schema126, data14);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema119.properties.ledger, data12);
-errors++;
-}
-}
-if(data.tree !== undefined){
-if(!(validate70(data.tree, {instancePath:instancePath+"/tree",parentData:data,parentDataProperty:"tree",rootData}))){
-vErrors = joinErrors(vErrors, validate70.errors);
-errors = vErrors.length;
-}
-}
-if(data.scope !== undefined){
-let data16 = data.scope;
-if(typeof data16 !== "string"){
-vErrors = addError(vErrors, instancePath+"/scope", "type", schema119.properties.scope, data16);
-errors++;
-}
-if(!(((data16 === "whole") || (data16 === "selection")) || (data16 === "none"))){
-vErrors = addError(vErrors, instancePath+"/scope", "enum", schema119.properties.scope, data16);
-errors++;
-}
-}
-if(data.selection !== undefined){
-if(!(validate72(data.selection, {instancePath:instancePath+"/selection",parentData:data,parentDataProperty:"selection",rootData}))){
-vErrors = joinErrors(vErrors, validate72.errors);
-errors = vErrors.length;
-}
-}
-if(data.records !== undefined){
-let data18 = data.records;
-if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
-if(data18.held === undefined){
-vErrors = addError(vErrors, instancePath+"/records", "required", schema119.properties.records, data18, "held");
-errors++;
-}
-if(data18.selected === undefined){
-vErrors = addError(vErrors, instancePath+"/records", "required", schema119.properties.records, data18, "selected");
-errors++;
-}
-if(data18.linked === undefined){
-vErrors = addError(vErrors, instancePath+"/records", "required", schema119.properties.records, data18, "linked");
-errors++;
-}
-if(data18.hashes_only === undefined){
-vErrors = addError(vErrors, instancePath+"/records", "required", schema119.properties.records, data18, "hashes_only");
-errors++;
-}
-if(data18.beyond === undefined){
-vErrors = addError(vErrors, instancePath+"/records", "required", schema119.properties.records, data18, "beyond");
-errors++;
-}
-for(const key4 in data18){
-if(!(((((key4 === "held") || (key4 === "selected")) || (key4 === "linked")) || (key4 === "hashes_only")) || (key4 === "beyond"))){
-vErrors = addError(vErrors, instancePath+"/records", "additionalProperties", schema119.properties.records, data18, key4);
-errors++;
-}
-}
-if(data18.held !== undefined){
-let data19 = data18.held;
-if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-vErrors = addError(vErrors, instancePath+"/records/held", "type", schema57, data19);
-errors++;
-}
-if((typeof data19 == "number") && (isFinite(data19))){
-if(data19 > 9007199254740991 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/records/held", "maximum", schema57, data19);
-errors++;
-}
-if(data19 < 0 || isNaN(data19)){
-vErrors = addError(vErrors, instancePath+"/records/held", "minimum", schema57, data19);
-errors++;
-}
-}
-}
-if(data18.selected !== undefined){
-let data20 = data18.selected;
-if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
-vErrors = addError(vErrors, instancePath+"/records/selected", "type", schema57, data20);
-errors++;
-}
-if((typeof data20 == "number") && (isFinite(data20))){
-if(data20 > 9007199254740991 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/records/selected", "maximum", schema57, data20);
-errors++;
-}
-if(data20 < 0 || isNaN(data20)){
-vErrors = addError(vErrors, instancePath+"/records/selected", "minimum", schema57, data20);
-errors++;
-}
-}
-}
-if(data18.linked !== undefined){
-let data21 = data18.linked;
-if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
-vErrors = addError(vErrors, instancePath+"/records/linked", "type", schema57, data21);
-errors++;
-}
-if((typeof data21 == "number") && (isFinite(data21))){
-if(data21 > 9007199254740991 || isNaN(data21)){
-vErrors = addError(vErrors, instancePath+"/records/linked", "maximum", schema57, data21);
-errors++;
-}
-if(data21 < 0 || isNaN(data21)){
-vErrors = addError(vErrors, instancePath+"/records/linked", "minimum", schema57, data21);
-errors++;
-}
-}
-}
-if(data18.hashes_only !== undefined){
-let data22 = data18.hashes_only;
-if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
-vErrors = addError(vErrors, instancePath+"/records/hashes_only", "type", schema57, data22);
-errors++;
-}
-if((typeof data22 == "number") && (isFinite(data22))){
-if(data22 > 9007199254740991 || isNaN(data22)){
-vErrors = addError(vErrors, instancePath+"/records/hashes_only", "maximum", schema57, data22);
-errors++;
-}
-if(data22 < 0 || isNaN(data22)){
-vErrors = addError(vErrors, instancePath+"/records/hashes_only", "minimum", schema57, data22);
-errors++;
-}
-}
-}
-if(data18.beyond !== undefined){
-let data23 = data18.beyond;
-if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
-vErrors = addError(vErrors, instancePath+"/records/beyond", "type", schema57, data23);
-errors++;
-}
-if((typeof data23 == "number") && (isFinite(data23))){
-if(data23 > 9007199254740991 || isNaN(data23)){
-vErrors = addError(vErrors, instancePath+"/records/beyond", "maximum", schema57, data23);
-errors++;
-}
-if(data23 < 0 || isNaN(data23)){
-vErrors = addError(vErrors, instancePath+"/records/beyond", "minimum", schema57, data23);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/records", "type", schema119.properties.records, data18);
-errors++;
-}
-}
-if(data.stretches !== undefined){
-let data24 = data.stretches;
-if(Array.isArray(data24)){
-const len0 = data24.length;
-for(let i0=0; i0<len0; i0++){
-if(!(validate74(data24[i0], {instancePath:instancePath+"/stretches/" + i0,parentData:data24,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate74.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/stretches", "type", schema119.properties.stretches, data24);
-errors++;
-}
-}
-if(data.trust !== undefined){
-let data26 = data.trust;
-if(data26 && typeof data26 == "object" && !Array.isArray(data26)){
-if(data26.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema119.properties.trust, data26, "mode");
-errors++;
-}
-if(data26.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema119.properties.trust, data26, "signatures");
-errors++;
-}
-if(data26.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema119.properties.trust, data26, "signers");
-errors++;
-}
-for(const key5 in data26){
-if(!(((key5 === "mode") || (key5 === "signatures")) || (key5 === "signers"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema119.properties.trust, data26, key5);
-errors++;
-}
-}
-if(data26.mode !== undefined){
-let data27 = data26.mode;
-if(typeof data27 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema119.properties.trust.properties.mode, data27);
-errors++;
-}
-if(!(((data27 === "policy") || (data27 === "self-declared")) || (data27 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema119.properties.trust.properties.mode, data27);
-errors++;
-}
-}
-if(data26.signatures !== undefined){
-let data28 = data26.signatures;
-if(data28 && typeof data28 == "object" && !Array.isArray(data28)){
-if(data28.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema119.properties.trust.properties.signatures, data28, "valid");
-errors++;
-}
-if(data28.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema119.properties.trust.properties.signatures, data28, "invalid");
-errors++;
-}
-if(data28.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema119.properties.trust.properties.signatures, data28, "unverified");
-errors++;
-}
-if(data28.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema119.properties.trust.properties.signatures, data28, "missing");
-errors++;
-}
-for(const key6 in data28){
-if(!((((key6 === "valid") || (key6 === "invalid")) || (key6 === "unverified")) || (key6 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema119.properties.trust.properties.signatures, data28, key6);
-errors++;
-}
-}
-if(data28.valid !== undefined){
-let data29 = data28.valid;
-if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "type", schema57, data29);
-errors++;
-}
-if((typeof data29 == "number") && (isFinite(data29))){
-if(data29 > 9007199254740991 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "maximum", schema57, data29);
-errors++;
-}
-if(data29 < 0 || isNaN(data29)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "minimum", schema57, data29);
-errors++;
-}
-}
-}
-if(data28.invalid !== undefined){
-let data30 = data28.invalid;
-if(!(((typeof data30 == "number") && (!(data30 % 1) && !isNaN(data30))) && (isFinite(data30)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "type", schema57, data30);
-errors++;
-}
-if((typeof data30 == "number") && (isFinite(data30))){
-if(data30 > 9007199254740991 || isNaN(data30)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "maximum", schema57, data30);
-errors++;
-}
-if(data30 < 0 || isNaN(data30)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "minimum", schema57, data30);
-errors++;
-}
-}
-}
-if(data28.unverified !== undefined){
-let data31 = data28.unverified;
-if(!(((typeof data31 == "number") && (!(data31 % 1) && !isNaN(data31))) && (isFinite(data31)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "type", schema57, data31);
-errors++;
-}
-if((typeof data31 == "number") && (isFinite(data31))){
-if(data31 > 9007199254740991 || isNaN(data31)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "maximum", schema57, data31);
-errors++;
-}
-if(data31 < 0 || isNaN(data31)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "minimum", schema57, data31);
-errors++;
-}
-}
-}
-if(data28.missing !== undefined){
-let data32 = data28.missing;
-if(!(((typeof data32 == "number") && (!(data32 % 1) && !isNaN(data32))) && (isFinite(data32)))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "type", schema57, data32);
-errors++;
-}
-if((typeof data32 == "number") && (isFinite(data32))){
-if(data32 > 9007199254740991 || isNaN(data32)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "maximum", schema57, data32);
-errors++;
-}
-if(data32 < 0 || isNaN(data32)){
-vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "minimum", schema57, data32);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema119.properties.trust.properties.signatures, data28);
-errors++;
-}
-}
-if(data26.signers !== undefined){
-let data33 = data26.signers;
-if(Array.isArray(data33)){
-const len1 = data33.length;
-for(let i1=0; i1<len1; i1++){
-if(!(validate106(data33[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data33,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate106.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema119.properties.trust.properties.signers, data33);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema119.properties.trust, data26);
-errors++;
-}
-}
-if(data.counts !== undefined){
-let data35 = data.counts;
-if(data35 && typeof data35 == "object" && !Array.isArray(data35)){
-if(data35.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema119.properties.counts, data35, "by_type");
-errors++;
-}
-if(data35.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema119.properties.counts, data35, "by_verdict");
-errors++;
-}
-for(const key7 in data35){
-if(!((key7 === "by_type") || (key7 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema119.properties.counts, data35, key7);
-errors++;
-}
-}
-if(data35.by_type !== undefined){
-let data36 = data35.by_type;
-if(data36 && typeof data36 == "object" && !Array.isArray(data36)){
-for(const key8 in data36){
-let data37 = data36[key8];
-if(!(((typeof data37 == "number") && (!(data37 % 1) && !isNaN(data37))) && (isFinite(data37)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key8.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data37);
-errors++;
-}
-if((typeof data37 == "number") && (isFinite(data37))){
-if(data37 > 9007199254740991 || isNaN(data37)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key8.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data37);
-errors++;
-}
-if(data37 < 0 || isNaN(data37)){
-vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key8.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data37);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema119.properties.counts.properties.by_type, data36);
-errors++;
-}
-}
-if(data35.by_verdict !== undefined){
-let data38 = data35.by_verdict;
-if(data38 && typeof data38 == "object" && !Array.isArray(data38)){
-if(data38.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema119.properties.counts.properties.by_verdict, data38, "ok");
-errors++;
-}
-if(data38.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema119.properties.counts.properties.by_verdict, data38, "denied");
-errors++;
-}
-if(data38.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema119.properties.counts.properties.by_verdict, data38, "violation");
-errors++;
-}
-if(data38.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema119.properties.counts.properties.by_verdict, data38, "invalid");
-errors++;
-}
-for(const key9 in data38){
-if(!((((key9 === "ok") || (key9 === "denied")) || (key9 === "violation")) || (key9 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema119.properties.counts.properties.by_verdict, data38, key9);
-errors++;
-}
-}
-if(data38.ok !== undefined){
-let data39 = data38.ok;
-if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data39);
-errors++;
-}
-if((typeof data39 == "number") && (isFinite(data39))){
-if(data39 > 9007199254740991 || isNaN(data39)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data39);
-errors++;
-}
-if(data39 < 0 || isNaN(data39)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data39);
-errors++;
-}
-}
-}
-if(data38.denied !== undefined){
-let data40 = data38.denied;
-if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data40);
-errors++;
-}
-if((typeof data40 == "number") && (isFinite(data40))){
-if(data40 > 9007199254740991 || isNaN(data40)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data40);
-errors++;
-}
-if(data40 < 0 || isNaN(data40)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data40);
-errors++;
-}
-}
-}
-if(data38.violation !== undefined){
-let data41 = data38.violation;
-if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data41);
-errors++;
-}
-if((typeof data41 == "number") && (isFinite(data41))){
-if(data41 > 9007199254740991 || isNaN(data41)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data41);
-errors++;
-}
-if(data41 < 0 || isNaN(data41)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data41);
-errors++;
-}
-}
-}
-if(data38.invalid !== undefined){
-let data42 = data38.invalid;
-if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data42);
-errors++;
-}
-if((typeof data42 == "number") && (isFinite(data42))){
-if(data42 > 9007199254740991 || isNaN(data42)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data42);
-errors++;
-}
-if(data42 < 0 || isNaN(data42)){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data42);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema119.properties.counts.properties.by_verdict, data38);
-errors++;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema119.properties.counts, data35);
-errors++;
-}
-}
-if(data.contents !== undefined){
-let data43 = data.contents;
-if(Array.isArray(data43)){
-const len2 = data43.length;
-for(let i2=0; i2<len2; i2++){
-if(!(validate108(data43[i2], {instancePath:instancePath+"/contents/" + i2,parentData:data43,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate108.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/contents", "type", schema119.properties.contents, data43);
-errors++;
-}
-}
-if(data.report_at_export !== undefined){
-if(!(validate110(data.report_at_export, {instancePath:instancePath+"/report_at_export",parentData:data,parentDataProperty:"report_at_export",rootData}))){
-vErrors = joinErrors(vErrors, validate110.errors);
-errors = vErrors.length;
-}
-}
-if(data.report !== undefined){
-if(!(validate76(data.report, {instancePath:instancePath+"/report",parentData:data,parentDataProperty:"report",rootData}))){
-vErrors = joinErrors(vErrors, validate76.errors);
-errors = vErrors.length;
-}
-}
-if(data.not_checked !== undefined){
-let data47 = data.not_checked;
-if(Array.isArray(data47)){
-const len3 = data47.length;
-for(let i3=0; i3<len3; i3++){
-if(!(validate113(data47[i3], {instancePath:instancePath+"/not_checked/" + i3,parentData:data47,parentDataProperty:i3,rootData}))){
-vErrors = joinErrors(vErrors, validate113.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema119.properties.not_checked, data47);
-errors++;
-}
-}
-if(data.problems !== undefined){
-let data49 = data.problems;
-if(Array.isArray(data49)){
-const len4 = data49.length;
-for(let i4=0; i4<len4; i4++){
-if(!(validate115(data49[i4], {instancePath:instancePath+"/problems/" + i4,parentData:data49,parentDataProperty:i4,rootData}))){
-vErrors = joinErrors(vErrors, validate115.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/problems", "type", schema119.properties.problems, data49);
-errors++;
-}
-}
-if(data.findings !== undefined){
-let data51 = data.findings;
-if(Array.isArray(data51)){
-const len5 = data51.length;
-for(let i5=0; i5<len5; i5++){
-if(!(validate65(data51[i5], {instancePath:instancePath+"/findings/" + i5,parentData:data51,parentDataProperty:i5,rootData}))){
-vErrors = joinErrors(vErrors, validate65.errors);
-errors = vErrors.length;
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema119.properties.findings, data51);
-errors++;
-}
-}
-if(data.findings_total !== undefined){
-let data53 = data.findings_total;
-if(!(((typeof data53 == "number") && (!(data53 % 1) && !isNaN(data53))) && (isFinite(data53)))){
-vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data53);
-errors++;
-}
-if((typeof data53 == "number") && (isFinite(data53))){
-if(data53 > 9007199254740991 || isNaN(data53)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data53);
-errors++;
-}
-if(data53 < 0 || isNaN(data53)){
-vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data53);
-errors++;
-}
-}
-}
-}
-else {
-vErrors = addError(vErrors, instancePath, "type", schema119, data);
-errors++;
-}
-validate64.errors = vErrors;
-return errors === 0;
-}
-
-export const validateCheckpoint: Validator = validate118;
-const schema258 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/checkpoint.json","title":"CheckpointEvent","description":"The tree over all records before this one, as a signed note.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","tree_size","root","chain_tip_event_id","note"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"checkpoint"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"chain_tip_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
-
-function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
-/*# sourceURL="https://northroot.dev/schemas/v1/checkpoint.json" */;
-let vErrors = null;
-let errors = 0;
-if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "event_type");
-errors++;
-}
-if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "event_version");
-errors++;
-}
-if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "event_id");
-errors++;
-}
-if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "occurred_at");
-errors++;
-}
-if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "principal_id");
-errors++;
-}
-if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "canonical_profile_id");
-errors++;
-}
-if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "payload_digest");
-errors++;
-}
-if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "tree_size");
-errors++;
-}
-if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "root");
-errors++;
-}
-if(data.chain_tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "chain_tip_event_id");
-errors++;
-}
-if(data.note === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema258, data, "note");
-errors++;
-}
-for(const key0 in data){
-if(!(func1.call(schema258.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema258, data, key0);
-errors++;
-}
-}
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema258.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema119.properties.event_type, data0);
 errors++;
 }
 if("checkpoint" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema258.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema119.properties.event_type, data0);
 errors++;
 }
 }
@@ -9384,67 +5023,67 @@ errors++;
 if(data.note !== undefined){
 let data30 = data.note;
 if(typeof data30 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema258.properties.note, data30);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema119.properties.note, data30);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema258, data);
+vErrors = addError(vErrors, instancePath, "type", schema119, data);
 errors++;
 }
-validate118.errors = vErrors;
+validate64.errors = vErrors;
 return errors === 0;
 }
 
-export const validateEvent: Validator = validate119;
-const schema271 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/event.json","title":"EventEnvelope","description":"What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest"],"properties":{"event_type":{"$ref":"common.json#/$defs/event_type"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"}}};
-const schema272 = {"title":"EventType","description":"an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _","type":"string","pattern":"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"};
-const pattern145 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$", "u");
+export const validateEvent: Validator = validate65;
+const schema132 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/event.json","title":"EventEnvelope","description":"What every event has. Events of unknown and extension types may have any further members. any-event.json goes by event_type.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest"],"properties":{"event_type":{"$ref":"common.json#/$defs/event_type"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"}}};
+const schema133 = {"title":"EventType","description":"an event type: 1 to 128 of A-Z a-z 0-9 _ . : / -, beginning with a letter, a digit or _","type":"string","pattern":"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$"};
+const pattern96 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}$", "u");
 
-function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/event.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema132, data, "payload_digest");
 errors++;
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 === "string"){
-if(!pattern145.test(data0)){
-vErrors = addError(vErrors, instancePath+"/event_type", "pattern", schema272, data0);
+if(!pattern96.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_type", "pattern", schema133, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema272, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema133, data0);
 errors++;
 }
 }
@@ -9822,17 +5461,17 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema271, data);
+vErrors = addError(vErrors, instancePath, "type", schema132, data);
 errors++;
 }
-validate119.errors = vErrors;
+validate65.errors = vErrors;
 return errors === 0;
 }
 
-export const validateExecution: Validator = validate120;
-const schema282 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/execution.json","title":"ExecutionEvent","description":"What was really done under an authorization.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","auth_event_id","tool_name","meter_used","outcome"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"execution"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"auth_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"started_at":{"$ref":"common.json#/$defs/timestamp"},"ended_at":{"$ref":"common.json#/$defs/timestamp"},"meter_used":{"$ref":"common.json#/$defs/meter_vector"},"outcome":{"type":"string","enum":["success","failure","unknown"]},"error_code":{"$ref":"common.json#/$defs/code"},"output_digest":{"$ref":"common.json#/$defs/digest"},"output_ref":{"$ref":"common.json#/$defs/content_ref"},"resources_touched":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}},"model_id":{"type":"string"},"provider":{"type":"string"},"pricing_snapshot_digest":{"$ref":"common.json#/$defs/digest"},"meter_basis":{"$ref":"common.json#/$defs/meter_basis"},"source":{"$ref":"common.json#/$defs/source"}},"if":{"required":["outcome"],"properties":{"outcome":{"const":"failure"}}},"then":{"required":["error_code"],"properties":{"error_code":{"type":"string"}}}};
+export const validateExecution: Validator = validate66;
+const schema143 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/execution.json","title":"ExecutionEvent","description":"What was really done under an authorization.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","intents","auth_event_id","tool_name","meter_used","outcome"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"execution"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"intents":{"$ref":"common.json#/$defs/intents"},"auth_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"tool_params_digest":{"$ref":"common.json#/$defs/digest"},"started_at":{"$ref":"common.json#/$defs/timestamp"},"ended_at":{"$ref":"common.json#/$defs/timestamp"},"meter_used":{"$ref":"common.json#/$defs/meter_vector"},"outcome":{"type":"string","enum":["success","failure","unknown"]},"error_code":{"$ref":"common.json#/$defs/code"},"output_digest":{"$ref":"common.json#/$defs/digest"},"output_ref":{"$ref":"common.json#/$defs/content_ref"},"resources_touched":{"type":"array","items":{"$ref":"common.json#/$defs/resource_ref"}},"model_id":{"type":"string"},"provider":{"type":"string"},"pricing_snapshot_digest":{"$ref":"common.json#/$defs/digest"},"meter_basis":{"$ref":"common.json#/$defs/meter_basis"},"source":{"$ref":"common.json#/$defs/source"}},"if":{"required":["outcome"],"properties":{"outcome":{"const":"failure"}}},"then":{"required":["error_code"],"properties":{"error_code":{"type":"string"}}}};
 
-function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -10117,12 +5756,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema83, data);
 errors++;
 }
-validate121.errors = vErrors;
+validate67.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(Array.isArray(data)){
@@ -10142,12 +5781,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema102, data);
 errors++;
 }
-validate124.errors = vErrors;
+validate70.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate127(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -10320,12 +5959,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema55, data);
 errors++;
 }
-validate127.errors = vErrors;
+validate73.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate129(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -10512,12 +6151,12 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema58, data);
 errors++;
 }
-validate129.errors = vErrors;
+validate75.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/execution.json" */;
 let vErrors = null;
 let errors = 0;
@@ -10565,13 +6204,13 @@ if(_valid0){
 const _errs4 = errors;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.error_code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282.then, data, "error_code");
+vErrors = addError(vErrors, instancePath, "required", schema143.then, data, "error_code");
 errors++;
 }
 if(data.error_code !== undefined){
 let data1 = data.error_code;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/error_code", "type", schema282.then.properties.error_code, data1);
+vErrors = addError(vErrors, instancePath+"/error_code", "type", schema143.then.properties.error_code, data1);
 errors++;
 }
 }
@@ -10580,72 +6219,72 @@ var _valid0 = _errs4 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema282, data);
+vErrors = addError(vErrors, instancePath, "if", schema143, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "payload_digest");
 errors++;
 }
 if(data.intents === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "intents");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "intents");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "tool_name");
 errors++;
 }
 if(data.meter_used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "meter_used");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "meter_used");
 errors++;
 }
 if(data.outcome === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema282, data, "outcome");
+vErrors = addError(vErrors, instancePath, "required", schema143, data, "outcome");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema282.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema282, data, key0);
+if(!(func1.call(schema143.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema143, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data2 = data.event_type;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema282.properties.event_type, data2);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema143.properties.event_type, data2);
 errors++;
 }
 if("execution" !== data2){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema282.properties.event_type, data2);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema143.properties.event_type, data2);
 errors++;
 }
 }
@@ -11022,8 +6661,8 @@ errors++;
 }
 }
 if(data.intents !== undefined){
-if(!(validate121(data.intents, {instancePath:instancePath+"/intents",parentData:data,parentDataProperty:"intents",rootData}))){
-vErrors = joinErrors(vErrors, validate121.errors);
+if(!(validate67(data.intents, {instancePath:instancePath+"/intents",parentData:data,parentDataProperty:"intents",rootData}))){
+vErrors = joinErrors(vErrors, validate67.errors);
 errors = vErrors.length;
 }
 }
@@ -11244,19 +6883,19 @@ errors++;
 }
 }
 if(data.meter_used !== undefined){
-if(!(validate124(data.meter_used, {instancePath:instancePath+"/meter_used",parentData:data,parentDataProperty:"meter_used",rootData}))){
-vErrors = joinErrors(vErrors, validate124.errors);
+if(!(validate70(data.meter_used, {instancePath:instancePath+"/meter_used",parentData:data,parentDataProperty:"meter_used",rootData}))){
+vErrors = joinErrors(vErrors, validate70.errors);
 errors = vErrors.length;
 }
 }
 if(data.outcome !== undefined){
 let data39 = data.outcome;
 if(typeof data39 !== "string"){
-vErrors = addError(vErrors, instancePath+"/outcome", "type", schema282.properties.outcome, data39);
+vErrors = addError(vErrors, instancePath+"/outcome", "type", schema143.properties.outcome, data39);
 errors++;
 }
 if(!(((data39 === "success") || (data39 === "failure")) || (data39 === "unknown"))){
-vErrors = addError(vErrors, instancePath+"/outcome", "enum", schema282.properties.outcome, data39);
+vErrors = addError(vErrors, instancePath+"/outcome", "enum", schema143.properties.outcome, data39);
 errors++;
 }
 }
@@ -11404,8 +7043,8 @@ errors++;
 }
 }
 if(data.output_ref !== undefined){
-if(!(validate127(data.output_ref, {instancePath:instancePath+"/output_ref",parentData:data,parentDataProperty:"output_ref",rootData}))){
-vErrors = joinErrors(vErrors, validate127.errors);
+if(!(validate73(data.output_ref, {instancePath:instancePath+"/output_ref",parentData:data,parentDataProperty:"output_ref",rootData}))){
+vErrors = joinErrors(vErrors, validate73.errors);
 errors = vErrors.length;
 }
 }
@@ -11472,21 +7111,21 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/resources_touched", "type", schema282.properties.resources_touched, data48);
+vErrors = addError(vErrors, instancePath+"/resources_touched", "type", schema143.properties.resources_touched, data48);
 errors++;
 }
 }
 if(data.model_id !== undefined){
 let data52 = data.model_id;
 if(typeof data52 !== "string"){
-vErrors = addError(vErrors, instancePath+"/model_id", "type", schema282.properties.model_id, data52);
+vErrors = addError(vErrors, instancePath+"/model_id", "type", schema143.properties.model_id, data52);
 errors++;
 }
 }
 if(data.provider !== undefined){
 let data53 = data.provider;
 if(typeof data53 !== "string"){
-vErrors = addError(vErrors, instancePath+"/provider", "type", schema282.properties.provider, data53);
+vErrors = addError(vErrors, instancePath+"/provider", "type", schema143.properties.provider, data53);
 errors++;
 }
 }
@@ -11632,32 +7271,433 @@ errors++;
 }
 }
 if(data.source !== undefined){
-if(!(validate129(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData}))){
-vErrors = joinErrors(vErrors, validate129.errors);
+if(!(validate75(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData}))){
+vErrors = joinErrors(vErrors, validate75.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema282, data);
+vErrors = addError(vErrors, instancePath, "type", schema143, data);
 errors++;
 }
-validate120.errors = vErrors;
+validate66.errors = vErrors;
 return errors === 0;
 }
 
-export const validateFinding: Validator = validate65;
+export const validateFinding: Validator = validate77;
+const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
+const schema176 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
+const schema177 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema183 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const pattern144 = new RegExp("^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$", "u");
+const schema180 = {"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}};
 
-export const validateGenesis: Validator = validate131;
-const schema311 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
-const schema320 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
-const pattern201 = new RegExp("://|[\n\r\u2028\u2029]", "u");
-const pattern202 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
-const schema321 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
-const pattern203 = new RegExp("^ml-dsa-44:", "u");
-const pattern205 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
+function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "seq");
+errors++;
+}
+if(data.event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "event_id");
+errors++;
+}
+if(data.file === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "file");
+errors++;
+}
+if(data.line === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema180, data, "line");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "seq") || (key0 === "event_id")) || (key0 === "file")) || (key0 === "line"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema180, data, key0);
+errors++;
+}
+}
+if(data.seq !== undefined){
+let data0 = data.seq;
+if((!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))) && (data0 !== null)){
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema176, data0);
+errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 9007199254740991 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema176, data0);
+errors++;
+}
+if(data0 < 0 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema176, data0);
+errors++;
+}
+}
+}
+if(data.event_id !== undefined){
+let data1 = data.event_id;
+if((typeof data1 !== "string") && (data1 !== null)){
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema177, data1);
+errors++;
+}
+if(typeof data1 === "string"){
+if(!pattern144.test(data1)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema177, data1);
+errors++;
+}
+}
+}
+if(data.file !== undefined){
+let data2 = data.file;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/file", "type", schema180.properties.file, data2);
+errors++;
+}
+}
+if(data.line !== undefined){
+let data3 = data.line;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+vErrors = addError(vErrors, instancePath+"/line", "type", schema180.properties.line, data3);
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/line", "maximum", schema180.properties.line, data3);
+errors++;
+}
+if(data3 < 1 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/line", "minimum", schema180.properties.line, data3);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema180, data);
+errors++;
+}
+validate78.errors = vErrors;
+return errors === 0;
+}
 
-function validate132(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+
+function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+/*# sourceURL="https://northroot.dev/schemas/v1/finding.json" */;
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.code === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "code");
+errors++;
+}
+if(data.severity === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "severity");
+errors++;
+}
+if(data.class === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "class");
+errors++;
+}
+if(data.at === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "at");
+errors++;
+}
+if(data.seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "seq");
+errors++;
+}
+if(data.event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "event_id");
+errors++;
+}
+if(data.message === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema172, data, "message");
+errors++;
+}
+for(const key0 in data){
+if(!(func1.call(schema172.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema172, data, key0);
+errors++;
+}
+}
+if(data.code !== undefined){
+let data0 = data.code;
+if(typeof data0 === "string"){
+if(!pattern21.test(data0)){
+vErrors = addError(vErrors, instancePath+"/code", "pattern", schema52, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/code", "type", schema52, data0);
+errors++;
+}
+}
+if(data.severity !== undefined){
+let data1 = data.severity;
+if(typeof data1 !== "string"){
+vErrors = addError(vErrors, instancePath+"/severity", "type", schema172.properties.severity, data1);
+errors++;
+}
+if(!(((data1 === "error") || (data1 === "warning")) || (data1 === "info"))){
+vErrors = addError(vErrors, instancePath+"/severity", "enum", schema172.properties.severity, data1);
+errors++;
+}
+}
+if(data.class !== undefined){
+let data2 = data.class;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/class", "type", schema172.properties.class, data2);
+errors++;
+}
+if(!(((data2 === "invalid") || (data2 === "violation")) || (data2 === "none"))){
+vErrors = addError(vErrors, instancePath+"/class", "enum", schema172.properties.class, data2);
+errors++;
+}
+}
+if(data.at !== undefined){
+let data3 = data.at;
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+if(data3.file === undefined){
+vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "file");
+errors++;
+}
+if(data3.line === undefined){
+vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "line");
+errors++;
+}
+if(data3.byte_offset === undefined){
+vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "byte_offset");
+errors++;
+}
+if(data3.byte_length === undefined){
+vErrors = addError(vErrors, instancePath+"/at", "required", schema172.properties.at, data3, "byte_length");
+errors++;
+}
+for(const key1 in data3){
+if(!(((((key1 === "file") || (key1 === "line")) || (key1 === "byte_offset")) || (key1 === "byte_length")) || (key1 === "pointer"))){
+vErrors = addError(vErrors, instancePath+"/at", "additionalProperties", schema172.properties.at, data3, key1);
+errors++;
+}
+}
+if(data3.file !== undefined){
+let data4 = data3.file;
+if(typeof data4 !== "string"){
+vErrors = addError(vErrors, instancePath+"/at/file", "type", schema172.properties.at.properties.file, data4);
+errors++;
+}
+}
+if(data3.line !== undefined){
+let data5 = data3.line;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+vErrors = addError(vErrors, instancePath+"/at/line", "type", schema172.properties.at.properties.line, data5);
+errors++;
+}
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 9007199254740991 || isNaN(data5)){
+vErrors = addError(vErrors, instancePath+"/at/line", "maximum", schema172.properties.at.properties.line, data5);
+errors++;
+}
+if(data5 < 1 || isNaN(data5)){
+vErrors = addError(vErrors, instancePath+"/at/line", "minimum", schema172.properties.at.properties.line, data5);
+errors++;
+}
+}
+}
+if(data3.byte_offset !== undefined){
+let data6 = data3.byte_offset;
+if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
+vErrors = addError(vErrors, instancePath+"/at/byte_offset", "type", schema57, data6);
+errors++;
+}
+if((typeof data6 == "number") && (isFinite(data6))){
+if(data6 > 9007199254740991 || isNaN(data6)){
+vErrors = addError(vErrors, instancePath+"/at/byte_offset", "maximum", schema57, data6);
+errors++;
+}
+if(data6 < 0 || isNaN(data6)){
+vErrors = addError(vErrors, instancePath+"/at/byte_offset", "minimum", schema57, data6);
+errors++;
+}
+}
+}
+if(data3.byte_length !== undefined){
+let data7 = data3.byte_length;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+vErrors = addError(vErrors, instancePath+"/at/byte_length", "type", schema57, data7);
+errors++;
+}
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 9007199254740991 || isNaN(data7)){
+vErrors = addError(vErrors, instancePath+"/at/byte_length", "maximum", schema57, data7);
+errors++;
+}
+if(data7 < 0 || isNaN(data7)){
+vErrors = addError(vErrors, instancePath+"/at/byte_length", "minimum", schema57, data7);
+errors++;
+}
+}
+}
+if(data3.pointer !== undefined){
+let data8 = data3.pointer;
+if(typeof data8 !== "string"){
+vErrors = addError(vErrors, instancePath+"/at/pointer", "type", schema172.properties.at.properties.pointer, data8);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/at", "type", schema172.properties.at, data3);
+errors++;
+}
+}
+if(data.seq !== undefined){
+let data9 = data.seq;
+if((!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))) && (data9 !== null)){
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema176, data9);
+errors++;
+}
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 9007199254740991 || isNaN(data9)){
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema176, data9);
+errors++;
+}
+if(data9 < 0 || isNaN(data9)){
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema176, data9);
+errors++;
+}
+}
+}
+if(data.event_id !== undefined){
+let data10 = data.event_id;
+if((typeof data10 !== "string") && (data10 !== null)){
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema177, data10);
+errors++;
+}
+if(typeof data10 === "string"){
+if(!pattern144.test(data10)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema177, data10);
+errors++;
+}
+}
+}
+if(data.principal_id !== undefined){
+let data11 = data.principal_id;
+if(typeof data11 === "string"){
+if(!pattern6.test(data11)){
+vErrors = addError(vErrors, instancePath+"/principal_id", "pattern", schema36, data11);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principal_id", "type", schema36, data11);
+errors++;
+}
+}
+if(data.tool_name !== undefined){
+let data12 = data.tool_name;
+if(typeof data12 === "string"){
+if(!pattern80.test(data12)){
+vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data12);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data12);
+errors++;
+}
+}
+if(data.expected !== undefined){
+let data13 = data.expected;
+if(typeof data13 !== "string"){
+vErrors = addError(vErrors, instancePath+"/expected", "type", schema172.properties.expected, data13);
+errors++;
+}
+}
+if(data.actual !== undefined){
+let data14 = data.actual;
+if(typeof data14 !== "string"){
+vErrors = addError(vErrors, instancePath+"/actual", "type", schema172.properties.actual, data14);
+errors++;
+}
+}
+if(data.related !== undefined){
+let data15 = data.related;
+if(Array.isArray(data15)){
+const len0 = data15.length;
+for(let i0=0; i0<len0; i0++){
+if(!(validate78(data15[i0], {instancePath:instancePath+"/related/" + i0,parentData:data15,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate78.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/related", "type", schema172.properties.related, data15);
+errors++;
+}
+}
+if(data.line_digest !== undefined){
+let data17 = data.line_digest;
+if(typeof data17 === "string"){
+if(!pattern144.test(data17)){
+vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema183, data17);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema183, data17);
+errors++;
+}
+}
+if(data.folded !== undefined){
+let data18 = data.folded;
+if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
+vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data18);
+errors++;
+}
+if((typeof data18 == "number") && (isFinite(data18))){
+if(data18 > 9007199254740991 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data18);
+errors++;
+}
+if(data18 < 1 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data18);
+errors++;
+}
+}
+}
+if(data.message !== undefined){
+let data19 = data.message;
+if(typeof data19 !== "string"){
+vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data19);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema172, data);
+errors++;
+}
+validate77.errors = vErrors;
+return errors === 0;
+}
+
+export const validateGenesis: Validator = validate80;
+const schema184 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/genesis.json","title":"GenesisEvent","description":"The first event of every ledger.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","origin","ledger_version","signing","keys"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"genesis"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"origin":{"$ref":"common.json#/$defs/origin"},"ledger_version":{"type":"string","const":"1"},"signing":{"type":"object","required":["events","checkpoints"],"additionalProperties":false,"properties":{"events":{"type":"string","enum":["required","optional"]},"checkpoints":{"type":"string","enum":["required","optional"]},"binding":{"type":"string","enum":["required","optional"]}}},"keys":{"type":"array","items":{"$ref":"key.json"}},"continues":{"$ref":"genesis.json#/$defs/predecessor"}},"$defs":{"predecessor":{"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}}}};
+const schema193 = {"title":"Origin","description":"an origin such as example.com/agents/prod: 1 to 255 characters, no white space, no control characters, no +, no ://","type":"string","pattern":"^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$","not":{"pattern":"://|[\n\r\u2028\u2029]"}};
+const pattern158 = new RegExp("://|[\n\r\u2028\u2029]", "u");
+const pattern159 = new RegExp("^[^\u0000- +-   - \u2028\u2029  　﻿]{1,255}$", "u");
+const schema194 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key.json","title":"Key","description":"A public key, and what it may sign for whom.","type":"object","required":["keyid","public_key","roles","principals"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"public_key":{"description":"ed25519: and 43, p256: and 87, or ml-dsa-44: and 1,750 characters of canonical base64url","type":"string","pattern":"^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$"},"roles":{"type":"array","items":{"type":"string","enum":["event","authority","checkpoint","witness","admin"]}},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"name":{"type":"string"},"valid_from":{"$ref":"common.json#/$defs/timestamp"},"valid_until":{"$ref":"common.json#/$defs/timestamp"}},"if":{"required":["public_key"],"properties":{"public_key":{"type":"string","pattern":"^ml-dsa-44:"}}},"then":{"properties":{"roles":{"type":"array","items":{"description":"checkpoint or witness: an ml-dsa-44 key signs notes, not records","type":"string","enum":["checkpoint","witness"]}}}}};
+const schema195 = {"title":"KeyId","description":"an RFC 7638 thumbprint: 43 characters of canonical base64url","type":"string","pattern":"^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
+const schema196 = {"title":"PrincipalPattern","description":"a principal, a prefix of one and a final *, or *","type":"string","pattern":"^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$"};
+const pattern160 = new RegExp("^ml-dsa-44:", "u");
+const pattern162 = new RegExp("^(?:(?:ed25519:[A-Za-z0-9_-]{42}|p256:[A-Za-z0-9_-]{86})[AEIMQUYcgkosw048]|ml-dsa-44:[A-Za-z0-9_-]{1000}[A-Za-z0-9_-]{749}[AQgw])$", "u");
+const pattern163 = new RegExp("^(?:\\*|(?:h(?:u(?:m(?:an?)?)?)?|s(?:e(?:r(?:v(?:i(?:ce?)?)?)?)?)?|a(?:g(?:e(?:nt?)?)?)?|o(?:rg?)?|(?:human|service|agent|org):)\\*|(?:human|service|agent|org):[A-Za-z0-9][A-Za-z0-9._:@/+~-]{0,254}\\*?)$", "u");
+
+function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key.json" */;
 let vErrors = null;
 let errors = 0;
@@ -11682,7 +7722,7 @@ let data0 = data.public_key;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data0 === "string"){
-if(!pattern203.test(data0)){
+if(!pattern160.test(data0)){
 const err1 = {};
 if(vErrors === null){
 vErrors = [err1];
@@ -11727,17 +7767,17 @@ const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 let data2 = data1[i0];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema321.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "type", schema194.then.properties.roles.items, data2);
 errors++;
 }
 if(!((data2 === "checkpoint") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema321.then.properties.roles.items, data2);
+vErrors = addError(vErrors, instancePath+"/roles/" + i0, "enum", schema194.then.properties.roles.items, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema321.then.properties.roles, data1);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema194.then.properties.roles, data1);
 errors++;
 }
 }
@@ -11746,29 +7786,29 @@ var _valid0 = _errs5 === errors;
 valid0 = _valid0;
 }
 if(!valid0){
-vErrors = addError(vErrors, instancePath, "if", schema321, data);
+vErrors = addError(vErrors, instancePath, "if", schema194, data);
 errors++;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema321, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "keyid");
 errors++;
 }
 if(data.public_key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema321, data, "public_key");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "public_key");
 errors++;
 }
 if(data.roles === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema321, data, "roles");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "roles");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema321, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema194, data, "principals");
 errors++;
 }
 for(const key0 in data){
 if(!(((((((key0 === "keyid") || (key0 === "public_key")) || (key0 === "roles")) || (key0 === "principals")) || (key0 === "name")) || (key0 === "valid_from")) || (key0 === "valid_until"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema321, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema194, data, key0);
 errors++;
 }
 }
@@ -11776,25 +7816,25 @@ if(data.keyid !== undefined){
 let data3 = data.keyid;
 if(typeof data3 === "string"){
 if(!pattern4.test(data3)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data3);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data3);
 errors++;
 }
 }
 if(data.public_key !== undefined){
 let data4 = data.public_key;
 if(typeof data4 === "string"){
-if(!pattern205.test(data4)){
-vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema321.properties.public_key, data4);
+if(!pattern162.test(data4)){
+vErrors = addError(vErrors, instancePath+"/public_key", "pattern", schema194.properties.public_key, data4);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/public_key", "type", schema321.properties.public_key, data4);
+vErrors = addError(vErrors, instancePath+"/public_key", "type", schema194.properties.public_key, data4);
 errors++;
 }
 }
@@ -11805,17 +7845,17 @@ const len1 = data5.length;
 for(let i1=0; i1<len1; i1++){
 let data6 = data5[i1];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema321.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "type", schema194.properties.roles.items, data6);
 errors++;
 }
 if(!(((((data6 === "event") || (data6 === "authority")) || (data6 === "checkpoint")) || (data6 === "witness")) || (data6 === "admin"))){
-vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema321.properties.roles.items, data6);
+vErrors = addError(vErrors, instancePath+"/roles/" + i1, "enum", schema194.properties.roles.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/roles", "type", schema321.properties.roles, data5);
+vErrors = addError(vErrors, instancePath+"/roles", "type", schema194.properties.roles, data5);
 errors++;
 }
 }
@@ -11826,26 +7866,26 @@ const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 let data8 = data7[i2];
 if(typeof data8 === "string"){
-if(!pattern97.test(data8)){
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema145, data8);
+if(!pattern163.test(data8)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "pattern", schema196, data8);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema145, data8);
+vErrors = addError(vErrors, instancePath+"/principals/" + i2, "type", schema196, data8);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema321.properties.principals, data7);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema194.properties.principals, data7);
 errors++;
 }
 }
 if(data.name !== undefined){
 let data9 = data.name;
 if(typeof data9 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema321.properties.name, data9);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema194.properties.name, data9);
 errors++;
 }
 }
@@ -11877,34 +7917,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema321, data);
+vErrors = addError(vErrors, instancePath, "type", schema194, data);
 errors++;
 }
-validate132.errors = vErrors;
+validate81.errors = vErrors;
 return errors === 0;
 }
 
-const schema326 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
+const schema199 = {"title":"Predecessor","description":"The ledger that this one goes on from, and where that one ended.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"common.json#/$defs/sha256_digest"},"note":{"description":"A C2SP signed note.","type":"string"}}};
 
-function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema326, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema326, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema326, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema199, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "note"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema326, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema199, data, key0);
 errors++;
 }
 }
@@ -12022,83 +8062,83 @@ errors++;
 if(data.note !== undefined){
 let data7 = data.note;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/note", "type", schema326.properties.note, data7);
+vErrors = addError(vErrors, instancePath+"/note", "type", schema199.properties.note, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema326, data);
+vErrors = addError(vErrors, instancePath, "type", schema199, data);
 errors++;
 }
-validate134.errors = vErrors;
+validate83.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate131(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/genesis.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "payload_digest");
 errors++;
 }
 if(data.origin === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "origin");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "origin");
 errors++;
 }
 if(data.ledger_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "ledger_version");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "ledger_version");
 errors++;
 }
 if(data.signing === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "signing");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "signing");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema311, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema184, data, "keys");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema311.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema311, data, key0);
+if(!(func1.call(schema184.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema184, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema311.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema184.properties.event_type, data0);
 errors++;
 }
 if("genesis" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema311.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema184.properties.event_type, data0);
 errors++;
 }
 }
@@ -12432,7 +8472,7 @@ let data20 = data.origin;
 const _errs60 = errors;
 const _errs61 = errors;
 if(typeof data20 === "string"){
-if(!pattern201.test(data20)){
+if(!pattern158.test(data20)){
 const err61 = {};
 if(vErrors === null){
 vErrors = [err61];
@@ -12445,7 +8485,7 @@ errors++;
 }
 var valid18 = _errs61 === errors;
 if(valid18){
-vErrors = addError(vErrors, instancePath+"/origin", "not", schema320, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "not", schema193, data20);
 errors++;
 }
 else {
@@ -12460,24 +8500,24 @@ vErrors = null;
 }
 }
 if(typeof data20 === "string"){
-if(!pattern202.test(data20)){
-vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema320, data20);
+if(!pattern159.test(data20)){
+vErrors = addError(vErrors, instancePath+"/origin", "pattern", schema193, data20);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origin", "type", schema320, data20);
+vErrors = addError(vErrors, instancePath+"/origin", "type", schema193, data20);
 errors++;
 }
 }
 if(data.ledger_version !== undefined){
 let data21 = data.ledger_version;
 if(typeof data21 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema311.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "type", schema184.properties.ledger_version, data21);
 errors++;
 }
 if("1" !== data21){
-vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema311.properties.ledger_version, data21);
+vErrors = addError(vErrors, instancePath+"/ledger_version", "const", schema184.properties.ledger_version, data21);
 errors++;
 }
 }
@@ -12485,55 +8525,55 @@ if(data.signing !== undefined){
 let data22 = data.signing;
 if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 if(data22.events === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema311.properties.signing, data22, "events");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema184.properties.signing, data22, "events");
 errors++;
 }
 if(data22.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath+"/signing", "required", schema311.properties.signing, data22, "checkpoints");
+vErrors = addError(vErrors, instancePath+"/signing", "required", schema184.properties.signing, data22, "checkpoints");
 errors++;
 }
 for(const key5 in data22){
 if(!(((key5 === "events") || (key5 === "checkpoints")) || (key5 === "binding"))){
-vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema311.properties.signing, data22, key5);
+vErrors = addError(vErrors, instancePath+"/signing", "additionalProperties", schema184.properties.signing, data22, key5);
 errors++;
 }
 }
 if(data22.events !== undefined){
 let data23 = data22.events;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema311.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "type", schema184.properties.signing.properties.events, data23);
 errors++;
 }
 if(!((data23 === "required") || (data23 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema311.properties.signing.properties.events, data23);
+vErrors = addError(vErrors, instancePath+"/signing/events", "enum", schema184.properties.signing.properties.events, data23);
 errors++;
 }
 }
 if(data22.checkpoints !== undefined){
 let data24 = data22.checkpoints;
 if(typeof data24 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema311.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "type", schema184.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 if(!((data24 === "required") || (data24 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema311.properties.signing.properties.checkpoints, data24);
+vErrors = addError(vErrors, instancePath+"/signing/checkpoints", "enum", schema184.properties.signing.properties.checkpoints, data24);
 errors++;
 }
 }
 if(data22.binding !== undefined){
 let data25 = data22.binding;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema311.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "type", schema184.properties.signing.properties.binding, data25);
 errors++;
 }
 if(!((data25 === "required") || (data25 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema311.properties.signing.properties.binding, data25);
+vErrors = addError(vErrors, instancePath+"/signing/binding", "enum", schema184.properties.signing.properties.binding, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signing", "type", schema311.properties.signing, data22);
+vErrors = addError(vErrors, instancePath+"/signing", "type", schema184.properties.signing, data22);
 errors++;
 }
 }
@@ -12542,92 +8582,92 @@ let data26 = data.keys;
 if(Array.isArray(data26)){
 const len0 = data26.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate132(data26[i0], {instancePath:instancePath+"/keys/" + i0,parentData:data26,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate132.errors);
+if(!(validate81(data26[i0], {instancePath:instancePath+"/keys/" + i0,parentData:data26,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate81.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema311.properties.keys, data26);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema184.properties.keys, data26);
 errors++;
 }
 }
 if(data.continues !== undefined){
-if(!(validate134(data.continues, {instancePath:instancePath+"/continues",parentData:data,parentDataProperty:"continues",rootData}))){
-vErrors = joinErrors(vErrors, validate134.errors);
+if(!(validate83(data.continues, {instancePath:instancePath+"/continues",parentData:data,parentDataProperty:"continues",rootData}))){
+vErrors = joinErrors(vErrors, validate83.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema311, data);
+vErrors = addError(vErrors, instancePath, "type", schema184, data);
 errors++;
 }
-validate131.errors = vErrors;
+validate80.errors = vErrors;
 return errors === 0;
 }
 
-export const validateKey: Validator = validate132;
+export const validateKey: Validator = validate81;
 
-export const validateKeyEvent: Validator = validate136;
-const schema330 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
+export const validateKeyEvent: Validator = validate85;
+const schema203 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/key-event.json","title":"KeyEvent","description":"A key that is added or revoked from this position on.","type":"object","required":["event_type","event_version","event_id","occurred_at","principal_id","canonical_profile_id","payload_digest","action","key"],"additionalProperties":false,"properties":{"event_type":{"type":"string","const":"key"},"event_version":{"$ref":"common.json#/$defs/event_version"},"event_id":{"$ref":"common.json#/$defs/sha256_digest"},"occurred_at":{"$ref":"common.json#/$defs/timestamp"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"canonical_profile_id":{"$ref":"common.json#/$defs/canonical_profile_id"},"payload_digest":{"$ref":"common.json#/$defs/sha256_digest"},"prev_event_id":{"$ref":"common.json#/$defs/sha256_digest"},"ledger_id":{"$ref":"common.json#/$defs/sha256_digest"},"context_digest":{"$ref":"common.json#/$defs/digest"},"action":{"type":"string","enum":["add","revoke"]},"key":{"$ref":"key.json"},"reason":{"type":"string"}}};
 
-function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/key-event.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_type === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "event_type");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_type");
 errors++;
 }
 if(data.event_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "event_version");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_version");
 errors++;
 }
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "event_id");
 errors++;
 }
 if(data.occurred_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "occurred_at");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "occurred_at");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "principal_id");
 errors++;
 }
 if(data.canonical_profile_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "canonical_profile_id");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "canonical_profile_id");
 errors++;
 }
 if(data.payload_digest === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "payload_digest");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "payload_digest");
 errors++;
 }
 if(data.action === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "action");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "action");
 errors++;
 }
 if(data.key === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema330, data, "key");
+vErrors = addError(vErrors, instancePath, "required", schema203, data, "key");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema330.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema330, data, key0);
+if(!(func1.call(schema203.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema203, data, key0);
 errors++;
 }
 }
 if(data.event_type !== undefined){
 let data0 = data.event_type;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/event_type", "type", schema330.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema203.properties.event_type, data0);
 errors++;
 }
 if("key" !== data0){
-vErrors = addError(vErrors, instancePath+"/event_type", "const", schema330.properties.event_type, data0);
+vErrors = addError(vErrors, instancePath+"/event_type", "const", schema203.properties.event_type, data0);
 errors++;
 }
 }
@@ -13006,56 +9046,56 @@ errors++;
 if(data.action !== undefined){
 let data23 = data.action;
 if(typeof data23 !== "string"){
-vErrors = addError(vErrors, instancePath+"/action", "type", schema330.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "type", schema203.properties.action, data23);
 errors++;
 }
 if(!((data23 === "add") || (data23 === "revoke"))){
-vErrors = addError(vErrors, instancePath+"/action", "enum", schema330.properties.action, data23);
+vErrors = addError(vErrors, instancePath+"/action", "enum", schema203.properties.action, data23);
 errors++;
 }
 }
 if(data.key !== undefined){
-if(!(validate132(data.key, {instancePath:instancePath+"/key",parentData:data,parentDataProperty:"key",rootData}))){
-vErrors = joinErrors(vErrors, validate132.errors);
+if(!(validate81(data.key, {instancePath:instancePath+"/key",parentData:data,parentDataProperty:"key",rootData}))){
+vErrors = joinErrors(vErrors, validate81.errors);
 errors = vErrors.length;
 }
 }
 if(data.reason !== undefined){
 let data25 = data.reason;
 if(typeof data25 !== "string"){
-vErrors = addError(vErrors, instancePath+"/reason", "type", schema330.properties.reason, data25);
+vErrors = addError(vErrors, instancePath+"/reason", "type", schema203.properties.reason, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema330, data);
+vErrors = addError(vErrors, instancePath, "type", schema203, data);
 errors++;
 }
-validate136.errors = vErrors;
+validate85.errors = vErrors;
 return errors === 0;
 }
 
-export const validateRecord: Validator = validate138;
-const schema340 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
-const schema343 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
-const pattern223 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+export const validateRecord: Validator = validate87;
+const schema213 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
+const schema216 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
+const pattern180 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
 
-function validate139(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema343, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema216, data, "keyid");
 errors++;
 }
 if(data.sig === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema343, data, "sig");
+vErrors = addError(vErrors, instancePath, "required", schema216, data, "sig");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "keyid") || (key0 === "sig"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema343, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema216, data, key0);
 errors++;
 }
 }
@@ -13063,69 +9103,69 @@ if(data.keyid !== undefined){
 let data0 = data.keyid;
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema135, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keyid", "type", schema135, data0);
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
 errors++;
 }
 }
 if(data.sig !== undefined){
 let data1 = data.sig;
 if(typeof data1 === "string"){
-if(!pattern223.test(data1)){
-vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema343.properties.sig, data1);
+if(!pattern180.test(data1)){
+vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema216.properties.sig, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sig", "type", schema343.properties.sig, data1);
+vErrors = addError(vErrors, instancePath+"/sig", "type", schema216.properties.sig, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema343, data);
+vErrors = addError(vErrors, instancePath, "type", schema216, data);
 errors++;
 }
-validate139.errors = vErrors;
+validate88.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate138(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/record.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema340, data, "event");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "event");
 errors++;
 }
 if(data.prev === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema340, data, "prev");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "prev");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema340, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "seq");
 errors++;
 }
 if(data.signatures === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema340, data, "signatures");
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "signatures");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event") || (key0 === "meta")) || (key0 === "prev")) || (key0 === "seq")) || (key0 === "signatures"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema340, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema213, data, key0);
 errors++;
 }
 }
 if(data.event !== undefined){
 let data0 = data.event;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-vErrors = addError(vErrors, instancePath+"/event", "type", schema340.properties.event, data0);
+vErrors = addError(vErrors, instancePath+"/event", "type", schema213.properties.event, data0);
 errors++;
 }
 }
@@ -13135,13 +9175,13 @@ if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 for(const key1 in data1){
 let data2 = data1[key1];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema340.properties.meta.additionalProperties, data2);
+vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema213.properties.meta.additionalProperties, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meta", "type", schema340.properties.meta, data1);
+vErrors = addError(vErrors, instancePath+"/meta", "type", schema213.properties.meta, data1);
 errors++;
 }
 }
@@ -13213,63 +9253,2102 @@ if(data.signatures !== undefined){
 let data7 = data.signatures;
 if(Array.isArray(data7)){
 if(data7.length > 16){
-vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema340.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema213.properties.signatures, data7);
 errors++;
 }
 const len0 = data7.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate139(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate139.errors);
+if(!(validate88(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate88.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signatures", "type", schema340.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "type", schema213.properties.signatures, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema340, data);
+vErrors = addError(vErrors, instancePath, "type", schema213, data);
 errors++;
 }
-validate138.errors = vErrors;
+validate87.errors = vErrors;
 return errors === 0;
 }
 
-export const validateReport: Validator = validate76;
+export const validateReport: Validator = validate90;
+const schema218 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema224 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
-export const validateTrustPolicy: Validator = validate141;
-const schema345 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.ledger_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "ledger_id");
+errors++;
+}
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "tree_size");
+errors++;
+}
+if(data.root === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema224, data, "root");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema224, data, key0);
+errors++;
+}
+}
+if(data.ledger_id !== undefined){
+let data0 = data.ledger_id;
+if(typeof data0 === "string"){
+if(!pattern144.test(data0)){
+vErrors = addError(vErrors, instancePath+"/ledger_id", "pattern", schema183, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/ledger_id", "type", schema183, data0);
+errors++;
+}
+}
+if(data.tree_size !== undefined){
+let data1 = data.tree_size;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.root !== undefined){
+let data2 = data.root;
+if(typeof data2 === "string"){
+if(!pattern144.test(data2)){
+vErrors = addError(vErrors, instancePath+"/root", "pattern", schema183, data2);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/root", "type", schema183, data2);
+errors++;
+}
+}
+if(data.relation !== undefined){
+let data3 = data.relation;
+if(typeof data3 !== "string"){
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema224.properties.relation, data3);
+errors++;
+}
+if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema224.properties.relation, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema224, data);
+errors++;
+}
+validate91.errors = vErrors;
+return errors === 0;
+}
 
-function validate141(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+const schema232 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
+
+function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.keyid === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "keyid");
+errors++;
+}
+if(data.principals === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "principals");
+errors++;
+}
+if(data.records === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema232, data, "records");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema232, data, key0);
+errors++;
+}
+}
+if(data.keyid !== undefined){
+let data0 = data.keyid;
+if(typeof data0 === "string"){
+if(!pattern4.test(data0)){
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+errors++;
+}
+}
+if(data.name !== undefined){
+let data1 = data.name;
+if(typeof data1 !== "string"){
+vErrors = addError(vErrors, instancePath+"/name", "type", schema232.properties.name, data1);
+errors++;
+}
+}
+if(data.principals !== undefined){
+let data2 = data.principals;
+if(Array.isArray(data2)){
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+if(typeof data3 === "string"){
+if(!pattern163.test(data3)){
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "pattern", schema196, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principals/" + i0, "type", schema196, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema232.properties.principals, data2);
+errors++;
+}
+}
+if(data.records !== undefined){
+let data4 = data.records;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data4);
+errors++;
+}
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data4);
+errors++;
+}
+if(data4 < 0 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data4);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema232, data);
+errors++;
+}
+validate93.errors = vErrors;
+return errors === 0;
+}
+
+const schema236 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+
+function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.keyid === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "keyid");
+errors++;
+}
+if(data.revoked_at_seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "revoked_at_seq");
+errors++;
+}
+if(data.records === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "records");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
+errors++;
+}
+}
+if(data.keyid !== undefined){
+let data0 = data.keyid;
+if(typeof data0 === "string"){
+if(!pattern4.test(data0)){
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+errors++;
+}
+}
+if(data.revoked_at_seq !== undefined){
+let data1 = data.revoked_at_seq;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/revoked_at_seq", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.records !== undefined){
+let data2 = data.records;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+vErrors = addError(vErrors, instancePath+"/records", "type", schema57, data2);
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/records", "maximum", schema57, data2);
+errors++;
+}
+if(data2 < 0 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/records", "minimum", schema57, data2);
+errors++;
+}
+}
+}
+if(data.rests_on !== undefined){
+let data3 = data.rests_on;
+if(typeof data3 !== "string"){
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema236.properties.rests_on, data3);
+errors++;
+}
+if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema236.properties.rests_on, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema236, data);
+errors++;
+}
+validate95.errors = vErrors;
+return errors === 0;
+}
+
+const schema243 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+
+function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.keyid === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "keyid");
+errors++;
+}
+if(data.name === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "name");
+errors++;
+}
+if(data.role === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "role");
+errors++;
+}
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema243, data, "tree_size");
+errors++;
+}
+for(const key0 in data){
+if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema243, data, key0);
+errors++;
+}
+}
+if(data.keyid !== undefined){
+let data0 = data.keyid;
+if(typeof data0 === "string"){
+if(!pattern4.test(data0)){
+vErrors = addError(vErrors, instancePath+"/keyid", "pattern", schema195, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/keyid", "type", schema195, data0);
+errors++;
+}
+}
+if(data.name !== undefined){
+let data1 = data.name;
+if(typeof data1 !== "string"){
+vErrors = addError(vErrors, instancePath+"/name", "type", schema243.properties.name, data1);
+errors++;
+}
+}
+if(data.role !== undefined){
+let data2 = data.role;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/role", "type", schema243.properties.role, data2);
+errors++;
+}
+if(!((data2 === "log") || (data2 === "witness"))){
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema243.properties.role, data2);
+errors++;
+}
+}
+if(data.declared !== undefined){
+let data3 = data.declared;
+if(typeof data3 !== "boolean"){
+vErrors = addError(vErrors, instancePath+"/declared", "type", schema243.properties.declared, data3);
+errors++;
+}
+}
+if(data.tree_size !== undefined){
+let data4 = data.tree_size;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data4);
+errors++;
+}
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data4);
+errors++;
+}
+if(data4 < 0 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data4);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema243, data);
+errors++;
+}
+validate97.errors = vErrors;
+return errors === 0;
+}
+
+const schema246 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+
+function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.path === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "path");
+errors++;
+}
+if(data.tree_size === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "tree_size");
+errors++;
+}
+if(data.relation === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "relation");
+errors++;
+}
+if(data.signed_by === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema246, data, "signed_by");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema246, data, key0);
+errors++;
+}
+}
+if(data.path !== undefined){
+let data0 = data.path;
+if(typeof data0 !== "string"){
+vErrors = addError(vErrors, instancePath+"/path", "type", schema246.properties.path, data0);
+errors++;
+}
+}
+if(data.tree_size !== undefined){
+let data1 = data.tree_size;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/tree_size", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/tree_size", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.relation !== undefined){
+let data2 = data.relation;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema246.properties.relation, data2);
+errors++;
+}
+if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema246.properties.relation, data2);
+errors++;
+}
+}
+if(data.signed_by !== undefined){
+let data3 = data.signed_by;
+if(Array.isArray(data3)){
+const len0 = data3.length;
+for(let i0=0; i0<len0; i0++){
+let data4 = data3[i0];
+if(typeof data4 === "string"){
+if(!pattern4.test(data4)){
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "pattern", schema195, data4);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/signed_by/" + i0, "type", schema195, data4);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema246.properties.signed_by, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema246, data);
+errors++;
+}
+validate99.errors = vErrors;
+return errors === 0;
+}
+
+const schema249 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}};
+
+function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.code === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema249, data, "code");
+errors++;
+}
+if(data.message === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema249, data, "message");
+errors++;
+}
+for(const key0 in data){
+if(!((key0 === "code") || (key0 === "message"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema249, data, key0);
+errors++;
+}
+}
+if(data.code !== undefined){
+let data0 = data.code;
+if(typeof data0 === "string"){
+if(!pattern21.test(data0)){
+vErrors = addError(vErrors, instancePath+"/code", "pattern", schema52, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/code", "type", schema52, data0);
+errors++;
+}
+}
+if(data.message !== undefined){
+let data1 = data.message;
+if(typeof data1 !== "string"){
+vErrors = addError(vErrors, instancePath+"/message", "type", schema249.properties.message, data1);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema249, data);
+errors++;
+}
+validate101.errors = vErrors;
+return errors === 0;
+}
+
+const schema256 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
+const schema263 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema265 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema266 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern196 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern199 = new RegExp("^[1-9][0-9]*$", "u");
+
+function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+const tag0 = data.t;
+if(typeof tag0 == "string"){
+if(tag0 === "int"){
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.t === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[0], data, "t");
+errors++;
+}
+if(data.v === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[0], data, "v");
+errors++;
+}
+for(const key0 in data){
+if(!((key0 === "t") || (key0 === "v"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265.oneOf[0], data, key0);
+errors++;
+}
+}
+if(data.t !== undefined){
+let data0 = data.t;
+if("int" !== data0){
+vErrors = addError(vErrors, instancePath+"/t", "const", schema265.oneOf[0].properties.t, data0);
+errors++;
+}
+}
+if(data.v !== undefined){
+let data1 = data.v;
+if(typeof data1 === "string"){
+if(!pattern196.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema266, data1);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/v", "type", schema266, data1);
+errors++;
+}
+}
+}
+}
+else if(tag0 === "dec"){
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.t === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[1], data, "t");
+errors++;
+}
+if(data.m === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[1], data, "m");
+errors++;
+}
+if(data.s === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[1], data, "s");
+errors++;
+}
+for(const key1 in data){
+if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265.oneOf[1], data, key1);
+errors++;
+}
+}
+if(data.t !== undefined){
+let data2 = data.t;
+if("dec" !== data2){
+vErrors = addError(vErrors, instancePath+"/t", "const", schema265.oneOf[1].properties.t, data2);
+errors++;
+}
+}
+if(data.m !== undefined){
+let data3 = data.m;
+if(typeof data3 === "string"){
+if(!pattern196.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema266, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/m", "type", schema266, data3);
+errors++;
+}
+}
+if(data.s !== undefined){
+let data4 = data.s;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+vErrors = addError(vErrors, instancePath+"/s", "type", schema48, data4);
+errors++;
+}
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 38 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/s", "maximum", schema48, data4);
+errors++;
+}
+if(data4 < 0 || isNaN(data4)){
+vErrors = addError(vErrors, instancePath+"/s", "minimum", schema48, data4);
+errors++;
+}
+}
+}
+}
+}
+else if(tag0 === "rat"){
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.t === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[2], data, "t");
+errors++;
+}
+if(data.n === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[2], data, "n");
+errors++;
+}
+if(data.d === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema265.oneOf[2], data, "d");
+errors++;
+}
+for(const key2 in data){
+if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema265.oneOf[2], data, key2);
+errors++;
+}
+}
+if(data.t !== undefined){
+let data5 = data.t;
+if("rat" !== data5){
+vErrors = addError(vErrors, instancePath+"/t", "const", schema265.oneOf[2].properties.t, data5);
+errors++;
+}
+}
+if(data.n !== undefined){
+let data6 = data.n;
+if(typeof data6 === "string"){
+if(!pattern196.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema266, data6);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/n", "type", schema266, data6);
+errors++;
+}
+}
+if(data.d !== undefined){
+let data7 = data.d;
+if(typeof data7 === "string"){
+if(!pattern199.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema265.oneOf[2].properties.d, data7);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/d", "type", schema265.oneOf[2].properties.d, data7);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "discriminator", schema265, data, "t");
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "discriminator", schema265, data, "t");
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema265, data);
+errors++;
+}
+validate105.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.unit === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "unit");
+errors++;
+}
+if(data.cap === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "cap");
+errors++;
+}
+if(data.used === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "used");
+errors++;
+}
+if(data.reserved === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "reserved");
+errors++;
+}
+if(data.left === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema263, data, "left");
+errors++;
+}
+for(const key0 in data){
+if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema263, data, key0);
+errors++;
+}
+}
+if(data.unit !== undefined){
+let data0 = data.unit;
+if(typeof data0 === "string"){
+if(!pattern15.test(data0)){
+vErrors = addError(vErrors, instancePath+"/unit", "pattern", schema44, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/unit", "type", schema44, data0);
+errors++;
+}
+}
+if(data.cap !== undefined){
+if(!(validate105(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
+errors = vErrors.length;
+}
+}
+if(data.used !== undefined){
+if(!(validate105(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
+errors = vErrors.length;
+}
+}
+if(data.estimated !== undefined){
+if(!(validate105(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
+errors = vErrors.length;
+}
+}
+if(data.reserved !== undefined){
+if(!(validate105(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
+errors = vErrors.length;
+}
+}
+if(data.left !== undefined){
+if(!(validate105(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema263, data);
+errors++;
+}
+validate104.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "event_id");
+errors++;
+}
+if(data.seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "seq");
+errors++;
+}
+if(data.principal_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "principal_id");
+errors++;
+}
+if(data.signers === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "signers");
+errors++;
+}
+if(data.executions === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "executions");
+errors++;
+}
+if(data.meters === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema256, data, "meters");
+errors++;
+}
+for(const key0 in data){
+if(!(((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "signers")) || (key0 === "executions")) || (key0 === "meters"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema256, data, key0);
+errors++;
+}
+}
+if(data.event_id !== undefined){
+let data0 = data.event_id;
+if(typeof data0 === "string"){
+if(!pattern144.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
+errors++;
+}
+}
+if(data.seq !== undefined){
+let data1 = data.seq;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.principal_id !== undefined){
+let data2 = data.principal_id;
+if(typeof data2 === "string"){
+if(!pattern6.test(data2)){
+vErrors = addError(vErrors, instancePath+"/principal_id", "pattern", schema36, data2);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/principal_id", "type", schema36, data2);
+errors++;
+}
+}
+if(data.expires_at !== undefined){
+let data3 = data.expires_at;
+if(typeof data3 === "string"){
+if(!pattern5.test(data3)){
+vErrors = addError(vErrors, instancePath+"/expires_at", "pattern", schema35, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/expires_at", "type", schema35, data3);
+errors++;
+}
+}
+if(data.signers !== undefined){
+let data4 = data.signers;
+if(Array.isArray(data4)){
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+if(typeof data5 === "string"){
+if(!pattern4.test(data5)){
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema195, data5);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema195, data5);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema256.properties.signers, data4);
+errors++;
+}
+}
+if(data.executions !== undefined){
+let data6 = data.executions;
+if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
+vErrors = addError(vErrors, instancePath+"/executions", "type", schema57, data6);
+errors++;
+}
+if((typeof data6 == "number") && (isFinite(data6))){
+if(data6 > 9007199254740991 || isNaN(data6)){
+vErrors = addError(vErrors, instancePath+"/executions", "maximum", schema57, data6);
+errors++;
+}
+if(data6 < 0 || isNaN(data6)){
+vErrors = addError(vErrors, instancePath+"/executions", "minimum", schema57, data6);
+errors++;
+}
+}
+}
+if(data.meters !== undefined){
+let data7 = data.meters;
+if(Array.isArray(data7)){
+const len1 = data7.length;
+for(let i1=0; i1<len1; i1++){
+if(!(validate104(data7[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data7,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate104.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema256.properties.meters, data7);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema256, data);
+errors++;
+}
+validate103.errors = vErrors;
+return errors === 0;
+}
+
+const schema270 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+
+function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema270, data, "event_id");
+errors++;
+}
+if(data.seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema270, data, "seq");
+errors++;
+}
+if(data.tool_name === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema270, data, "tool_name");
+errors++;
+}
+for(const key0 in data){
+if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270, data, key0);
+errors++;
+}
+}
+if(data.event_id !== undefined){
+let data0 = data.event_id;
+if(typeof data0 === "string"){
+if(!pattern144.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
+errors++;
+}
+}
+if(data.seq !== undefined){
+let data1 = data.seq;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.tool_name !== undefined){
+let data2 = data.tool_name;
+if(typeof data2 === "string"){
+if(!pattern80.test(data2)){
+vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data2);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data2);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema270, data);
+errors++;
+}
+validate113.errors = vErrors;
+return errors === 0;
+}
+
+const schema274 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "event_id");
+errors++;
+}
+if(data.seq === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "seq");
+errors++;
+}
+if(data.auth_event_id === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "auth_event_id");
+errors++;
+}
+if(data.tool_name === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "tool_name");
+errors++;
+}
+if(data.started_at === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema274, data, "started_at");
+errors++;
+}
+for(const key0 in data){
+if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema274, data, key0);
+errors++;
+}
+}
+if(data.event_id !== undefined){
+let data0 = data.event_id;
+if(typeof data0 === "string"){
+if(!pattern144.test(data0)){
+vErrors = addError(vErrors, instancePath+"/event_id", "pattern", schema183, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/event_id", "type", schema183, data0);
+errors++;
+}
+}
+if(data.seq !== undefined){
+let data1 = data.seq;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/seq", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/seq", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.auth_event_id !== undefined){
+let data2 = data.auth_event_id;
+if(typeof data2 === "string"){
+if(!pattern144.test(data2)){
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "pattern", schema183, data2);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/auth_event_id", "type", schema183, data2);
+errors++;
+}
+}
+if(data.tool_name !== undefined){
+let data3 = data.tool_name;
+if(typeof data3 === "string"){
+if(!pattern80.test(data3)){
+vErrors = addError(vErrors, instancePath+"/tool_name", "pattern", schema117, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data3);
+errors++;
+}
+}
+if(data.started_at !== undefined){
+let data4 = data.started_at;
+if(typeof data4 === "string"){
+if(!pattern5.test(data4)){
+vErrors = addError(vErrors, instancePath+"/started_at", "pattern", schema35, data4);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/started_at", "type", schema35, data4);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema274, data);
+errors++;
+}
+validate115.errors = vErrors;
+return errors === 0;
+}
+
+const schema281 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+
+function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.known === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "known");
+errors++;
+}
+if(data.new === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "new");
+errors++;
+}
+if(data.gone === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "gone");
+errors++;
+}
+if(data.unlisted === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "unlisted");
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
+errors++;
+}
+}
+if(data.known !== undefined){
+let data0 = data.known;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+vErrors = addError(vErrors, instancePath+"/known", "type", schema57, data0);
+errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 9007199254740991 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/known", "maximum", schema57, data0);
+errors++;
+}
+if(data0 < 0 || isNaN(data0)){
+vErrors = addError(vErrors, instancePath+"/known", "minimum", schema57, data0);
+errors++;
+}
+}
+}
+if(data.new !== undefined){
+let data1 = data.new;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+vErrors = addError(vErrors, instancePath+"/new", "type", schema57, data1);
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/new", "maximum", schema57, data1);
+errors++;
+}
+if(data1 < 0 || isNaN(data1)){
+vErrors = addError(vErrors, instancePath+"/new", "minimum", schema57, data1);
+errors++;
+}
+}
+}
+if(data.gone !== undefined){
+let data2 = data.gone;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+vErrors = addError(vErrors, instancePath+"/gone", "type", schema57, data2);
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/gone", "maximum", schema57, data2);
+errors++;
+}
+if(data2 < 0 || isNaN(data2)){
+vErrors = addError(vErrors, instancePath+"/gone", "minimum", schema57, data2);
+errors++;
+}
+}
+}
+if(data.unlisted !== undefined){
+let data3 = data.unlisted;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+vErrors = addError(vErrors, instancePath+"/unlisted", "type", schema57, data3);
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/unlisted", "maximum", schema57, data3);
+errors++;
+}
+if(data3 < 0 || isNaN(data3)){
+vErrors = addError(vErrors, instancePath+"/unlisted", "minimum", schema57, data3);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema281, data);
+errors++;
+}
+validate118.errors = vErrors;
+return errors === 0;
+}
+
+
+function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+/*# sourceURL="https://northroot.dev/schemas/v1/report.json" */;
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.report_version === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "report_version");
+errors++;
+}
+if(data.tool === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "tool");
+errors++;
+}
+if(data.ledger === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "ledger");
+errors++;
+}
+if(data.verdict === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "verdict");
+errors++;
+}
+if(data.exit_status === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "exit_status");
+errors++;
+}
+if(data.trust === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "trust");
+errors++;
+}
+if(data.checkpoints === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "checkpoints");
+errors++;
+}
+if(data.not_checked === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "not_checked");
+errors++;
+}
+if(data.counts === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "counts");
+errors++;
+}
+if(data.grants === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "grants");
+errors++;
+}
+if(data.open_authorizations === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "open_authorizations");
+errors++;
+}
+if(data.findings_total === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema218, data, "findings_total");
+errors++;
+}
+for(const key0 in data){
+if(!(func1.call(schema218.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema218, data, key0);
+errors++;
+}
+}
+if(data.report_version !== undefined){
+let data0 = data.report_version;
+if(typeof data0 !== "string"){
+vErrors = addError(vErrors, instancePath+"/report_version", "type", schema218.properties.report_version, data0);
+errors++;
+}
+if("1" !== data0){
+vErrors = addError(vErrors, instancePath+"/report_version", "const", schema218.properties.report_version, data0);
+errors++;
+}
+}
+if(data.tool !== undefined){
+let data1 = data.tool;
+if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
+if(data1.name === undefined){
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema218.properties.tool, data1, "name");
+errors++;
+}
+if(data1.version === undefined){
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema218.properties.tool, data1, "version");
+errors++;
+}
+for(const key1 in data1){
+if(!((key1 === "name") || (key1 === "version"))){
+vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema218.properties.tool, data1, key1);
+errors++;
+}
+}
+if(data1.name !== undefined){
+let data2 = data1.name;
+if(typeof data2 !== "string"){
+vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema218.properties.tool.properties.name, data2);
+errors++;
+}
+}
+if(data1.version !== undefined){
+let data3 = data1.version;
+if(typeof data3 !== "string"){
+vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema218.properties.tool.properties.version, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema218.properties.tool, data1);
+errors++;
+}
+}
+if(data.ledger !== undefined){
+let data4 = data.ledger;
+if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
+if(data4.paths === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "paths");
+errors++;
+}
+if(data4.origin === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "origin");
+errors++;
+}
+if(data4.records === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "records");
+errors++;
+}
+if(data4.bytes === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "bytes");
+errors++;
+}
+if(data4.tree_size === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "tree_size");
+errors++;
+}
+if(data4.root === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "root");
+errors++;
+}
+if(data4.tip_event_id === undefined){
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "tip_event_id");
+errors++;
+}
+for(const key2 in data4){
+if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
+vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema218.properties.ledger, data4, key2);
+errors++;
+}
+}
+if(data4.paths !== undefined){
+let data5 = data4.paths;
+if(Array.isArray(data5)){
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+if(typeof data6 !== "string"){
+vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema218.properties.ledger.properties.paths.items, data6);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema218.properties.ledger.properties.paths, data5);
+errors++;
+}
+}
+if(data4.origin !== undefined){
+let data7 = data4.origin;
+if((typeof data7 !== "string") && (data7 !== null)){
+vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema218.properties.ledger.properties.origin, data7);
+errors++;
+}
+}
+if(data4.records !== undefined){
+let data8 = data4.records;
+if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
+vErrors = addError(vErrors, instancePath+"/ledger/records", "type", schema57, data8);
+errors++;
+}
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 > 9007199254740991 || isNaN(data8)){
+vErrors = addError(vErrors, instancePath+"/ledger/records", "maximum", schema57, data8);
+errors++;
+}
+if(data8 < 0 || isNaN(data8)){
+vErrors = addError(vErrors, instancePath+"/ledger/records", "minimum", schema57, data8);
+errors++;
+}
+}
+}
+if(data4.bytes !== undefined){
+let data9 = data4.bytes;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+vErrors = addError(vErrors, instancePath+"/ledger/bytes", "type", schema57, data9);
+errors++;
+}
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 9007199254740991 || isNaN(data9)){
+vErrors = addError(vErrors, instancePath+"/ledger/bytes", "maximum", schema57, data9);
+errors++;
+}
+if(data9 < 0 || isNaN(data9)){
+vErrors = addError(vErrors, instancePath+"/ledger/bytes", "minimum", schema57, data9);
+errors++;
+}
+}
+}
+if(data4.tree_size !== undefined){
+let data10 = data4.tree_size;
+if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
+vErrors = addError(vErrors, instancePath+"/ledger/tree_size", "type", schema57, data10);
+errors++;
+}
+if((typeof data10 == "number") && (isFinite(data10))){
+if(data10 > 9007199254740991 || isNaN(data10)){
+vErrors = addError(vErrors, instancePath+"/ledger/tree_size", "maximum", schema57, data10);
+errors++;
+}
+if(data10 < 0 || isNaN(data10)){
+vErrors = addError(vErrors, instancePath+"/ledger/tree_size", "minimum", schema57, data10);
+errors++;
+}
+}
+}
+if(data4.root !== undefined){
+let data11 = data4.root;
+if((typeof data11 !== "string") && (data11 !== null)){
+vErrors = addError(vErrors, instancePath+"/ledger/root", "type", schema177, data11);
+errors++;
+}
+if(typeof data11 === "string"){
+if(!pattern144.test(data11)){
+vErrors = addError(vErrors, instancePath+"/ledger/root", "pattern", schema177, data11);
+errors++;
+}
+}
+}
+if(data4.tip_event_id !== undefined){
+let data12 = data4.tip_event_id;
+if((typeof data12 !== "string") && (data12 !== null)){
+vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "type", schema177, data12);
+errors++;
+}
+if(typeof data12 === "string"){
+if(!pattern144.test(data12)){
+vErrors = addError(vErrors, instancePath+"/ledger/tip_event_id", "pattern", schema177, data12);
+errors++;
+}
+}
+}
+if(data4.continues !== undefined){
+if(!(validate91(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
+vErrors = joinErrors(vErrors, validate91.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/ledger", "type", schema218.properties.ledger, data4);
+errors++;
+}
+}
+if(data.verdict !== undefined){
+let data14 = data.verdict;
+if(typeof data14 !== "string"){
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema218.properties.verdict, data14);
+errors++;
+}
+if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema218.properties.verdict, data14);
+errors++;
+}
+}
+if(data.exit_status !== undefined){
+let data15 = data.exit_status;
+if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
+vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema218.properties.exit_status, data15);
+errors++;
+}
+if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
+vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema218.properties.exit_status, data15);
+errors++;
+}
+}
+if(data.trust !== undefined){
+let data16 = data.trust;
+if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
+if(data16.mode === undefined){
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "mode");
+errors++;
+}
+if(data16.signatures === undefined){
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "signatures");
+errors++;
+}
+if(data16.signers === undefined){
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "signers");
+errors++;
+}
+for(const key3 in data16){
+if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
+vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema218.properties.trust, data16, key3);
+errors++;
+}
+}
+if(data16.mode !== undefined){
+let data17 = data16.mode;
+if(typeof data17 !== "string"){
+vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema218.properties.trust.properties.mode, data17);
+errors++;
+}
+if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
+vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema218.properties.trust.properties.mode, data17);
+errors++;
+}
+}
+if(data16.signatures !== undefined){
+let data18 = data16.signatures;
+if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
+if(data18.valid === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "valid");
+errors++;
+}
+if(data18.invalid === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "invalid");
+errors++;
+}
+if(data18.unverified === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "unverified");
+errors++;
+}
+if(data18.missing === undefined){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "missing");
+errors++;
+}
+for(const key4 in data18){
+if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema218.properties.trust.properties.signatures, data18, key4);
+errors++;
+}
+}
+if(data18.valid !== undefined){
+let data19 = data18.valid;
+if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "type", schema57, data19);
+errors++;
+}
+if((typeof data19 == "number") && (isFinite(data19))){
+if(data19 > 9007199254740991 || isNaN(data19)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "maximum", schema57, data19);
+errors++;
+}
+if(data19 < 0 || isNaN(data19)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/valid", "minimum", schema57, data19);
+errors++;
+}
+}
+}
+if(data18.invalid !== undefined){
+let data20 = data18.invalid;
+if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "type", schema57, data20);
+errors++;
+}
+if((typeof data20 == "number") && (isFinite(data20))){
+if(data20 > 9007199254740991 || isNaN(data20)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "maximum", schema57, data20);
+errors++;
+}
+if(data20 < 0 || isNaN(data20)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/invalid", "minimum", schema57, data20);
+errors++;
+}
+}
+}
+if(data18.unverified !== undefined){
+let data21 = data18.unverified;
+if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "type", schema57, data21);
+errors++;
+}
+if((typeof data21 == "number") && (isFinite(data21))){
+if(data21 > 9007199254740991 || isNaN(data21)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "maximum", schema57, data21);
+errors++;
+}
+if(data21 < 0 || isNaN(data21)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/unverified", "minimum", schema57, data21);
+errors++;
+}
+}
+}
+if(data18.missing !== undefined){
+let data22 = data18.missing;
+if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "type", schema57, data22);
+errors++;
+}
+if((typeof data22 == "number") && (isFinite(data22))){
+if(data22 > 9007199254740991 || isNaN(data22)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "maximum", schema57, data22);
+errors++;
+}
+if(data22 < 0 || isNaN(data22)){
+vErrors = addError(vErrors, instancePath+"/trust/signatures/missing", "minimum", schema57, data22);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema218.properties.trust.properties.signatures, data18);
+errors++;
+}
+}
+if(data16.signers !== undefined){
+let data23 = data16.signers;
+if(Array.isArray(data23)){
+const len1 = data23.length;
+for(let i1=0; i1<len1; i1++){
+if(!(validate93(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate93.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema218.properties.trust.properties.signers, data23);
+errors++;
+}
+}
+if(data16.revoked !== undefined){
+let data25 = data16.revoked;
+if(Array.isArray(data25)){
+const len2 = data25.length;
+for(let i2=0; i2<len2; i2++){
+if(!(validate95(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate95.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema218.properties.trust.properties.revoked, data25);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/trust", "type", schema218.properties.trust, data16);
+errors++;
+}
+}
+if(data.checkpoints !== undefined){
+let data27 = data.checkpoints;
+if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
+if(data27.count === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "count");
+errors++;
+}
+if(data27.last_tree_size === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "last_tree_size");
+errors++;
+}
+if(data27.unsealed === undefined){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "unsealed");
+errors++;
+}
+for(const key5 in data27){
+if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema218.properties.checkpoints, data27, key5);
+errors++;
+}
+}
+if(data27.count !== undefined){
+let data28 = data27.count;
+if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "type", schema57, data28);
+errors++;
+}
+if((typeof data28 == "number") && (isFinite(data28))){
+if(data28 > 9007199254740991 || isNaN(data28)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "maximum", schema57, data28);
+errors++;
+}
+if(data28 < 0 || isNaN(data28)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/count", "minimum", schema57, data28);
+errors++;
+}
+}
+}
+if(data27.last_tree_size !== undefined){
+let data29 = data27.last_tree_size;
+if((!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))) && (data29 !== null)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "type", schema176, data29);
+errors++;
+}
+if((typeof data29 == "number") && (isFinite(data29))){
+if(data29 > 9007199254740991 || isNaN(data29)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "maximum", schema176, data29);
+errors++;
+}
+if(data29 < 0 || isNaN(data29)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/last_tree_size", "minimum", schema176, data29);
+errors++;
+}
+}
+}
+if(data27.unsealed !== undefined){
+let data30 = data27.unsealed;
+if(!(((typeof data30 == "number") && (!(data30 % 1) && !isNaN(data30))) && (isFinite(data30)))){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "type", schema57, data30);
+errors++;
+}
+if((typeof data30 == "number") && (isFinite(data30))){
+if(data30 > 9007199254740991 || isNaN(data30)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "maximum", schema57, data30);
+errors++;
+}
+if(data30 < 0 || isNaN(data30)){
+vErrors = addError(vErrors, instancePath+"/checkpoints/unsealed", "minimum", schema57, data30);
+errors++;
+}
+}
+}
+if(data27.signers !== undefined){
+let data31 = data27.signers;
+if(Array.isArray(data31)){
+const len3 = data31.length;
+for(let i3=0; i3<len3; i3++){
+if(!(validate97(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
+vErrors = joinErrors(vErrors, validate97.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema218.properties.checkpoints.properties.signers, data31);
+errors++;
+}
+}
+if(data27.anchors !== undefined){
+let data33 = data27.anchors;
+if(Array.isArray(data33)){
+const len4 = data33.length;
+for(let i4=0; i4<len4; i4++){
+if(!(validate99(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
+vErrors = joinErrors(vErrors, validate99.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema218.properties.checkpoints.properties.anchors, data33);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema218.properties.checkpoints, data27);
+errors++;
+}
+}
+if(data.not_checked !== undefined){
+let data35 = data.not_checked;
+if(Array.isArray(data35)){
+const len5 = data35.length;
+for(let i5=0; i5<len5; i5++){
+if(!(validate101(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
+vErrors = joinErrors(vErrors, validate101.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema218.properties.not_checked, data35);
+errors++;
+}
+}
+if(data.counts !== undefined){
+let data37 = data.counts;
+if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
+if(data37.by_type === undefined){
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema218.properties.counts, data37, "by_type");
+errors++;
+}
+if(data37.by_verdict === undefined){
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema218.properties.counts, data37, "by_verdict");
+errors++;
+}
+for(const key6 in data37){
+if(!((key6 === "by_type") || (key6 === "by_verdict"))){
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema218.properties.counts, data37, key6);
+errors++;
+}
+}
+if(data37.by_type !== undefined){
+let data38 = data37.by_type;
+if(data38 && typeof data38 == "object" && !Array.isArray(data38)){
+for(const key7 in data38){
+let data39 = data38[key7];
+if(!(((typeof data39 == "number") && (!(data39 % 1) && !isNaN(data39))) && (isFinite(data39)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema57, data39);
+errors++;
+}
+if((typeof data39 == "number") && (isFinite(data39))){
+if(data39 > 9007199254740991 || isNaN(data39)){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "maximum", schema57, data39);
+errors++;
+}
+if(data39 < 0 || isNaN(data39)){
+vErrors = addError(vErrors, instancePath+"/counts/by_type/" + key7.replace(/~/g, "~0").replace(/\//g, "~1"), "minimum", schema57, data39);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema218.properties.counts.properties.by_type, data38);
+errors++;
+}
+}
+if(data37.by_verdict !== undefined){
+let data40 = data37.by_verdict;
+if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
+if(data40.ok === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "ok");
+errors++;
+}
+if(data40.denied === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "denied");
+errors++;
+}
+if(data40.violation === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "violation");
+errors++;
+}
+if(data40.invalid === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "invalid");
+errors++;
+}
+for(const key8 in data40){
+if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema218.properties.counts.properties.by_verdict, data40, key8);
+errors++;
+}
+}
+if(data40.ok !== undefined){
+let data41 = data40.ok;
+if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "type", schema57, data41);
+errors++;
+}
+if((typeof data41 == "number") && (isFinite(data41))){
+if(data41 > 9007199254740991 || isNaN(data41)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "maximum", schema57, data41);
+errors++;
+}
+if(data41 < 0 || isNaN(data41)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/ok", "minimum", schema57, data41);
+errors++;
+}
+}
+}
+if(data40.denied !== undefined){
+let data42 = data40.denied;
+if(!(((typeof data42 == "number") && (!(data42 % 1) && !isNaN(data42))) && (isFinite(data42)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "type", schema57, data42);
+errors++;
+}
+if((typeof data42 == "number") && (isFinite(data42))){
+if(data42 > 9007199254740991 || isNaN(data42)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "maximum", schema57, data42);
+errors++;
+}
+if(data42 < 0 || isNaN(data42)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/denied", "minimum", schema57, data42);
+errors++;
+}
+}
+}
+if(data40.violation !== undefined){
+let data43 = data40.violation;
+if(!(((typeof data43 == "number") && (!(data43 % 1) && !isNaN(data43))) && (isFinite(data43)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "type", schema57, data43);
+errors++;
+}
+if((typeof data43 == "number") && (isFinite(data43))){
+if(data43 > 9007199254740991 || isNaN(data43)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "maximum", schema57, data43);
+errors++;
+}
+if(data43 < 0 || isNaN(data43)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/violation", "minimum", schema57, data43);
+errors++;
+}
+}
+}
+if(data40.invalid !== undefined){
+let data44 = data40.invalid;
+if(!(((typeof data44 == "number") && (!(data44 % 1) && !isNaN(data44))) && (isFinite(data44)))){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "type", schema57, data44);
+errors++;
+}
+if((typeof data44 == "number") && (isFinite(data44))){
+if(data44 > 9007199254740991 || isNaN(data44)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "maximum", schema57, data44);
+errors++;
+}
+if(data44 < 0 || isNaN(data44)){
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict/invalid", "minimum", schema57, data44);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema218.properties.counts.properties.by_verdict, data40);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema218.properties.counts, data37);
+errors++;
+}
+}
+if(data.grants !== undefined){
+let data45 = data.grants;
+if(Array.isArray(data45)){
+const len6 = data45.length;
+for(let i6=0; i6<len6; i6++){
+if(!(validate103(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
+vErrors = joinErrors(vErrors, validate103.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema218.properties.grants, data45);
+errors++;
+}
+}
+if(data.open_authorizations !== undefined){
+let data47 = data.open_authorizations;
+if(Array.isArray(data47)){
+const len7 = data47.length;
+for(let i7=0; i7<len7; i7++){
+if(!(validate113(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
+vErrors = joinErrors(vErrors, validate113.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema218.properties.open_authorizations, data47);
+errors++;
+}
+}
+if(data.open_starts !== undefined){
+let data49 = data.open_starts;
+if(Array.isArray(data49)){
+const len8 = data49.length;
+for(let i8=0; i8<len8; i8++){
+if(!(validate115(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
+vErrors = joinErrors(vErrors, validate115.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema218.properties.open_starts, data49);
+errors++;
+}
+}
+if(data.findings !== undefined){
+let data51 = data.findings;
+if(Array.isArray(data51)){
+const len9 = data51.length;
+for(let i9=0; i9<len9; i9++){
+if(!(validate77(data51[i9], {instancePath:instancePath+"/findings/" + i9,parentData:data51,parentDataProperty:i9,rootData}))){
+vErrors = joinErrors(vErrors, validate77.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema218.properties.findings, data51);
+errors++;
+}
+}
+if(data.findings_total !== undefined){
+let data53 = data.findings_total;
+if(!(((typeof data53 == "number") && (!(data53 % 1) && !isNaN(data53))) && (isFinite(data53)))){
+vErrors = addError(vErrors, instancePath+"/findings_total", "type", schema57, data53);
+errors++;
+}
+if((typeof data53 == "number") && (isFinite(data53))){
+if(data53 > 9007199254740991 || isNaN(data53)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "maximum", schema57, data53);
+errors++;
+}
+if(data53 < 0 || isNaN(data53)){
+vErrors = addError(vErrors, instancePath+"/findings_total", "minimum", schema57, data53);
+errors++;
+}
+}
+}
+if(data.baseline !== undefined){
+if(!(validate118(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
+vErrors = joinErrors(vErrors, validate118.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema218, data);
+errors++;
+}
+validate90.errors = vErrors;
+return errors === 0;
+}
+
+export const validateTrustPolicy: Validator = validate120;
+const schema286 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+
+function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema345, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema345, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema286, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema345, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema286, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema345.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema286.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema345.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema286.properties.trust_version, data0);
 errors++;
 }
 }
@@ -13277,7 +11356,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema345.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema286.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -13286,7 +11365,7 @@ let data2 = data1[i0];
 const _errs9 = errors;
 const _errs10 = errors;
 if(typeof data2 === "string"){
-if(!pattern201.test(data2)){
+if(!pattern158.test(data2)){
 const err6 = {};
 if(vErrors === null){
 vErrors = [err6];
@@ -13299,7 +11378,7 @@ errors++;
 }
 var valid4 = _errs10 === errors;
 if(valid4){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema320, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "not", schema193, data2);
 errors++;
 }
 else {
@@ -13314,19 +11393,19 @@ vErrors = null;
 }
 }
 if(typeof data2 === "string"){
-if(!pattern202.test(data2)){
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema320, data2);
+if(!pattern159.test(data2)){
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "pattern", schema193, data2);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema320, data2);
+vErrors = addError(vErrors, instancePath+"/origins/" + i0, "type", schema193, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema345.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema286.properties.origins, data1);
 errors++;
 }
 }
@@ -13335,14 +11414,14 @@ let data3 = data.keys;
 if(Array.isArray(data3)){
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate132(data3[i1], {instancePath:instancePath+"/keys/" + i1,parentData:data3,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate132.errors);
+if(!(validate81(data3[i1], {instancePath:instancePath+"/keys/" + i1,parentData:data3,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate81.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema345.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema286.properties.keys, data3);
 errors++;
 }
 }
@@ -13351,45 +11430,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema345.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema286.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema345.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema286.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema345.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema286.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema345.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema286.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema345.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema286.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema345.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema286.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema345.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema286.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema345.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema286.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -13397,16 +11476,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema345.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema286.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema345.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema286.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema345.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema286.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -13414,16 +11493,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema345.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema286.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema345.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema286.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema345.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema286.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -13431,16 +11510,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema345.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema286.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema345.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema286.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema345.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema286.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -13464,22 +11543,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema345.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema286.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema345, data);
+vErrors = addError(vErrors, instancePath, "type", schema286, data);
 errors++;
 }
-validate141.errors = vErrors;
+validate120.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate143;
+export const validateQuantity: Validator = validate122;
 
-function validate143(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -13689,6 +11768,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate143.errors = vErrors;
+validate122.errors = vErrors;
 return errors === 0;
 }
