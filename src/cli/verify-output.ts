@@ -3,15 +3,11 @@
  * appears whole or not at all.
  */
 
-import { dirname } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import {
   FindingSpool,
-  isSameFile,
-  kindOfPath,
   MAX_BASELINE_BYTES,
   parseBaseline,
-  printable,
   readSmallFile,
   renderBrief,
   renderGithub,
@@ -32,10 +28,10 @@ import {
 } from '../index.js';
 import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
-import { STDIN } from './input.js';
 import { jsonText } from './json-text.js';
 import { collect } from './options.js';
 import { commandGuide } from './remedies.js';
+import { assertTargets, STDOUT } from './targets.js';
 import type { Terminal } from './terminal.js';
 
 const FORMATS = [
@@ -50,9 +46,6 @@ const FORMATS = [
   'brief',
 ] as const;
 type Format = (typeof FORMATS)[number];
-
-/** `-` is standard output. */
-const STDOUT = '-';
 
 /** What is written to standard output goes out in pieces of about so many characters. */
 const BATCH = 64 * 1024;
@@ -172,25 +165,10 @@ export class VerifyOutputs {
    * @throws NorthrootError `USAGE`, `FILE_NOT_FOUND`.
    */
   async check(inputs: readonly (string | undefined)[]): Promise<void> {
-    const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
-    for (const [index, { path }] of this.#files.entries()) {
-      await assertFolderOf(path);
-      const kind = await kindOfPath(path);
-      if (kind !== 'file' && kind !== 'missing') {
-        throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a file`, {
-          hint: 'a report replaces the file that has its name; - is standard output',
-        });
-      }
-      for (const input of read) {
-        const isIn = await isSameFile(dirname(path), input);
-        if (!isIn && !(await isSameFile(path, input))) continue;
-        const of = isIn ? `it would stand in ${printable(input)}` : 'it is read by this command';
-        throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
-      }
-      if (this.#files.slice(0, index).some((other) => other.path === path)) {
-        throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
-      }
-    }
+    await assertTargets(
+      this.#files.map(({ path }) => ({ path, kind: 'file' })),
+      inputs,
+    );
   }
 
   /** Takes a finding as it is found. */
@@ -313,17 +291,4 @@ class TerminalSink implements ByteSink {
     this.#batch = '';
     await this.#terminal.write(batch);
   }
-}
-
-/** What cannot be written is told of before a long verification, not after it. */
-export async function assertFolderOf(path: string): Promise<void> {
-  const folder = dirname(path);
-  if ((await kindOfPath(folder)) === 'folder') return;
-  throw new CommandError(
-    'FILE_NOT_FOUND',
-    `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
-    {
-      hint: 'make the folder first',
-    },
-  );
 }

@@ -142,6 +142,37 @@ describe('export --journal and append of it', () => {
   });
 });
 
+describe('what is made of a ledger', () => {
+  if (!existsSync(shop.path('ledger.jsonl.key'))) expectOk(shop.run(['keygen', '--out', 'ledger.jsonl.key']));
+
+  it.each([
+    [['export', 'ledger.jsonl', '--dsse', 'ledger.jsonl']],
+    [['export', 'ledger.jsonl', '--dsse', 'ledger.jsonl.key']],
+    [['export', 'ledger.jsonl', '--html', './ledger.jsonl']],
+    [['export', 'ledger.jsonl', '--ocsf', 'twice.json', '--otlp', 'twice.json']],
+    [['export', 'ledger.jsonl', '--csv', 'ledger.jsonl']],
+    [['export', 'ledger.jsonl', '--csv', '-']],
+    [['export', 'ledger.jsonl', '--in-toto', 'ledger.jsonl.key', '--key', 'ledger.jsonl.key']],
+    [['report', 'ledger.jsonl', '--output', 'json=ledger.jsonl']],
+    [['report', 'ledger.jsonl', '--output', 'json=ledger.jsonl.key']],
+    [['verify', 'ledger.jsonl', '--output', 'json=ledger.jsonl.key']],
+  ])('is not written over what is read: %j', (args) => {
+    const before = readFileSync(shop.path('ledger.jsonl'));
+    const key = readFileSync(shop.path('ledger.jsonl.key'));
+    expectError(shop.run(args), 2, 'USAGE');
+    expect(readFileSync(shop.path('ledger.jsonl')).equals(before)).toBe(true);
+    expect(readFileSync(shop.path('ledger.jsonl.key')).equals(key)).toBe(true);
+    expect(existsSync(shop.path('twice.json'))).toBe(false);
+  });
+
+  it('is written to standard output for -', () => {
+    expectOk(shop.run(['export', 'ledger.jsonl', '--dsse', 'as-file.jsonl']));
+    const run = shop.run(['export', 'ledger.jsonl', '--dsse', '-']);
+    expect(expectOk(run)).toBe(readFileSync(shop.path('as-file.jsonl'), 'utf8'));
+    expect(existsSync(shop.path('-'))).toBe(false);
+  });
+});
+
 describe('export', () => {
   it('wants to be told what to write', () => {
     expectError(shop.run(['export', 'ledger.jsonl']), 2, 'USAGE');

@@ -6,6 +6,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
+import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
@@ -68,6 +69,19 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   if (ledger === STDIN) {
     throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
   }
+  const wrong = asked.find(({ kind, path }) => kind.target !== 'file' && path === STDOUT);
+  if (wrong !== undefined) {
+    throw new CommandError('USAGE', `${wrong.kind.flags} writes several files: standard output takes one`);
+  }
+  const { key } = options;
+  await assertTargets(
+    asked.map(({ kind, path }) => ({ path, kind: kind.target === 'folder' ? 'folder' : 'file' })),
+    [
+      ...filesOf(ledger),
+      ...[options.trust, ...options.checkpoint],
+      ...(typeof key === 'string' ? [key] : []),
+    ],
+  );
   const selection = await toSelection(context, ledger, options);
   const trust = await readTrustPolicy(options.trust);
   const checkpoints = await readAnchors(options.checkpoint);

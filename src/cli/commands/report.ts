@@ -20,12 +20,12 @@ import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy } from
 import { jsonText } from '../json-text.js';
 import { collect, instant } from '../options.js';
 import { commandGuide } from '../remedies.js';
+import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 const FORMATS = ['text', 'markdown', 'csv', 'json', 'html'] as const;
 
 /** `-` is standard output. */
-const STDOUT = '-';
 
 type Format = (typeof FORMATS)[number];
 
@@ -81,6 +81,10 @@ async function report(context: Context, ledger: string, options: ReportOptions):
   if (outputs.filter(({ path }) => path === STDOUT).length > 1) {
     throw new NorthrootError('USAGE', 'only one report can be written to standard output');
   }
+  await assertTargets(
+    outputs.map(({ path }) => ({ path, kind: 'file' })),
+    [...filesOf(ledger), options.trust, options.witnessPolicy, ...options.checkpoint],
+  );
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);

@@ -41,13 +41,8 @@ import {
   STDIN,
 } from '../input.js';
 import { assertPatterns, assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
-import {
-  addOutputs,
-  assertFolderOf,
-  readBaseline,
-  VerifyOutputs,
-  type OutputOptions,
-} from '../verify-output.js';
+import { addOutputs, readBaseline, VerifyOutputs, type OutputOptions } from '../verify-output.js';
+import { assertFolderOf, filesOf } from '../targets.js';
 import { verifyBundleFile } from './verify-bundle.js';
 
 interface VerifyCommandOptions extends OutputOptions {
@@ -150,7 +145,7 @@ async function verify(
   const canSpool = options.state === undefined && !isFiltered;
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
   await outputs.check([
-    path,
+    ...filesOf(path),
     ...[options.trust, options.witnessPolicy, ...options.checkpoint, options.predecessor],
     ...[options.state, options.baseline],
   ]);

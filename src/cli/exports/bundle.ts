@@ -6,7 +6,6 @@ import {
   findRecord,
   openLedger,
   printable,
-  writeThrough,
   type BundleExport,
   type RecordSelection,
   type Stretch,
@@ -14,6 +13,7 @@ import {
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
+import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 
 /** The options that only this kind has. */
@@ -26,6 +26,7 @@ interface BundleFlags {
 
 export const BUNDLE: ExportKind = {
   flags: '--bundle <file>',
+  target: 'file',
   description:
     'a bundle: the records, all that they link to, and what proves them against a checkpoint, in one file that verify takes',
   further: [
@@ -48,7 +49,7 @@ export const BUNDLE: ExportKind = {
       throw new CommandError('USAGE', '--bundle takes one --checkpoint: the records are proven against it');
     }
     const selection = await withEvents(job, flags.event);
-    const made = await writeThrough(path, (sink) =>
+    const made = await writeTarget(terminal, path, (sink) =>
       exportBundle(() => openLedger(ledger), sink, {
         selection,
         trust,

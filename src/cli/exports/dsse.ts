@@ -6,6 +6,7 @@ import { exportTo } from './export-to.js';
 
 export const DSSE: ExportKind = {
   flags: '--dsse <file>',
+  target: 'file',
   description: 'DSSE envelopes of the events, one JSON object a line',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {

@@ -25,6 +25,8 @@ export interface ExportKind {
   /** As commander has it, such as `--csv <folder>`; the option's name is the kind's. */
   readonly flags: string;
   readonly description: string;
+  /** Whether it writes one file, which may be `-`, or several, named after a file or in a folder. */
+  readonly target: 'file' | 'files' | 'folder';
   /** Further options that this kind has, each with its description and, where its value is no text, what reads it; kinds may share one. */
   readonly further?: readonly (readonly [
     flags: string,

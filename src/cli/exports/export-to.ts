@@ -3,13 +3,13 @@
 import {
   openLedger,
   printable,
-  writeThrough,
   type ByteSink,
   type ExportOptions,
   type ExportPass,
   type LedgerSource,
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
+import { writeTarget } from '../targets.js';
 import type { ExportJob } from './export-kind.js';
 
 /** What an export gave, and how what it wrote is counted. */
@@ -36,7 +36,7 @@ export async function exportTo(
     skipped = 0,
     what,
     why = 'not readable',
-  } = await writeThrough(path, (sink) => run(source, sink, verificationOptions(job)));
+  } = await writeTarget(terminal, path, (sink) => run(source, sink, verificationOptions(job)));
   const left = skipped === 0 ? '' : `; ${skipped} record${skipped === 1 ? '' : 's'} left out: ${why}`;
   const written = selected - skipped;
   terminal.say(

@@ -14,6 +14,7 @@ import { verificationOptions } from './export-to.js';
 
 export const FOCUS: ExportKind = {
   flags: '--focus <file>',
+  target: 'files',
   description: 'FOCUS 1.2 cost rows as CSV; what was verified goes to FILE.verification.csv',
   further: [
     [

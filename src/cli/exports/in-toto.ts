@@ -1,9 +1,10 @@
 /** `export --in-toto`: what verification found, as a signed in-toto statement. */
 
-import { makeStatement, openLedger, printable, writeThrough } from '../../index.js';
+import { makeStatement, openLedger, printable } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { instant } from '../options.js';
+import { writeTarget } from '../targets.js';
 import type { ExportKind } from './export-kind.js';
 
 /** The options that only this kind has. */
@@ -16,6 +17,7 @@ interface InTotoFlags {
 
 export const IN_TOTO: ExportKind = {
   flags: '--in-toto <file>',
+  target: 'file',
   description:
     "what verification of the whole ledger found, as an in-toto statement (SLSA's Verification Summary) in a DSSE envelope, signed with --key",
   further: [
@@ -31,7 +33,7 @@ export const IN_TOTO: ExportKind = {
       'for --in-toto: what was verified, as a URI (default: its bytes by their hash, ni:)',
     ],
   ],
-  write: async ({ context, ledger, path, trust, options }) => {
+  write: async ({ context, ledger, path, trust, checkpoints, now, options }) => {
     const { terminal, signal } = context;
     const { key, timeVerified, verifierId, resourceUri } = options as InTotoFlags;
     if (key === undefined)
@@ -40,6 +42,8 @@ export const IN_TOTO: ExportKind = {
     const { bytes, statement, report } = await makeStatement(await openLedger(ledger), {
       signer,
       trust,
+      checkpoints,
+      now,
       timeVerified,
       verifierId,
       resourceUri,
@@ -48,7 +52,7 @@ export const IN_TOTO: ExportKind = {
     }).catch((error: unknown) => {
       throw error instanceof RangeError ? new CommandError('USAGE', error.message) : error;
     });
-    await writeThrough(path, async (sink) => sink.write(bytes));
+    await writeTarget(terminal, path, async (sink) => sink.write(bytes));
     const { verificationResult: result } = statement.predicate;
     terminal.say(
       `${printable(path)}: a statement of the whole ledger, ${result}; its verdict is ${report.verdict}`,

@@ -6,6 +6,7 @@ import { exportTo } from './export-to.js';
 
 export const JOURNAL: ExportKind = {
   flags: '--journal <file>',
+  target: 'file',
   description: 'a Northroot journal (.nrj): the events alone, without signatures and chain',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {

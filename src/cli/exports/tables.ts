@@ -16,6 +16,7 @@ import { verificationOptions } from './export-to.js';
 
 export const CSV: ExportKind = {
   flags: '--csv <folder>',
+  target: 'folder',
   description: 'a folder of CSV files: events, meters (every amount), and what was verified',
   write: (job) =>
     writeTables(job, (source, options) =>
@@ -35,6 +36,7 @@ export const CSV: ExportKind = {
 
 export const PARQUET: ExportKind = {
   flags: '--parquet <folder>',
+  target: 'folder',
   description: 'a folder of two Parquet files: events, and meters (every amount)',
   write: (job) =>
     writeTables(job, (source, options) =>

@@ -6,6 +6,7 @@ import { exportTo } from './export-to.js';
 
 export const OCSF: ExportKind = {
   flags: '--ocsf <file>',
+  target: 'file',
   description: 'OCSF API Activity events with agent and delegation, one JSON object a line',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => ({
@@ -16,6 +17,7 @@ export const OCSF: ExportKind = {
 
 export const OTLP: ExportKind = {
   flags: '--otlp <file>',
+  target: 'file',
   description: 'OpenTelemetry spans of authorizations, executions and adjustments, as OTLP JSON',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {

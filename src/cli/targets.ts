@@ -1,0 +1,78 @@
+/** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
+
+import { dirname } from 'node:path';
+import { isSameFile, kindOfPath, printable, writeThrough, type ByteSink } from '../index.js';
+import { CommandError } from './command-error.js';
+import { STDIN } from './input.js';
+import type { Terminal } from './terminal.js';
+
+/** `-` is standard output. */
+export const STDOUT = '-';
+
+/** What is to be written at a path: a file that appears whole, or files within a folder. */
+export interface Target {
+  /** A file may be `-`. */
+  readonly path: string;
+  readonly kind: 'file' | 'folder';
+}
+
+/** A ledger, and what stands beside it: none of it is to be replaced by what is made of it. */
+export function filesOf(ledger: string): string[] {
+  return ledger === STDIN ? [] : [ledger, `${ledger}.key`, `${ledger}.checkpoint`, `${ledger}.index`];
+}
+
+/** Writes a file that appears whole or not at all, or to standard output for `-`. */
+export function writeTarget<T>(
+  terminal: Terminal,
+  path: string,
+  fill: (sink: ByteSink) => Promise<T>,
+): Promise<T> {
+  return path === STDOUT ? fill({ write: (piece) => terminal.write(piece) }) : writeThrough(path, fill);
+}
+
+/**
+ * @param inputs - Paths that the command reads.
+ * @throws NorthrootError `USAGE` for a target that is read, stands in a folder that is read, is named twice or is not of its kind;
+ *   `FILE_NOT_FOUND` where the folder of a file is missing.
+ */
+export async function assertTargets(
+  targets: readonly Target[],
+  inputs: readonly (string | undefined)[],
+): Promise<void> {
+  const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
+  for (const [index, { path, kind }] of targets.entries()) {
+    const isTwice = (other: Target): boolean =>
+      other.path === path && (kind === 'file' || other.kind === 'file');
+    if (targets.slice(0, index).some(isTwice)) {
+      throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
+    }
+    if (kind === 'file' && path === STDOUT) continue;
+    if (kind === 'file') await assertFolderOf(path);
+    const found = await kindOfPath(path);
+    if (found !== kind && found !== 'missing') {
+      throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a ${kind}`, {
+        hint:
+          kind === 'file'
+            ? 'what is written replaces the file that has its name'
+            : 'name a folder, or a new one',
+      });
+    }
+    for (const input of read) {
+      const isIn = kind === 'file' && (await isSameFile(dirname(path), input));
+      if (!isIn && !(await isSameFile(path, input))) continue;
+      const of = isIn ? `it would stand in ${printable(input)}` : 'it is read by this command';
+      throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
+    }
+  }
+}
+
+/** What cannot be written is told of before a long verification, not after it. */
+export async function assertFolderOf(path: string): Promise<void> {
+  const folder = dirname(path);
+  if ((await kindOfPath(folder)) === 'folder') return;
+  throw new CommandError(
+    'FILE_NOT_FOUND',
+    `cannot write ${printable(path)}: there is no folder ${printable(folder)}`,
+    { hint: 'make the folder first' },
+  );
+}
