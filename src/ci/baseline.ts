@@ -51,7 +51,10 @@ function readReport(bytes: Uint8Array): Report {
     throw malformed('it is not JSON', cause);
   }
   const [issue] = checkReport(value);
-  if (issue !== undefined) throw malformed(`it is not a report: ${issue.pointer} ${issue.expected}`);
+  if (issue !== undefined)
+    throw malformed(
+      `it is not a report: ${issue.pointer}: expected ${issue.expected}, found ${issue.actual}`,
+    );
   const report = value as ReportJson;
   if (report.findings === undefined) throw malformed('it lists no findings');
   return { ...report, findings: report.findings };

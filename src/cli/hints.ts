@@ -61,6 +61,9 @@ const BUNDLE =
 
 /** What to do with a file that is no ledger, by what it looks like. */
 const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>> = {
+  'a northroot bundle': 'northroot verify takes bundles; every other command takes the ledger',
+  'a Northroot journal': 'northroot append LEDGER FILE appends the events of a journal',
+  'a COSE message': 'northroot verify-proof verifies COSE receipts, without a ledger',
   'a public key': PUBLIC,
   'a proof': PROOF,
   'a consistency proof': `${PROOF} with --consistency`,

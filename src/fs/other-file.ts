@@ -23,6 +23,7 @@ const NOTE = 'give the ledger, and the note as a checkpoint that is held against
 const PROOF = 'a proof is verified by itself, without a ledger';
 const POLICY = 'give the ledger, and the policy beside it';
 const BUNDLE = 'it holds one signed statement: give the ledger';
+const VERIFIED = 'it is verified by itself, without a ledger: give the ledger';
 const CHECK = 'check the path';
 
 /** In this order: the first that fits. Each is applied to the head as latin1. */
@@ -35,6 +36,10 @@ const KINDS = [
   [/^(?:ssh-ed25519|ecdsa-sha2-nistp256) AAAA|^did:key:z/, 'a public key', PUBLIC],
   [/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{43,4000}={0,2}\s*$/, 'a public key', PUBLIC],
   [/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{86}(?:==)?)\s*$/, 'a key', SECRET],
+  [/^\xd9\xd9\xf7\x86\x70northroot-bundle/, 'a northroot bundle', VERIFIED],
+  [/^NRJ1/, 'a Northroot journal', 'its events are to be appended to a ledger'],
+  [/^(?:\xd2\x84|\x84[\x40-\x5b])/, 'a COSE message', VERIFIED],
+  [/^PAR1/, 'a Parquet file', 'give the ledger that it was made of'],
   [/^c2sp\.org\/tlog-proof@v1\n/, 'a proof', PROOF],
   [/^old \d{1,16}\n/, 'a consistency proof', PROOF],
   [/^[^\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/, 'a checkpoint', NOTE],
@@ -48,6 +53,7 @@ const KINDS = [
     BUNDLE,
   ],
   [/^\s*\{\s*"(?:payloadType|payload|signatures)"\s*:/, 'a DSSE envelope', BUNDLE],
+  [/^\s*\{\s*"activity_version"\s*:/, 'an activity report', 'give the ledger that it is on'],
   [/^\s*\{\s*"report_version"\s*:/, 'a report of a verification', 'give the ledger that it is on'],
   [/^\s*\[\s*[{\]]/, 'a JSON array', 'its events are to be appended to a ledger'],
   [/^northroot-state /, 'a saved state', 'give the ledger, and go on from the state'],

@@ -103,6 +103,26 @@ export interface VerifyProofOptions {
 }
 
 /**
+ * Checks what a proof is to be verified with; gives the entry, where there is one.
+ *
+ * @throws TypeError naming `where` for an option that is not known or of the wrong type
+ * @throws RangeError when the given entry is larger than {@link MAX_ENTRY_BYTES}
+ */
+export function checkProofCall(
+  where: string,
+  trust: ProofTrust,
+  options: VerifyProofOptions,
+): Uint8Array | undefined {
+  checkOptions(where, options, { entry: 'bytes' });
+  checkOptions(`${where}: trust`, trust, PROOF_TRUST);
+  const { entry } = options;
+  if (entry !== undefined && entry.length > MAX_ENTRY_BYTES) {
+    throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
+  }
+  return entry;
+}
+
+/**
  * Verifies a tlog-proof file of any log. Of one whose entry is no record of a ledger the result says so (`entry.kind`, and
  * `NOT_A_RECORD` under `not_checked`): that the log has these bytes is then all that is proven.
  *
@@ -120,12 +140,7 @@ export function verifyProof(
   trust: ProofTrust,
   options: VerifyProofOptions = {},
 ): ProofResult {
-  checkOptions('verifyProof', options, { entry: 'bytes' });
-  checkOptions('verifyProof: trust', trust, PROOF_TRUST);
-  const { entry: given } = options;
-  if (given !== undefined && given.length > MAX_ENTRY_BYTES) {
-    throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
-  }
+  const given = checkProofCall('verifyProof', trust, options);
   const decoded = decodeTlogProof(bytes);
   if (!decoded.ok) return conclude([toProblem(decoded.fault)], {});
   const proof = decoded.value;

@@ -8,12 +8,11 @@ import { COSE_HEADER, verifyCoseSign1, type CoseSign1 } from '../cose/sign1.js';
 import { encodeLatin1 } from '../bytes/text.js';
 import { equalBytes } from '../bytes/compare.js';
 import type { JsonObject } from '../json/value.js';
-import { checkOptions } from '../options.js';
 import type { VerificationKey } from '../signature/backend.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { inclusionRoot } from '../tree/proof.js';
+import { ProofKeyring, toProblem, type ProofProblem, type ProofTrust } from './proof-keys.js';
 import { toDigestText } from '../value/digest.js';
-import { PROOF_TRUST, ProofKeyring, toProblem, type ProofProblem, type ProofTrust } from './proof-keys.js';
 import {
   claimsToBeRecord,
   describeEntry,
@@ -21,7 +20,7 @@ import {
   examineRecord,
   judgeEvent,
   listGaps,
-  MAX_ENTRY_BYTES,
+  checkProofCall,
   NEWLINE,
   NO_SIGNERS,
   NOT_A_RECORD,
@@ -85,12 +84,7 @@ export function verifyReceipt(
   trust: ProofTrust,
   options: VerifyProofOptions = {},
 ): ReceiptResult {
-  checkOptions('verifyReceipt', options, { entry: 'bytes' });
-  checkOptions('verifyReceipt: trust', trust, PROOF_TRUST);
-  const { entry: given } = options;
-  if (given !== undefined && given.length > MAX_ENTRY_BYTES) {
-    throw new RangeError(`expected an entry of at most ${MAX_ENTRY_BYTES} bytes`);
-  }
+  const given = checkProofCall('verifyReceipt', trust, options);
   const decoded = decodeReceipt(bytes);
   if (!decoded.ok) return conclude([toProblem(decoded.fault)], {});
   const { message, issuer, index, size, hashes } = decoded.value;

@@ -27,6 +27,6 @@ export interface VerifiedRecord {
   readonly signatures: readonly SignatureOutcome[];
   /** The grants above it, nearest first, `sha-256:…`, by what it names. */
   readonly grantIds: readonly string[];
-  /** The state after it: to be asked, not changed or kept. */
+  /** The state after it: to be asked, not changed. It goes on with the next record. */
   readonly state: VerifyState;
 }

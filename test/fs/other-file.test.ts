@@ -4,12 +4,16 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { createSigner, formatPrivateKey, formatPublicKeyAs, generatePrivateKey } from '../../src/index.js';
+import { isBundle } from '../../src/bundle/bundle-start.js';
+import { formatJournalHeader } from '../../src/journal/journal-file.js';
 import { refuseOtherFiles } from '../../src/fs/other-file.js';
 import { streamSource, type LedgerSource } from '../../src/fs/source.js';
 
 const key = generatePrivateKey();
 const SECRET = 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzA';
 const NOTE = `example.com/log\n5\n${'A'.repeat(43)}=\n\n— example.com/log AAAAAAAA\n`;
+
+const BUNDLE = Buffer.from(`\u00d9\u00d9\u00f7\u0086\u0070northroot-bundle${SECRET}`, 'latin1');
 
 async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield await Promise.resolve(bytes);
@@ -42,6 +46,11 @@ it.each<readonly [string, string | Uint8Array]>([
   ['JSON array', `[{"event_type":"${SECRET}"}]`],
   ['saved state', `northroot-state 0.1.0 sha-256:${SECRET}\n`],
   ['web page', `<!DOCTYPE html><p>${SECRET}`],
+  ['northroot bundle', BUNDLE],
+  ['Northroot journal', Buffer.concat([formatJournalHeader(), Buffer.from(SECRET)])],
+  ['COSE message', Buffer.from(`\u00d2\u0084\u0043${SECRET}`, 'latin1')],
+  ['Parquet file', `PAR1${SECRET}`],
+  ['activity report', `{\n  "activity_version": "1", "x": "${SECRET}"}`],
   ['gzip', gzipSync(SECRET)],
   ['binary', Buffer.from(`\u007fELF\0${SECRET}`)],
 ])('%s', async (kind, bytes) => {
@@ -66,4 +75,8 @@ it('a ledger of which the beginning was changed or lost is read', async () => {
     const changed = `${line.slice(0, at)}x${line.slice(at + 1)}\n`;
     expect(await readAll(sourceOf(changed))).toBe(changed.length);
   }
+});
+
+it('knows a bundle as whoever reads bundles does', () => {
+  expect(isBundle(BUNDLE)).toBe(true);
 });
