@@ -63,6 +63,11 @@ export abstract class JsonParser {
   /** Called for each number, with its source text; returns the value that stands for it. */
   protected abstract onNumber(text: string, offset: number): JsonValue;
 
+  /** Called for each key of an object, in the order of the text, before its value is read. */
+  protected onKey(_container: JsonObject, _key: string): void {
+    // For subclasses that keep the order of keys.
+  }
+
   /** The pointer of the innermost value or member that is being read. */
   protected pointer(): string {
     const path: (string | number)[] = [];
@@ -144,6 +149,7 @@ export abstract class JsonParser {
       this.onFinding('NOT_CANONICAL', from, this.#at, 'keys in ascending order of their UTF-16 code units');
     }
     frame.lastKey = key;
+    this.onKey(container, key);
     if (hasEscapes) this.#checkEscapes(from);
     this.#skipWhiteSpace();
     if (!this.#isAt(':')) return this.#stop('NOT_JSON', '":" after a key');

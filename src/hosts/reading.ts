@@ -1,0 +1,138 @@
+/** What a host puts its reading together with: items that are all accounted for, findings, claims, the times of items that state none. */
+
+import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../json/source-json.js';
+import type {
+  Claim,
+  HostFile,
+  HostFinding,
+  HostItem,
+  HostOptions,
+  HostPlace,
+  HostReading,
+  Observation,
+} from './host.js';
+
+/** The longest line that is read, in bytes: the largest frame that any of the hosts writes, and more than any event. */
+export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
+
+/** One item of a file, read. */
+export interface SourceItem {
+  readonly at: HostPlace;
+  /** Its own bytes. */
+  readonly bytes: Uint8Array;
+  readonly value: SourceValue;
+}
+
+/** Collects a {@link HostReading}. */
+export class ReadingBuilder {
+  readonly #items: HostItem[] = [];
+  readonly #claims: Claim[] = [];
+  readonly #observations: Observation[] = [];
+  readonly #findings: HostFinding[] = [];
+  readonly #times = new Map<string, string>();
+  readonly #options: HostOptions;
+
+  constructor(options: HostOptions = {}) {
+    this.#options = options;
+  }
+
+  /** Says what became of an item. Each item is said once. */
+  item(item: HostItem): void {
+    this.#items.push(item);
+  }
+
+  /** An item of which nothing is kept. */
+  drop(at: HostPlace, type: string, reason: string): void {
+    this.#items.push({ at, type, fate: 'dropped', reason });
+  }
+
+  claim(claim: Claim): void {
+    this.#claims.push(claim);
+  }
+
+  observe(observation: Observation): void {
+    this.#observations.push(observation);
+  }
+
+  find(finding: HostFinding): void {
+    this.#findings.push(finding);
+  }
+
+  /**
+   * The time of an item: the one that it states; else the last that an item before it in its file stated, else the one that the user
+   * gave, with a finding in both cases. Undefined where there is none: the item is to be dropped with `TIME_NOT_STATED`.
+   */
+  timeOf(stated: string | undefined, at: HostPlace, about?: string): string | undefined {
+    if (stated !== undefined) {
+      this.#times.set(at.file, stated);
+      return stated;
+    }
+    const time = this.#times.get(at.file) ?? this.#options.occurredAt;
+    this.find({
+      rule: 'INPUT',
+      code: 'TIME_NOT_STATED',
+      severity: 'warning',
+      class: 'none',
+      at,
+      about,
+      expected: 'a date and time',
+      actual: time === undefined ? 'none' : `none; ${time}, of what is before it, stands for it`,
+    });
+    return time;
+  }
+
+  /** The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items. */
+  *lines(file: HostFile, options?: SourceJsonOptions): Generator<SourceItem, void, void> {
+    for (const { at, bytes, isTorn } of splitLines(file)) {
+      const item = this.json({ at, bytes }, options, isTorn);
+      if (item !== undefined) yield item;
+    }
+  }
+
+  /** A text that is one JSON value. What is not is dropped, with a finding. */
+  json(
+    { at, bytes }: Omit<SourceItem, 'value'>,
+    options?: SourceJsonOptions,
+    isTorn = false,
+  ): SourceItem | undefined {
+    if (bytes.length > MAX_ITEM_BYTES) {
+      this.#refuse(at, 'LINE_TOO_LONG', `at most ${MAX_ITEM_BYTES} bytes`, `${bytes.length} bytes`);
+      return undefined;
+    }
+    const decoded = decodeSourceJson(bytes, options);
+    if (decoded.ok) return { at, bytes, value: decoded.value };
+    const { code, expected, actual } = decoded.fault;
+    this.#refuse(at, isTorn && code === 'NOT_JSON' ? 'LINE_TORN' : code, expected, actual);
+    return undefined;
+  }
+
+  finish(): HostReading {
+    return {
+      items: this.#items,
+      claims: this.#claims,
+      observations: this.#observations,
+      findings: this.#findings,
+    };
+  }
+
+  #refuse(at: HostPlace, code: string, expected: string, actual: string): void {
+    this.find({ rule: 'INPUT', code, severity: 'error', class: 'invalid', at, expected, actual });
+    this.drop(at, 'unknown', code);
+  }
+}
+
+/** The lines of a file that are not blank; of the last one whether its line feed is missing. */
+export function* splitLines(
+  file: HostFile,
+): Generator<{ readonly at: HostPlace; readonly bytes: Uint8Array; readonly isTorn: boolean }, void, void> {
+  const { bytes } = file;
+  for (let from = 0, line = 1; from < bytes.length; line++) {
+    const end = bytes.indexOf(0x0a, from);
+    const isTorn = end < 0;
+    const to = isTorn ? bytes.length : end;
+    const text = bytes.subarray(from, to > from && bytes[to - 1] === 0x0d ? to - 1 : to);
+    if (text.some((byte) => byte !== 0x20 && byte !== 0x09))
+      yield { at: { file: file.name, line }, bytes: text, isTorn };
+    from = to + 1;
+  }
+}
