@@ -34,6 +34,7 @@ export * from './log.js';
 export * from './proof.js';
 export * from './witness.js';
 export * from './export.js';
+export * from './hosts.js';
 
 // A name of the report's schema too; here it is the account's.
 export { type OpenAuthorization } from './report/accounts.js';

@@ -64,20 +64,20 @@ export function eventsOfClaims(
 
 class EventMaker {
   readonly #context: ClaimContext;
-  readonly #ids: Map<string, Digest>;
+  readonly #ids = new Map<string, Digest | string>();
   /** `intents` of authorizations, by the id of their claim: an execution has those of what authorizes it. */
   readonly #intents = new Map<string, JsonObject>();
 
   constructor(context: ClaimContext) {
     this.#context = context;
-    this.#ids = new Map();
   }
 
   *make(claim: Claim): Generator<ClaimedEvent, void, void> {
     const sourceId = sourceIdOf(claim.id);
     const draft = this.#draft(claim, sourceId);
     const event = this.#build(draft);
-    this.#ids.set(claim.id, event.event_id);
+    // What a ledger has of it stands, whatever the files say by now.
+    this.#ids.set(claim.id, this.#context.known?.get(sourceId) ?? event.event_id);
     yield { event, sourceId, kind: claim.kind, at: claim.at };
     const { foreignDigests = [] } = claim;
     if (foreignDigests.length === 0) return;

@@ -1293,6 +1293,108 @@ export interface Predecessor {
   note?: string;
 }
 /**
+ * What files of another system say by that system's own rules, what became of each of their items, and what was written of them.
+ */
+export interface ImportReport {
+  import_version: '1';
+  tool: {
+    name: string;
+    version: string;
+  };
+  subject: ImportSubject;
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  exit_status: 0 | 1 | 2 | 3;
+  files: ImportFile[];
+  items: ImportItems;
+  /**
+   * Why items were dropped, or what they repeat.
+   */
+  reasons: ImportReason[];
+  events?: ImportEvents;
+  rules: ImportRule[];
+  /**
+   * Worst first, then in the order of the files; at most 1,000 unless more were asked for.
+   */
+  findings: ImportFinding[];
+  findings_total: SafeInteger;
+}
+/**
+ * The host that the files are of, or what they were checked as.
+ */
+export interface ImportSubject {
+  kind: 'host' | 'profile';
+  name: string;
+  label: string;
+}
+export interface ImportFile {
+  name: string;
+  items: SafeInteger;
+  mapped: SafeInteger;
+  evidence: SafeInteger;
+  repeated: SafeInteger;
+  dropped: SafeInteger;
+}
+/**
+ * All files together: mapped, evidence, repeated and dropped add up to items.
+ */
+export interface ImportItems {
+  items: SafeInteger;
+  mapped: SafeInteger;
+  evidence: SafeInteger;
+  repeated: SafeInteger;
+  dropped: SafeInteger;
+}
+export interface ImportReason {
+  reason: string;
+  items: SafeInteger;
+}
+/**
+ * Absent where files were only checked. Made: of all claims; each is new, existing or conflicting. Appended: absent where nothing was to be appended.
+ */
+export interface ImportEvents {
+  made: SafeInteger;
+  new: SafeInteger;
+  existing: SafeInteger;
+  conflicting: SafeInteger;
+  unfit: SafeInteger;
+  appended?: SafeInteger;
+  by_type: {
+    [k: string]: SafeInteger;
+  };
+}
+export interface ImportRule {
+  id: string;
+  statement: string;
+  findings: SafeInteger;
+  /**
+   * Why the files do not decide it.
+   */
+  undecidable?: string;
+}
+export interface ImportFinding {
+  /**
+   * The host's rule; INPUT for what no rule is about.
+   */
+  rule: string;
+  code: Code;
+  severity: 'error' | 'warning' | 'info';
+  class: 'invalid' | 'violation' | 'none';
+  at: ImportPlace;
+  /**
+   * The host's own id of what is concerned.
+   */
+  about?: string;
+  expected?: string;
+  actual?: string;
+  related?: ImportPlace[];
+  message: string;
+}
+export interface ImportPlace {
+  file: string;
+  line?: SafeInteger;
+  pointer?: string;
+}
+/**
  * A key that is added or revoked from this position on.
  */
 export interface KeyEvent {

@@ -1,0 +1,123 @@
+/** The report of an import or a check, as data (schemas/import-report.json). */
+
+import type { ImportFinding, ImportReport } from '../schema/generated/types.js';
+import { VERSION } from '../version.js';
+import { accountFor, verdictOf, type HostVerdict } from './account.js';
+import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
+import type { ImportPlan, ImportResult } from './import.js';
+import { describeHostFinding } from './finding-text.js';
+
+/** How many findings a report lists, unless more are asked for. */
+const DEFAULT_MAX_FINDINGS = 1_000;
+
+/** What goes into a report. */
+export interface ImportReportOptions {
+  /** Default 1,000. The total is never cut. */
+  readonly maxFindings?: number | undefined;
+}
+
+/** The report of an import. @param result - What was appended; absent where nothing was to be. */
+export function reportImport(
+  plan: ImportPlan,
+  result?: ImportResult,
+  options: ImportReportOptions = {},
+): ImportReport {
+  const { host, reading, findings, events, existing, conflicting, unfit, byType } = plan;
+  const late = result?.existing ?? 0;
+  return {
+    ...reportReading('host', host, { ...reading, findings }, options),
+    events: {
+      made: events.length + existing + conflicting,
+      new: events.length - late,
+      existing: existing + late,
+      conflicting,
+      unfit,
+      ...(result === undefined ? {} : { appended: result.appended }),
+      by_type: Object.fromEntries([...byType].sort(([a], [b]) => (a < b ? -1 : 1))),
+    },
+  };
+}
+
+/** The report of a check. */
+export function reportCheck(
+  checker: Checker,
+  reading: Pick<HostReading, 'items' | 'findings'>,
+  options: ImportReportOptions = {},
+): ImportReport {
+  return reportReading('profile', checker, reading, options);
+}
+
+function reportReading(
+  kind: 'host' | 'profile',
+  subject: Pick<Host, 'name' | 'title' | 'rules'>,
+  reading: Pick<HostReading, 'items' | 'findings'>,
+  { maxFindings = DEFAULT_MAX_FINDINGS }: ImportReportOptions,
+): ImportReport {
+  const { total, byFile, byReason } = accountFor(reading.items);
+  const verdict = verdictOf(reading);
+  const statements = new Map(subject.rules.map(({ id, statement }) => [id, statement]));
+  const ofRule = (id: string): number => reading.findings.filter(({ rule }) => rule === id).length;
+  const sorted = [...reading.findings].sort((a, b) => rank(a) - rank(b));
+  return {
+    import_version: '1',
+    tool: { name: 'northroot', version: VERSION },
+    subject: { kind, name: subject.name, label: subject.title },
+    verdict,
+    exit_status: EXIT_STATUS[verdict],
+    files: [...byFile].map(([name, counts]) => ({ name, ...counts })),
+    items: { ...total },
+    reasons: [...byReason].sort(([a], [b]) => (a < b ? -1 : 1)).map(([reason, items]) => ({ reason, items })),
+    rules: [...subject.rules, INPUT_RULE].map(({ id, statement, undecidable }) => ({
+      id,
+      statement,
+      findings: ofRule(id),
+      ...(undecidable === undefined ? {} : { undecidable }),
+    })),
+    findings: sorted.slice(0, maxFindings).map((finding) => toFinding(finding, statements)),
+    findings_total: reading.findings.length,
+  };
+}
+
+const INPUT_RULE: HostRule = {
+  id: 'INPUT',
+  statement: 'every item can be read, has what its kind must have, and says what it said before',
+};
+
+const EXIT_STATUS: Readonly<Record<HostVerdict, 0 | 1 | 2 | 3>> = {
+  ok: 0,
+  invalid: 1,
+  undecided: 2,
+  violation: 3,
+};
+
+const CLASSES = ['invalid', 'violation', 'none'] as const;
+const SEVERITIES = ['error', 'warning', 'info'] as const;
+
+/** Worst first: errors before warnings, and invalid before violation. */
+function rank({ severity, class: of }: HostFinding): number {
+  return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
+}
+
+function toFinding(finding: HostFinding, statements: ReadonlyMap<string, string>): ImportFinding {
+  const { rule, code, severity, class: of, at, about, expected, actual, related } = finding;
+  return {
+    rule,
+    code,
+    severity,
+    class: of,
+    at: plainPlace(at),
+    ...(about === undefined ? {} : { about }),
+    ...(expected === undefined ? {} : { expected }),
+    ...(actual === undefined ? {} : { actual }),
+    ...(related === undefined ? {} : { related: related.map(plainPlace) }),
+    message: describeHostFinding(finding, statements.get(rule)),
+  };
+}
+
+function plainPlace({ file, line, pointer }: HostFinding['at']): ImportFinding['at'] {
+  return {
+    file,
+    ...(line === undefined ? {} : { line }),
+    ...(pointer === undefined ? {} : { pointer }),
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * Bringing what a host's files say into a ledger. Everything is read and judged before anything is written; what is written is the same
+ * whenever the same files are read, so that importing them again adds nothing.
+ */
+
+import type { LedgerSource } from '../fs/source.js';
+import { checkOptions } from '../options.js';
+import { readRecords } from '../reader/read-records.js';
+import { compareTimestamps } from '../value/timestamp.js';
+import { toDigestText } from '../value/digest.js';
+import type { Ledger } from '../writer/ledger.js';
+import { eventsOfClaims, type ClaimedEvent } from './claims.js';
+import type { Host, HostFile, HostFinding, HostOptions, HostReading } from './host.js';
+
+/** What a ledger has of one system: ids of events, `sha-256:…`, by `source.id`. */
+export type KnownSources = ReadonlyMap<string, string>;
+
+/** What an import is for. */
+export interface PlanOptions extends HostOptions {
+  /** The ledger that the events are for: the id of its genesis event, `sha-256:…`. Without it they are bound to none. */
+  readonly ledgerId?: string | undefined;
+  /** What that ledger has already; see {@link readKnownSources}. */
+  readonly known?: KnownSources | undefined;
+}
+
+/** What an import would write. */
+export interface ImportPlan {
+  readonly host: Host;
+  readonly reading: HostReading;
+  /** The reading's findings, and those of making events of it. */
+  readonly findings: readonly HostFinding[];
+  /** To be appended, in this order. Those that the ledger has already are not among them. */
+  readonly events: readonly ClaimedEvent[];
+  /** Events that the ledger has already. */
+  readonly existing: number;
+  /** Claims whose `source.id` the ledger has with another content: it keeps what it has. */
+  readonly conflicting: number;
+  /** Claims that no event can carry. */
+  readonly unfit: number;
+  /** Events of all claims, by type. */
+  readonly byType: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads a host's files and says what an import of them would write.
+ *
+ * @throws TypeError, RangeError for options that are not known or of the wrong type
+ */
+export function planImport(host: Host, files: readonly HostFile[], options: PlanOptions = {}): ImportPlan {
+  checkOptions('planImport', options, {
+    ledgerId: 'string',
+    known: 'object',
+    occurredAt: 'string',
+    aids: 'object',
+  });
+  const { ledgerId, known = new Map<string, string>(), ...hostOptions } = options;
+  const reading = host.read(files, hostOptions);
+  const made = eventsOfClaims(reading.claims, { system: host.name, ledgerId, known });
+  const findings = [...reading.findings];
+  for (const { at, id, error } of made.unfit) {
+    findings.push({
+      ...INPUT_ERROR,
+      code: 'CLAIM_UNFIT',
+      at,
+      about: id,
+      expected: 'what an event can hold',
+      actual: error.message,
+    });
+  }
+  const ids = new Map(known);
+  const byType = new Map<string, number>();
+  const events: ClaimedEvent[] = [];
+  let existing = 0;
+  let conflicting = 0;
+  for (const claimed of made.events) {
+    const { event, sourceId, at } = claimed;
+    byType.set(event.event_type, (byType.get(event.event_type) ?? 0) + 1);
+    const id = toDigestText(event.event_id.b64);
+    const had = ids.get(sourceId);
+    if (had === undefined) {
+      ids.set(sourceId, id);
+      events.push(claimed);
+    } else if (had === id) {
+      existing += 1;
+    } else {
+      conflicting += 1;
+      findings.push({
+        ...INPUT_ERROR,
+        code: 'SOURCE_CONFLICT',
+        at,
+        about: sourceId,
+        expected: `what was recorded of it before, ${had}`,
+        actual: 'other content',
+      });
+    }
+  }
+  return { host, reading, findings, events, existing, conflicting, unfit: made.unfit.length, byType };
+}
+
+const INPUT_ERROR = { rule: 'INPUT', severity: 'error', class: 'invalid' } as const;
+
+/** What a ledger has of a system. @throws NorthrootError when the source cannot be read */
+export async function readKnownSources(
+  source: LedgerSource,
+  system: string,
+  signal?: AbortSignal,
+): Promise<KnownSources> {
+  const known = new Map<string, string>();
+  for await (const { event, eventId } of readRecords(source, { signal })) {
+    const { system: of, id } = (event['source'] ?? {}) as {
+      readonly system?: unknown;
+      readonly id?: unknown;
+    };
+    // What came first stands, as it does in a plan.
+    if (of === system && typeof id === 'string' && !known.has(id)) known.set(id, eventId);
+  }
+  return known;
+}
+
+/** The earliest time of a plan's events: for the genesis of a ledger that is made for them. */
+export function firstTimeOf({ events }: Pick<ImportPlan, 'events'>): string | undefined {
+  let first: string | undefined;
+  for (const { event } of events) {
+    if (first === undefined || compareTimestamps(event.occurred_at, first) < 0) first = event.occurred_at;
+  }
+  return first;
+}
+
+/** So many appends wait for the disk at once. */
+const MAX_WAITING = 2_000;
+
+/** What {@link appendImport} did. */
+export interface ImportResult {
+  readonly appended: number;
+  /** Events that were there by then: another process imported the same. */
+  readonly existing: number;
+}
+
+/**
+ * Appends a plan's events. Where one is refused nothing after it is written, and what is before it stays; the same import then goes on
+ * from there.
+ *
+ * @param ledger - Opened with `stopsAtRefusal`; the plan was made for it.
+ * @throws as {@link Ledger.append}
+ */
+export async function appendImport(
+  ledger: Ledger,
+  { events }: Pick<ImportPlan, 'events'>,
+): Promise<ImportResult> {
+  let appended = 0;
+  let existing = 0;
+  for (let from = 0; from < events.length; from += MAX_WAITING) {
+    const group = events.slice(from, from + MAX_WAITING);
+    const settled = await Promise.allSettled(group.map(({ event }) => ledger.append({ event })));
+    for (const result of settled) {
+      // The first refusal is the cause of those after it.
+      if (result.status === 'rejected') throw result.reason;
+      if (result.value.status === 'appended') appended += 1;
+      else existing += 1;
+    }
+  }
+  return { appended, existing };
+}

@@ -1,0 +1,9 @@
+/** All hosts, and all that files can be checked as. A fifth host is one folder and one line here. */
+
+import type { Checker, Host } from './host.js';
+
+/** In the order in which help lists them. */
+export const HOSTS: readonly Host[] = [];
+
+/** In the order in which help lists them. */
+export const CHECKERS: readonly Checker[] = [];
