@@ -127,15 +127,17 @@ class CaseChecker {
   }
 
   get findings(): readonly HostFinding[] {
-    return [...this.#found.values()].map(({ finding, related }) => {
-      const { of: _, severity, ...rest } = finding;
-      return {
-        ...rest,
-        severity: severity ?? (finding.class === 'none' ? 'warning' : 'error'),
-        about: this.#case.id,
-        ...(related.length === 0 ? {} : { related }),
-      };
-    });
+    return [...this.#found.values()].map(({ finding, related }) => ({
+      rule: finding.rule,
+      code: finding.code,
+      severity: finding.severity ?? (finding.class === 'none' ? 'warning' : 'error'),
+      class: finding.class,
+      at: finding.at,
+      about: this.#case.id,
+      expected: finding.expected,
+      actual: finding.actual,
+      ...(related.length === 0 ? {} : { related }),
+    }));
   }
 
   run(): void {

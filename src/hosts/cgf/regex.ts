@@ -117,6 +117,7 @@ class Compiler {
   }
 
   #repeated(): Node {
+    if (this.#range() !== undefined) throw new NotDecided();
     let part = this.#atom();
     for (let isRepeated = false; ; isRepeated = true) {
       const range = this.#range();

@@ -5,7 +5,6 @@ import { accountFor } from '../../../src/hosts/account.js';
 import { eventsOfClaims } from '../../../src/hosts/claims.js';
 import type { HostFile, HostOptions, HostReading } from '../../../src/hosts/host.js';
 import { canonicalText } from '../../../src/json/canonicalize.js';
-import type { JsonValue } from '../../../src/json/value.js';
 import { verifyLedger } from '../../../src/report/verify-ledger.js';
 import type { Report } from '../../../src/report/report.js';
 import { recordedFile } from '../recorded.js';
@@ -55,7 +54,7 @@ export function read(files: readonly (string | HostFile)[], options?: HostOption
 export async function verifyClaims({ claims }: Pick<HostReading, 'claims'>): Promise<Report> {
   const { events, unfit } = eventsOfClaims(claims, { system: 'cgf' });
   if (unfit.length > 0) throw unfit[0]!.error;
-  const text = events.map(({ event }) => `${canonicalText(event as unknown as JsonValue)}\n`).join('');
+  const text = events.map(({ event }) => `${canonicalText(event)}\n`).join('');
   return verifyLedger(Buffer.from(text));
 }
 
