@@ -48,6 +48,8 @@ export interface Case {
   /** By id, the one that takes precedence first. */
   readonly decisions: readonly Decided[];
   readonly failMode: Applied | undefined;
+  /** A rejection, a revocation, an expiry: the one of each that takes precedence. */
+  readonly endings: readonly Statement[];
   readonly done: readonly Done[];
 }
 
@@ -98,6 +100,9 @@ function caseOf(id: string, statements: readonly Statement[]): Case {
     proposal: ranked(statements, 'proposal')[0],
     decisions,
     failMode,
+    endings: (['rejected', 'revoked', 'expired'] as const).flatMap((kind) =>
+      ranked(statements, kind).slice(0, 1),
+    ),
     done: doneOf(id, statements, decisions, failMode),
   };
 }
@@ -145,12 +150,20 @@ export function saysExecuted(
 }
 
 /** Whether an event of an action says that it was executed: not where it says otherwise, or where its constraint then failed. */
-export function isExecuted(action: Statement, statements: readonly Statement[]): boolean {
-  if (action.body.get('executed') === false) return false;
-  return !statements.some(
-    ({ kind, stream, index }) =>
-      kind === 'constraint-failed' && stream === action.stream && index > action.index,
-  );
+export function isExecuted({ body, stream, index }: Statement, statements: readonly Statement[]): boolean {
+  return body.get('executed') !== false && (lastFailures(statements).get(stream) ?? -1) < index;
+}
+
+const FAILURES = new WeakMap<readonly Statement[], ReadonlyMap<string, number>>();
+
+/** By stream, the last time that a constraint failed. */
+function lastFailures(statements: readonly Statement[]): ReadonlyMap<string, number> {
+  const known = FAILURES.get(statements);
+  if (known !== undefined) return known;
+  const failures = statements.filter(({ kind }) => kind === 'constraint-failed');
+  const last = new Map(failures.map(({ stream, index }) => [stream, index]));
+  FAILURES.set(statements, last);
+  return last;
 }
 
 function doneOf(
@@ -163,10 +176,11 @@ function doneOf(
     (each) => saysExecuted(each, { statements, decisions, failMode }) === true,
   );
   const actions = ranked(statements, 'executing').filter((each) => isExecuted(each, statements));
-  const primary = outcomes[0] ?? actions[0];
+  const enacted = ranked(statements, 'enacted');
+  const primary = outcomes[0] ?? actions[0] ?? enacted[0];
   if (primary === undefined) return [];
   const second = actions.filter((action) => isSecond(action, actions));
-  const all = [...outcomes, ...actions.filter((action) => !second.includes(action))];
+  const all = [...outcomes, ...actions.filter((action) => !second.includes(action)), ...enacted];
   const first: Done = {
     claimId: `execution:${id}`,
     primary,
@@ -207,8 +221,8 @@ export function isSameText(a: Statement, b: Statement): boolean {
   return x !== y && x.length === y.length && x.every((byte, i) => byte === y[i]);
 }
 
-/** The decision that authorizes what was done: the one that it names; where it names none, the first. */
-export function authorityOf(of: Case, done: Done): Decided | Applied | undefined {
+/** What authorizes what was done: the decision that it names; where it names none, the first; without any, a fail mode or an end. */
+export function authorityOf(of: Case, done: Done): Decided | Applied | Statement | undefined {
   const named = [done.action, done.outcome, ...done.all].map((each) => each?.decisionId);
   for (const id of named) {
     const decided = id === undefined ? undefined : of.decisions.find((each) => each.id === id);
@@ -216,6 +230,7 @@ export function authorityOf(of: Case, done: Done): Decided | Applied | undefined
   }
   if (of.failMode !== undefined && (of.decisions.length === 0 || named.some(isFailModeId)))
     return of.failMode;
+  if (of.decisions.length === 0) return of.endings[0];
   return named.every((id) => id === undefined)
     ? of.decisions[0]
     : of.decisions.find(({ id }) => id === undefined);

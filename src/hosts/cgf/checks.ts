@@ -262,7 +262,7 @@ class CaseChecker {
   /** CGF-2 */
   #executions(): void {
     const { decisions } = this.#case;
-    for (const statement of this.#of('executing', 'outcome')) {
+    for (const statement of this.#of('executing', 'outcome', 'enacted', 'side-effect')) {
       if (!this.#isExecution(statement)) continue;
       const decided = this.#decisionOf(statement) ?? decisions[0];
       const end = this.#of('expired', 'revoked', 'rejected').find(
@@ -285,9 +285,8 @@ class CaseChecker {
   }
 
   #isExecution(statement: Statement): boolean {
-    return statement.kind === 'executing'
-      ? isExecuted(statement, this.#case.statements)
-      : statement.kind === 'outcome' && saysExecuted(statement, this.#case) === true;
+    if (statement.kind === 'executing') return isExecuted(statement, this.#case.statements);
+    return statement.kind !== 'outcome' || saysExecuted(statement, this.#case) === true;
   }
 
   /** CGF-3 */
@@ -361,6 +360,37 @@ class CaseChecker {
     if (done.length > 0 && outcomes.length === 0 && ends.length === 0)
       missing('OUTCOME_MISSING', done[0]!.primary.at, 'an outcome');
     this.#repeatedActions();
+    for (const own of this.#case.byStream.values()) this.#sequence(own);
+  }
+
+  /** CGF-4: what has to come before what, and stands there once. */
+  #sequence(own: readonly Statement[]): void {
+    const events = own.filter(({ vocabulary }) => vocabulary !== undefined);
+    const [proposal, again] = events.filter(({ kind }) => kind === 'proposal');
+    if (again !== undefined)
+      this.#find({
+        rule: 'CGF-4',
+        code: 'PROPOSAL_REPEATED',
+        class: isSameText(proposal!, again) ? 'none' : 'invalid',
+        at: again.at,
+        expected: 'one proposal',
+        actual: 'another of the same id',
+      });
+    const before = (code: string, first: Statement | undefined, then: Statement | undefined): void => {
+      if (first === undefined || then === undefined || then.index < first.index) return;
+      this.#find({
+        rule: 'CGF-4',
+        code,
+        class: 'invalid',
+        at: first.at,
+        expected: `${then.type} before it`,
+        actual: 'after it',
+      });
+    };
+    const first = (...kinds: readonly Statement['kind'][]): Statement | undefined =>
+      events.find(({ kind }) => kinds.includes(kind));
+    before('DECISION_BEFORE_PROPOSAL', first('decision', 'rejected'), proposal);
+    before('OUTCOME_BEFORE_ACTION', first('outcome'), first('executing', 'blocked'));
   }
 
   #repeatedActions(): void {
@@ -387,6 +417,7 @@ class CaseChecker {
   /** CGF-4 and CGF-10, what outcomes say */
   #outcomes(): void {
     const outcomes = ranked(this.#case.statements, 'outcome');
+    const action = this.#of('executing').find((each) => isExecuted(each, this.#case.statements));
     for (const [i, outcome] of outcomes.entries()) {
       this.#outcomeDecision(outcome);
       const first = outcomes[0]!;
@@ -404,7 +435,6 @@ class CaseChecker {
             actual: difference?.[1] ?? 'the same once more',
           });
       }
-      const action = this.#of('executing').find((each) => isExecuted(each, this.#case.statements));
       if (valueAt(outcome.body, 'executed') === false && action !== undefined)
         this.#find({
           rule: 'CGF-4',
@@ -480,7 +510,9 @@ class CaseChecker {
     const failure = finished.find(({ body }) => body.has('error'));
     if (failure === undefined) return;
     const after = own.filter(({ index }) => index > failure.index);
-    const execution = after.find((each) => this.#isExecution(each));
+    const execution = after.find(
+      (each) => (each.kind === 'executing' || each.kind === 'outcome') && this.#isExecution(each),
+    );
     if (execution !== undefined)
       this.#find({
         rule: 'CGF-5',

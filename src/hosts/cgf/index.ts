@@ -53,12 +53,18 @@ function readCgf(files: readonly HostFile[], options: HostOptions = {}): HostRea
   const statements = readStatements(files, builder);
   const cases = casesOf(statements.statements);
   const context: CheckContext = { tables: statements.tables, failModes, ends: endsOf(statements) };
-  found.push(...statements.findings, ...checkUnlinked(statements.statements, context));
-  for (const each of cases) {
-    found.push(...checkCase(each, context));
-    if (bundle !== undefined) found.push(...checkPolicy(each, bundle));
-  }
-  found.push(...reusedDecisions(statements.statements));
+  const ofCases = cases.flatMap((each) => [
+    ...checkCase(each, context),
+    ...(bundle === undefined ? [] : checkPolicy(each, bundle)),
+  ]);
+  const { statements: all } = statements;
+  const findings = [
+    found,
+    statements.findings,
+    checkUnlinked(all, context),
+    ofCases,
+    reusedDecisions(all),
+  ].flat();
   const mapped = mapCases({ statements, cases, bundle });
   const reading = builder.finish();
   const order = orderOf(files);
@@ -66,7 +72,7 @@ function readCgf(files: readonly HostFile[], options: HostOptions = {}): HostRea
     items: sortedBy([...reading.items, ...mapped.items], order),
     claims: mapped.claims,
     observations: mapped.observations,
-    findings: sortedBy([...reading.findings, ...found], order),
+    findings: sortedBy([...reading.findings, ...findings], order),
   };
 }
 

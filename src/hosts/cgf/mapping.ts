@@ -56,6 +56,9 @@ export function mapCases(context: MappingContext): Mapped {
 /** What became of a statement: `mapped`, `evidence`, or what it repeats. */
 type Use = 'mapped' | 'evidence' | { readonly repeats: string };
 
+/** What an execution rests on: a decision, a fail mode, the end of a proposal. */
+type Authority = Decided | Applied | Statement;
+
 interface Placed {
   readonly claim: Claim;
   readonly file: string;
@@ -85,7 +88,7 @@ class Mapper {
   }
 
   #mapCase(of: Case): void {
-    const authorities = new Map<Decided | Applied, string>();
+    const authorities = new Map<Authority, string>();
     for (const decided of of.decisions) {
       const id = this.#claimDecision(of, decided);
       if (id !== undefined) authorities.set(decided, id);
@@ -93,6 +96,10 @@ class Mapper {
     if (of.failMode !== undefined) {
       const id = this.#claimFailMode(of, of.failMode);
       if (id !== undefined) authorities.set(of.failMode, id);
+    }
+    for (const ending of of.endings) {
+      const id = this.#claimEnding(of, ending);
+      if (id !== undefined) authorities.set(ending, id);
     }
     for (const done of of.done) this.#claimExecution(of, done, authorities);
     this.#observe(of);
@@ -202,12 +209,46 @@ class Mapper {
     return id;
   }
 
-  #claimExecution(of: Case, done: Done, authorities: ReadonlyMap<Decided | Applied, string>): void {
+  /** A rejection, a revocation and an expiry deny what was proposed. */
+  #claimEnding(of: Case, primary: Statement): string | undefined {
+    if (primary.time === undefined) return undefined;
+    const { kind, decisionId, body } = primary;
+    this.#use(
+      of.statements.filter((each) => each.kind === kind),
+      primary,
+    );
+    const reason = textAt(body, 'reason_code');
+    const name = kind.toUpperCase();
+    const id = this.#idOf(
+      kind === 'rejected' && decisionId !== undefined ? `decision:${decisionId}` : `${kind}:${of.id}`,
+      of.id,
+    );
+    this.#place(
+      {
+        kind: 'action',
+        id,
+        at: primary.at,
+        bytes: primary.item.bytes,
+        occurredAt: primary.time,
+        principalId: principalIn(of, primary),
+        decision: 'deny',
+        decisionCode: reason === undefined || reason === '' ? `CGF_${name}` : codeOf(reason),
+        intentDigest: intentOf(of),
+        checks: [{ check: 'cgf.decision', result: 'fail', code: name }],
+        tool: toolIn(of),
+        paramsDigest: paramsOf(of, undefined),
+      },
+      primary,
+    );
+    return id;
+  }
+
+  #claimExecution(of: Case, done: Done, authorities: ReadonlyMap<Authority, string>): void {
     const { primary, outcome, action } = done;
     if (primary.time === undefined) return;
     this.#use(done.all, primary);
     const authority = authorityOf(of, done);
-    const decided = authority !== undefined && 'decision' in authority ? authority : undefined;
+    const decided = of.decisions.find((each) => each === authority);
     const args = executedArgs(of, outcome);
     const success = valueAt(outcome?.body, 'success');
     const isDenied = valueAt(outcome?.body, 'executed') === false;
@@ -421,9 +462,9 @@ function earliest(statements: readonly Statement[]): string | undefined {
 }
 
 /** Whether the log does not say that the action came first. */
-function isBefore(authority: Decided | Applied | undefined, done: Statement): boolean {
+function isBefore(authority: Authority | undefined, done: Statement): boolean {
   if (authority === undefined) return false;
-  const all = 'all' in authority ? authority.all : [authority.primary];
+  const all = 'all' in authority ? authority.all : ['primary' in authority ? authority.primary : authority];
   const own = all.filter(({ stream }) => stream === done.stream);
   return own.length === 0 || own.some(({ index }) => index <= done.index);
 }

@@ -22,6 +22,9 @@ import {
   type Vocabulary,
 } from './vocabulary.js';
 
+/** The most that is read about one proposal, over all files: each is held against each. */
+const MAX_STATEMENTS = 512;
+
 /** Where a statement is from, in the order in which statements about the same thing take precedence. */
 export const SOURCES = ['http', 'outcomes', 'pack', 'adapter', 'server'] as const;
 /** One of them: a recorded request, a file of outcomes, a replay pack's own members, an adapter's log, the server's log. */
@@ -150,6 +153,7 @@ class Reader implements Statements {
   #adapterId: string | undefined;
   #vocabularies = new Set<Vocabulary>();
   #serverLines = 0;
+  readonly #counts = new Map<string, number>();
 
   constructor(builder: ReadingBuilder) {
     this.#builder = builder;
@@ -207,6 +211,24 @@ class Reader implements Statements {
   }
 
   #state(statement: Omit<Statement, 'index'>): void {
+    const { proposalId = '', item, at } = statement;
+    const count = (this.#counts.get(proposalId) ?? 0) + 1;
+    this.#counts.set(proposalId, count);
+    if (proposalId !== '' && count > MAX_STATEMENTS) {
+      if (item.statements.length === 0) item.dropped = 'TOO_MANY_STATEMENTS';
+      if (count === MAX_STATEMENTS + 1)
+        this.findings.push({
+          rule: 'INPUT',
+          code: 'TOO_MANY_STATEMENTS',
+          severity: 'error',
+          class: 'invalid',
+          at,
+          about: proposalId,
+          expected: `at most ${MAX_STATEMENTS} about one proposal`,
+          actual: 'more',
+        });
+      return;
+    }
     const full = { ...statement, index: this.statements.length };
     this.statements.push(full);
     statement.item.statements.push(full);
@@ -650,7 +672,10 @@ export function decisionIn(body: SourceObject | undefined): string | undefined {
 /** The fail mode that an event states: each vocabulary has its own name for it, the plugin only whether it allowed. */
 export function failModeIn(body: SourceObject): string | undefined {
   return (
-    textAt(body, 'fail_mode') ?? textAt(body, 'fail_mode_applied') ?? textAt(body, 'proceeding_with_fail')
+    textAt(body, 'fail_mode') ??
+    textAt(body, 'fail_mode_applied') ??
+    textAt(body, 'applied_fail_mode') ??
+    textAt(body, 'proceeding_with_fail')
   );
 }
 

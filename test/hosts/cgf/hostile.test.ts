@@ -143,6 +143,16 @@ describe('hostile files', () => {
     expect(twice.items.map(({ fate }) => fate)).toEqual(['evidence', 'repeated']);
   });
 
+  it('a hundred thousand lines about one proposal', () => {
+    const event = { schema_version: '0.3.0', adapter_id: 'a', proposal_id: 'p', decision_id: 'd' };
+    const lines = ['action_allowed', 'outcome_logged', 'decision_made', 'constraint_failed'].map(
+      (event_type, i) => `${JSON.stringify({ ...event, event_type, timestamp: i, payload: { n: i } })}\n`,
+    );
+    const reading = read([fileOf(lines.join('').repeat(25_000))]);
+    expect(reading.items).toHaveLength(100_000);
+    expect(reading.items.filter(({ reason }) => reason === 'TOO_MANY_STATEMENTS')).toHaveLength(99_488);
+  });
+
   it('a bundle of other types is no bundle', () => {
     for (const text of ['1', '{}', '{"rules":[1]}', '{"rules":[{"id":"a"}]}', '{"rules":{}}']) {
       const decoded = decodeSourceJson(Buffer.from(text));

@@ -133,6 +133,31 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       );
       expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-2 EXECUTED_AFTER_EXPIRY': 1 });
     });
+
+    it('executes what was rejected, which the ledger shows too', async () => {
+      const edit = both(
+        replacing(7, '"decision_made"', '"decision_rejected"'),
+        replacing(7, '"decision_type"', '"rejection_reason": "x", "decision_type"'),
+      );
+      expect(change(LANGGRAPH, edit)).toEqual({
+        'CGF-2 EXECUTED_AFTER_REJECTION': 1,
+      });
+      const reading = read([edited(LANGGRAPH, edit)]);
+      expect(reading.claims.find(({ id }) => id === 'decision:dec-6902cebb22a8')).toMatchObject({
+        decision: 'deny',
+        decisionCode: 'CGF_REJECTED',
+      });
+      expect(ledgerCodes(await verifyClaims(reading))).toEqual({ EXECUTION_UNDER_DENY: 1 });
+    });
+
+    it('reports a side effect of what was blocked', () => {
+      const edit = adding(
+        4,
+        ['"action_blocked"', '"side_effect_reported"'],
+        ['"reason_code"', '"side_effect_type"'],
+      );
+      expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-2 EXECUTED_AFTER_BLOCK': 1 });
+    });
   });
 
   describe('CGF-3', () => {
@@ -187,6 +212,23 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
 
     it('has no proposal', () => {
       expect(change(LANGGRAPH, without(6))).toEqual({ 'CGF-4 PROPOSAL_MISSING': 1 });
+    });
+
+    it('has its proposal twice, or after the decision', () => {
+      expect(change(LANGGRAPH, adding(6, ['"low"', '"low" ']))).toEqual({ 'CGF-4 PROPOSAL_REPEATED': 1 });
+      const edit: Edit = (lines) => {
+        const decision = lines[6]!.replace('394.550704', '394.5').replace('394.588515', '394.571604');
+        return [...lines.slice(0, 5), decision, lines[5]!, ...lines.slice(7)];
+      };
+      expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-4 DECISION_BEFORE_PROPOSAL': 1 });
+    });
+
+    it('has the outcome before the action', () => {
+      const edit: Edit = (lines) => {
+        const outcome = lines[8]!.replace('394.599908', '394.588751');
+        return [...lines.slice(0, 7), outcome, lines[7]!];
+      };
+      expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-4 OUTCOME_BEFORE_ACTION': 1 });
     });
 
     it('has an outcome twice', () => {
