@@ -5,9 +5,9 @@
  */
 
 /** The longest pattern that is decided, in UTF-16 code units. */
-export const MAX_PATTERN_LENGTH = 1024;
+const MAX_PATTERN_LENGTH = 1024;
 /** The longest text that is searched, in UTF-16 code units. */
-export const MAX_SUBJECT_LENGTH = 16_384;
+const MAX_SUBJECT_LENGTH = 16_384;
 /** Repetitions are written out: how many instructions a pattern may come to. */
 const MAX_INSTRUCTIONS = 4096;
 /** Instructions times characters. */

@@ -53,7 +53,7 @@ export function read(files: readonly (string | HostFile)[], options?: HostOption
 /** The report on the events of a reading's claims, as bare events. */
 export async function verifyClaims({ claims }: Pick<HostReading, 'claims'>): Promise<Report> {
   const { events, unfit } = eventsOfClaims(claims, { system: 'cgf' });
-  if (unfit.length > 0) throw unfit[0]!.error;
+  if (unfit.length > 0) throw unfit[0].error;
   const text = events.map(({ event }) => `${canonicalText(event)}\n`).join('');
   return verifyLedger(Buffer.from(text));
 }

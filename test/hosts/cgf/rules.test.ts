@@ -45,7 +45,7 @@ function replacing(number: number, from: string | RegExp, to: string): Edit {
 /** A copy of a line after it, changed. */
 function adding(number: number, ...changes: [from: string | RegExp, to: string][]): Edit {
   return (lines) => {
-    let copy = lines[number - 1]!;
+    let copy = lines[number - 1];
     for (const [from, to] of changes)
       copy = copy.replaceAll(typeof from === 'string' ? from : new RegExp(from, 'g'), to);
     return [...lines.slice(0, number), copy, ...lines.slice(number)];
@@ -89,7 +89,7 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
 
     it('has the decision after the action', () => {
       const edit: Edit = (lines) => {
-        const [decision, action] = [lines[6]!, lines[7]!];
+        const [decision, action] = [lines[6], lines[7]];
         const swapped = [
           action.replace('1795291394.513698', '1795291394.51346'),
           decision.replace('1795291394.51346', '1795291394.513698'),
@@ -217,16 +217,16 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
     it('has its proposal twice, or after the decision', () => {
       expect(change(LANGGRAPH, adding(6, ['"low"', '"low" ']))).toEqual({ 'CGF-4 PROPOSAL_REPEATED': 1 });
       const edit: Edit = (lines) => {
-        const decision = lines[6]!.replace('394.550704', '394.5').replace('394.588515', '394.571604');
-        return [...lines.slice(0, 5), decision, lines[5]!, ...lines.slice(7)];
+        const decision = lines[6].replace('394.550704', '394.5').replace('394.588515', '394.571604');
+        return [...lines.slice(0, 5), decision, lines[5], ...lines.slice(7)];
       };
       expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-4 DECISION_BEFORE_PROPOSAL': 1 });
     });
 
     it('has the outcome before the action', () => {
       const edit: Edit = (lines) => {
-        const outcome = lines[8]!.replace('394.599908', '394.588751');
-        return [...lines.slice(0, 7), outcome, lines[7]!];
+        const outcome = lines[8].replace('394.599908', '394.588751');
+        return [...lines.slice(0, 7), outcome, lines[7]];
       };
       expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-4 OUTCOME_BEFORE_ACTION': 1 });
     });

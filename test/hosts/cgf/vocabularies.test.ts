@@ -146,7 +146,7 @@ describe('the draft vocabulary', () => {
     const all = [received(), decided('ALLOW'), started('ALLOW'), executed, finished, logged];
     const without = (event: Event): HostReading => draft(all.filter((each) => each !== event));
     expect(codesOf(without(finished))).toEqual(['CGF-5 ENFORCEMENT_UNPAIRED 3']);
-    expect(codesOf(without(all[2]!))).toEqual(['CGF-5 ENFORCEMENT_UNPAIRED 4']);
+    expect(codesOf(without(all[2]))).toEqual(['CGF-5 ENFORCEMENT_UNPAIRED 4']);
     expect(codesOf(draft(all.slice(0, 4)))).toEqual(['CGF-5 ENFORCEMENT_OPEN 3', 'CGF-4 OUTCOME_MISSING 4']);
     const other = draft(all.map((event, i) => (i === 2 ? started('AUDIT') : event)));
     expect(codesOf(other)).toEqual(['CGF-5 ENFORCEMENT_MISMATCH 3']);
