@@ -2,11 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/account.js';
-import { hasRecordings, recordedFile } from '../recorded.js';
+import { hasRecordings, recordedFile, recordedText } from '../recorded.js';
 import {
   BUNDLE,
   countsOf,
   DOWN,
+  fileOf,
   HTTP,
   LANGGRAPH,
   ledgerCodes,
@@ -205,6 +206,16 @@ describe.skipIf(!hasRecordings)('recorded runs of CGF', () => {
     expect(report.counts.by_verdict.denied).toBe(golden.denied);
     expect(report.open_authorizations).toHaveLength(golden.open);
     expect(ledgerCodes(report)).toEqual({});
+  });
+
+  it.each(['one after the other', 'sorted by time'])('tell the same in one file, %s', (order) => {
+    const lines = [SERVER, OPENCLAW, LANGGRAPH].flatMap((path) => recordedText(path).trimEnd().split('\n'));
+    const timeOf = (line: string): number => Number(/"timestamp": ([\d.]+)/.exec(line)?.[1]);
+    if (order === 'sorted by time') lines.sort((a, b) => timeOf(a) - timeOf(b));
+    const reading = read([fileOf(`${lines.join('\n')}\n`)]);
+    const { items, mapped, evidence, repeated } = accountFor(reading.items).total;
+    expect([items, mapped, evidence, repeated]).toEqual([34, 7, 10, 17]);
+    expect(countsOf(reading)).toEqual({ 'CGF-11 SERVER_FORM': 1, 'CGF-4 OUTCOME_MISSING': 1 });
   });
 
   it('keep amounts as they are written', () => {
