@@ -402,6 +402,69 @@ describe('the vocabulary of the plugin', () => {
   });
 });
 
+describe('the ratified vocabulary, while nobody decides', () => {
+  const event = (event_type: string, proposal_id: string | null, payload: object, i: number): object => ({
+    schema_version: '0.3.0',
+    event_type,
+    adapter_id: 'adp-1',
+    timestamp: 1771926660 + i,
+    proposal_id,
+    decision_id: null,
+    payload,
+  });
+  const proposal = (id: string, risk_tier: string, i: number): object =>
+    event(
+      'proposal_received',
+      id,
+      { proposal_id: id, action_type: 'tool_call', action_params_hash: '0123456789abcdef', risk_tier },
+      i,
+    );
+
+  it('LangGraph fails closed with an outcome of a decision that it made up, which is no execution', () => {
+    const outcome = {
+      proposal_id: 'p',
+      decision_id: 'dec-1771926661-0a1b2c',
+      success: false,
+      duration_ms: 1.5,
+    };
+    const reading = read([linesOf([proposal('p', 'high', 0), event('outcome_logged', 'p', outcome, 1)])]);
+    expect(codesOf(reading)).toEqual(['CGF-10 OUTCOME_WITHOUT_DECISION 2']);
+    expect(reading.claims.map(({ id }) => id)).toEqual(['proposal:p', 'outcome:p']);
+  });
+
+  it('LangGraph fails open without the proposal: nothing is authorized, nothing executed', () => {
+    const open = { reason: 'x', proceeding_with_fail: 'fail_open', source: 'fail_mode_table' };
+    const reading = read([linesOf([proposal('p', 'low', 0), event('cgf_unreachable', null, open, 1)])]);
+    expect(countsOf(reading)).toEqual({
+      'CGF-4 PROPOSAL_OPEN': 1,
+      'CGF-7 FAIL_MODE_UNLINKED': 1,
+      'CGF-11 REQUIRED_FIELD_MISSING': 1,
+    });
+    expect(reading.claims.map(({ kind }) => kind)).toEqual(['evidence', 'evidence']);
+  });
+
+  it('OpenClaw fails open under an id of its own', async () => {
+    const ids = { proposal_id: 'p', decision_id: 'fail-mode' };
+    const down = {
+      proposal_id: 'p',
+      endpoint: 'x',
+      error_type: 'unreachable',
+      fail_mode_applied: 'fail_open',
+    };
+    const reading = read([
+      linesOf([
+        proposal('p', 'low', 0),
+        event('cgf_unreachable', 'p', down, 1),
+        event('action_allowed', 'p', ids, 2),
+        event('outcome_logged', 'p', { ...ids, success: true, duration_ms: 3 }, 3),
+      ]),
+    ]);
+    expect(codesOf(reading)).toEqual([]);
+    expect(reading.claims.at(-1)).toMatchObject({ authorization: 'failmode:p', outcome: 'success' });
+    expect(ledgerCodes(await verifyClaims(reading))).toEqual({});
+  });
+});
+
 describe('cgf.recognises', () => {
   it('knows its own files by their shape', () => {
     const event = { event_type: 'errors', timestamp: 1, payload: {} };
