@@ -85,8 +85,11 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
       (kind === 'chain' && textAt(value, 'eventType') === 'tool_authorization_granted'),
   );
   const reader = new PartReader(desk, state, telemetry, http, audit);
-  for (const part of parts) if (part.kind === 'audit') audit.noteRow(part);
-  // What says who and which before what is said; the adapter's own reports before what the host kept of them.
+  for (const part of parts) {
+    if (part.kind === 'audit') audit.noteRow(part);
+    if (part.kind === 'adapter' || part.kind === 'key') reader.noteKey(part);
+  }
+  // The adapter's own reports before what the host kept of them; what authorizes before what is authorized.
   for (const kinds of ORDER) for (const part of parts) if (kinds.includes(part.kind)) reader.read(part);
   audit.finish(bundles, aids.pinnedKey, aids.chainHead);
   traces.finish(executions.values());
@@ -94,12 +97,10 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
 }
 
 const ORDER: readonly (readonly Part['kind'][])[] = [
-  ['adapter', 'key', 'metadata', 'integrity', 'verify'],
   ['http', 'envelope', 'payload', 'export'],
-  ['chain'],
-  ['audit'],
-  ['trace'],
-  ['unknown'],
+  ...(
+    ['adapter', 'key', 'chain', 'audit', 'trace', 'metadata', 'integrity', 'verify', 'unknown'] as const
+  ).map((kind) => [kind]),
 ];
 
 class PartReader {
@@ -108,6 +109,8 @@ class PartReader {
   readonly #telemetry: TelemetryReader;
   readonly #http: HttpReader;
   readonly #audit: AuditReader;
+  /** Of bundles, as their metadata says. */
+  readonly #tenants = new Map<string, string>();
 
   constructor(desk: Desk, state: ClasperState, telemetry: TelemetryReader, http: HttpReader, audit: AuditReader) {
     this.#desk = desk;
@@ -147,6 +150,7 @@ class PartReader {
         return;
       case 'metadata':
         this.#audit.noteScope(part);
+        this.#tenants.set(part.group, textAt(part.value, 'scope', 'tenantId') ?? '');
         this.#checked(part, 'bundle_metadata');
         return;
       case 'integrity':
@@ -174,7 +178,7 @@ class PartReader {
   /** That there was a bundle, and what it vouched for. */
   #integrity(part: Part): void {
     const time = timeOfText(textAt(part.value, 'generated_at'));
-    const tenant = '';
+    const tenant = this.#tenants.get(part.group) ?? '';
     const occurredAt = this.#desk.timeOf(part, 'bundle', time);
     if (occurredAt === undefined) return;
     const hash = hashText(part.bytes);
@@ -186,15 +190,20 @@ class PartReader {
     });
   }
 
+  /** Whose key is whose, before anything that is signed. */
+  noteKey({ value }: Part): void {
+    const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
+    if (key !== undefined) this.#state.keys.push({ tenant: textAt(value, 'tenant_id'), key });
+    this.#state.capabilities.note(textsAt(value, 'capabilities'));
+    this.#state.capabilities.noteTools(toolMapOf(value));
+  }
+
   /** Adapters and keys of a bundle. */
   #key(part: Part): void {
     const { value } = part;
     const type = part.kind === 'adapter' ? 'adapter' : 'adapter_key';
     const tenant = textAt(value, 'tenant_id');
     const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
-    if (key !== undefined) this.#state.keys.push({ tenant, key });
-    this.#state.capabilities.note(textsAt(value, 'capabilities'));
-    this.#state.capabilities.noteTools(toolMapOf(value));
     const time = textAt(value, 'updated_at');
     const adapterId = textAt(value, 'adapter_id');
     if (adapterId === undefined || time === undefined) {

@@ -277,7 +277,8 @@ export class TelemetryReader {
    */
   under(at: HostPlace, tenant: string, executionId: string, adapterId: string): Decided | undefined {
     const execution = this.#state.execution(tenant, executionId);
-    const decided = lastAllow(execution) ?? execution.decided.findLast(({ kind }) => kind !== 'allow');
+    const { decided: all } = execution;
+    const decided = lastAllow(execution) ?? all.findLast(({ kind }) => kind === 'allow') ?? all.at(-1);
     const tell = (rule: string, code: string, grade: 'invalid' | 'violation' | 'warning', expected: string): void => {
       if (execution.told.has(code)) return;
       execution.told.add(code);
@@ -285,14 +286,15 @@ export class TelemetryReader {
       this.#desk.find(rule, code, grade, at, { about: executionId, expected, ...related });
     };
     if (decided === undefined) {
-      const isComplete = this.#state.hasRequests && execution.decided.length === 0;
-      tell('CLA-3', 'EXECUTION_NOT_REQUESTED', isComplete ? 'invalid' : 'warning', 'a decision that allows it');
+      const grade = this.#state.hasRequests ? 'invalid' : 'warning';
+      tell('CLA-3', 'EXECUTION_NOT_REQUESTED', grade, 'a decision that allows it');
     } else if (decided.kind === 'deny') tell('CLA-3', 'EXECUTED_AFTER_DENY', 'violation', 'nothing: it was denied');
     else if (decided.kind === 'pending')
       tell('CLA-3', 'EXECUTED_WHILE_PENDING', 'violation', 'nothing before the approval');
     else {
       if (decided.adapterId !== adapterId)
         tell('CLA-3', 'ADAPTER_NOT_GRANTED', 'violation', `adapter ${decided.adapterId}`);
+      if (decided.claim === undefined) tell('CLA-3', 'GRANT_NOT_STATED', 'warning', 'what was granted');
       const decision = this.#state.decisions.get(decided.decisionId ?? '');
       if (decision !== undefined && decision.tokens.size > 0 && decision.consumedAt === undefined)
         tell('CLA-5', 'DECISION_TOKEN_NOT_CONSUMED', 'warning', 'the token to be consumed first');

@@ -19,7 +19,7 @@ async function show(title:string, files:any[]) {
   const {events,unfit}=eventsOfClaims(r.claims,{system:'clasper'});
   for (const u of unfit) out+=`  UNFIT ${u.id} ${u.error.message}\n`;
   const bytes=Buffer.concat(events.map(e=>Buffer.concat([Buffer.from(canonicalBytes(e.event as any)),Buffer.from('\n')])));
-  const rep=await verifyLedger({bytes,name:'x'} as any);
+  const rep=await verifyLedger(new Uint8Array(bytes));
   out+=`  ledger ${rep.verdict} ${JSON.stringify(rep.counts)}\n`;
   for(const x of rep.findings) out+=`    ${x.code} ${x.severity} seq ${x.seq} ${events[x.seq as number]?.sourceId} ${x.message}\n`;
   for(const g of rep.grants) out+=`    grant ${JSON.stringify(g)}\n`;
