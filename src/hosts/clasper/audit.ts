@@ -4,13 +4,14 @@ import { SourceObject } from '../../json/source-json.js';
 import type { PublicKey } from '../../key/public-key.js';
 import type { HostPlace } from '../host.js';
 import { codeOf } from '../names.js';
-import { objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
 import { stableText } from '../forms/stable.js';
 import { checkBundle } from './bundle.js';
 import { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
 import { adapterPrincipal, hostPrincipal, mark, type Desk } from './desk.js';
 import type { HttpReader } from './http.js';
 import type { BundleParts, Part } from './parts.js';
+import { isNotBefore } from './scope.js';
 import { claimId, firstText, keyOf, type ClasperState } from './state.js';
 import { contentHash, eventTypeOf, type TelemetryReader } from './telemetry.js';
 import type { TraceReader } from './trace.js';
@@ -26,6 +27,22 @@ export interface ChainHead {
 interface Entry {
   readonly part: Part;
   readonly entry: ChainEntry;
+}
+
+/** A chain as one file has it. */
+interface Chain {
+  readonly group: string;
+  readonly tenant: string;
+  readonly entries: Entry[];
+  readonly bySeq: Map<bigint, Entry>;
+  /** What rows of the audit log share with their entries. */
+  readonly keys: Set<string>;
+}
+
+/** What an entry of a chain, or a row of an audit log without one, says. */
+interface Logged extends Pick<ChainEntry, 'tenant' | 'type' | 'data' | 'createdAt'> {
+  /** `seq 3`, `row 3` */
+  readonly name: string;
 }
 
 const CHAIN_CODES: Readonly<Record<ChainFaultKind, string>> = {
@@ -44,6 +61,7 @@ const INGESTED: Readonly<Record<string, string>> = {
 };
 
 const MAX_RELATED = 16;
+const ANY = 'any';
 
 /** Reads what a host keeps. */
 export class AuditReader {
@@ -53,7 +71,7 @@ export class AuditReader {
   readonly #traces: TraceReader;
   readonly #http: HttpReader;
   /** By group and tenant, in the order of their files. */
-  readonly #chains = new Map<string, Entry[]>();
+  readonly #chains = new Map<string, Chain>();
   /** Rows of the audit log that stand in a chain, by group. */
   readonly #rows = new Map<string, Part[]>();
   readonly #storedTraces = new Map<string, Part[]>();
@@ -83,12 +101,16 @@ export class AuditReader {
       return;
     }
     const key = keyOf(group, entry.tenant);
-    const chain = this.#chains.get(key) ?? [];
+    const chain: Chain = this.#chains.get(key) ?? {
+      ...{ group, tenant: entry.tenant, entries: [], bySeq: new Map<bigint, Entry>(), keys: new Set<string>() },
+    };
     this.#chains.set(key, chain);
-    const before = chain.at(-1)?.entry;
-    chain.push({ part, entry });
+    const before = chain.entries.at(-1)?.entry;
+    chain.entries.push({ part, entry });
+    if (!chain.bySeq.has(entry.seq)) chain.bySeq.set(entry.seq, { part, entry });
+    chain.keys.add(entryKey(entry));
     for (const kind of checkChainEntry(entry, before)) this.#chainFault(at, kind, entry, before);
-    const other = this.#sameIn(key, entry);
+    const other = this.#sameIn(chain, entry);
     if (other !== undefined) {
       const isSame = other.entry.hash === entry.hash && other.entry.computed === entry.computed;
       if (!isSame) {
@@ -102,7 +124,7 @@ export class AuditReader {
       this.#desk.item(part, entry.type, 'repeated', isSame ? 'ALREADY_READ' : 'CHAIN_FORKED');
       return;
     }
-    this.#take(part, entry);
+    this.#take(part, { ...entry, name: `seq ${entry.seq}` });
   }
 
   #chainFault(at: HostPlace, kind: ChainFaultKind, entry: ChainEntry, before: ChainEntry | undefined): void {
@@ -121,18 +143,17 @@ export class AuditReader {
   }
 
   /** The entry of that number of another copy of the chain. */
-  #sameIn(key: string, { tenant, seq }: ChainEntry): Entry | undefined {
-    for (const [other, entries] of this.#chains) {
-      if (other === key || entries[0]?.entry.tenant !== tenant) continue;
-      const found = entries.find(({ entry }) => entry.seq === seq);
+  #sameIn(own: Chain, { tenant, seq }: ChainEntry): Entry | undefined {
+    for (const chain of this.#chains.values()) {
+      const found = chain === own || chain.tenant !== tenant ? undefined : chain.bySeq.get(seq);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
   /** What an entry says happened, where nothing nearer said it. */
-  #take(part: Part, { tenant, type, data, createdAt, seq }: ChainEntry): void {
-    const time = this.#desk.timeOf(part, type, timeOfText(createdAt), `seq ${seq}`);
+  #take(part: Part, { tenant, type, data, createdAt, name }: Logged): void {
+    const time = this.#desk.timeOf(part, type, timeOfText(createdAt), name);
     if (time === undefined) return;
     const adapterId = firstText(textAt(data, 'adapter_id'));
     const executionId = firstText(textAt(data, 'execution_id'));
@@ -169,24 +190,24 @@ export class AuditReader {
       return;
     }
     if (type === 'tool_authorization_denied' && tool !== undefined) {
-      this.#denied(part, tenant, executionId, tool, seq, data, base);
+      this.#denied(part, tenant, executionId, tool, name, data, base);
       return;
     }
+    this.#approvals(part.at, type, tenant, executionId);
     const isKnown =
       (type === 'tool_authorization_requested' && this.#state.toolAnswers.has(keyOf(tenant, executionId, tool ?? ''))) ||
-      (type === 'adapter_trace_ingested' &&
-        [...this.#state.traces.values()].some((trace) => trace.executionId === executionId)) ||
+      (type === 'adapter_trace_ingested' && this.#state.traced.has(keyOf(tenant, executionId))) ||
       (textAt(data, 'action') === 'adapter_telemetry_key_set' && this.#knowsKey(tenant, data));
     if (isKnown) {
       this.#desk.item(part, type, 'repeated', 'ALREADY_READ');
       return;
     }
     this.#desk.evidence(part, evidenceType(type), {
-      id: claimId('chain', tenant, String(seq)),
+      id: claimId('log', tenant, name),
       occurredAt: time,
       principalId: hostPrincipal(tenant),
       facts: {
-        seq: { t: 'int', v: String(seq) },
+        entry: name,
         audit_type: type,
         adapter_id: adapterId === '' ? undefined : adapterId,
         execution_id: executionId === '' ? undefined : executionId,
@@ -195,6 +216,28 @@ export class AuditReader {
         action: textAt(data, 'action'),
       },
     });
+  }
+
+  /** What 1.0.0 says in its log of approvals that nobody gave, and of those that were used again. */
+  #approvals(at: HostPlace, type: string, tenant: string, executionId: string): void {
+    const execution = this.#state.execution(tenant, executionId);
+    if (type === 'approval_auto_allowed_in_core' && !execution.told.has('AUTO_ALLOWED')) {
+      execution.told.add('AUTO_ALLOWED');
+      this.#desk.find('CLA-12', 'AUTO_ALLOWED', 'violation', at, {
+        about: executionId,
+        expected: 'an approval by somebody',
+        actual: 'none: the host allowed it by itself',
+      });
+    }
+    if (type !== 'approval_grant_consumed') return;
+    if (execution.told.has(type)) {
+      this.#desk.find('CLA-5', 'APPROVAL_REUSED', 'violation', at, {
+        about: executionId,
+        expected: 'an approval to be used once',
+        actual: 'used again',
+      });
+    }
+    execution.told.add(type);
   }
 
   #knowsKey(tenant: string, data: SourceObject): boolean {
@@ -253,9 +296,9 @@ export class AuditReader {
         expiresAt: timeOfText(textAt(data, 'expires_at')),
         ...{ scope: undefined, intentDigest: undefined, tokens: new Set<string>() },
       });
-      this.#state.execution(tenant, executionId).decided.push({
+      this.#state.execution(tenant, executionId).decide({
         ...{ kind: 'pending', claim, scope: undefined, principalId: base.principalId, adapterId },
-        ...{ intentDigest: undefined, decisionId: id, at: part.at },
+        ...{ intentDigest: undefined, asked: [], decisionId: id, at: part.at },
       });
     }
     this.#desk.item(part, 'policy_decision_pending', isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
@@ -293,9 +336,9 @@ export class AuditReader {
       const principalId = adapterPrincipal(tenant, decision.adapterId);
       const claim = claimId('decision', id, 'resolved');
       // An approval lifts what was pending; what it grants a chain does not say, so nothing can be held against it.
-      execution.decided.push({
+      execution.decide({
         ...{ kind: isApproved ? 'allow' : 'deny', claim: isApproved ? undefined : claim, scope: undefined },
-        ...{ principalId, adapterId: decision.adapterId, intentDigest: undefined, decisionId: id, at: part.at },
+        ...{ principalId, adapterId: decision.adapterId, intentDigest: undefined, asked: [], decisionId: id, at: part.at },
       });
       if (!isApproved) {
         const denial = { kind: 'grant', ...base, principalId, id: claim, decision: 'deny' } as const;
@@ -317,7 +360,7 @@ export class AuditReader {
     tenant: string,
     executionId: string,
     tool: string,
-    seq: bigint,
+    name: string,
     data: SourceObject,
     base: { at: HostPlace; bytes: Uint8Array; occurredAt: string; principalId: string },
   ): void {
@@ -328,7 +371,7 @@ export class AuditReader {
       this.#desk.item(part, 'tool_authorization_denied', 'repeated', 'ALREADY_READ');
       return;
     }
-    const id = claimId('tool-denied', tenant, executionId, tool, String(seq));
+    const id = claimId('tool-denied', tenant, executionId, tool, name);
     const policyId = textAt(data, 'policy_id');
     this.#desk.claim({
       ...{ kind: 'action', ...base, id, tool, decision: 'deny' },
@@ -354,25 +397,29 @@ export class AuditReader {
     const type = firstText(textAt(value, 'eventType'));
     const tenant = firstText(textAt(value, 'tenantId'));
     const chain = this.#chains.get(keyOf(group, tenant));
-    if (chain !== undefined) {
-      const key = rowKey(value);
-      if (chain.some(({ entry }) => entryKey(entry) === key)) {
-        this.#desk.item(part, type, 'repeated', 'IN_CHAIN');
-        return;
-      }
-      this.#desk.find('CLA-9', 'AUDIT_NOT_IN_CHAIN', 'invalid', at, { about: type.slice(0, 128), expected: 'an entry of the chain' });
+    if (chain?.keys.has(rowKey(value)) === true) {
+      this.#desk.item(part, type, 'repeated', 'IN_CHAIN');
+      return;
     }
+    const data = objectAt(value, 'eventData') ?? new SourceObject(new Map());
+    if (chain === undefined) {
+      // A host without a chain has nothing else that says what was reported to it.
+      const name = `row ${firstText(numberAt(value, 'id'), mark(part.bytes))}`;
+      this.#take(part, { tenant, type, data, createdAt: firstText(textAt(value, 'createdAt')), name });
+      return;
+    }
+    this.#desk.find('CLA-9', 'AUDIT_NOT_IN_CHAIN', 'invalid', at, {
+      about: type.slice(0, 128),
+      expected: 'an entry of the chain',
+      actual: 'none',
+    });
     const time = this.#desk.timeOf(part, type, timeOfText(textAt(value, 'createdAt')));
     if (time === undefined) return;
     this.#desk.evidence(part, 'audit_row', {
       id: claimId('row', tenant, mark(part.bytes)),
       occurredAt: time,
       principalId: hostPrincipal(tenant),
-      facts: {
-        audit_type: type,
-        execution_id: textAt(value, 'eventData', 'execution_id'),
-        trace_id: textAt(value, 'traceId'),
-      },
+      facts: { audit_type: type, execution_id: textAt(data, 'execution_id'), trace_id: textAt(value, 'traceId') },
     });
   }
 
@@ -404,42 +451,51 @@ export class AuditReader {
     for (const { files } of bundles)
       for (const { code, severity, class: grade, at, expected, actual } of checkBundle(files, pinned))
         this.#desk.builder.find({ rule: 'CLA-10', code, severity, class: grade, at, expected, actual });
-    for (const [, chain] of this.#chains) this.#anchor(chain, head);
+    for (const chain of this.#chains.values()) this.#anchor(chain, head);
     this.#lengths();
     for (const bundle of bundles) this.#logged(bundle);
   }
 
   /** A cut end shows only against a head that is known from elsewhere. */
-  #anchor(chain: readonly Entry[], head: ChainHead | undefined): void {
-    const last = chain.at(-1)!;
+  #anchor({ tenant, entries, bySeq }: Chain, head: ChainHead | undefined): void {
+    const last = entries.at(-1)!;
     const { at } = last.part;
-    if (head === undefined) {
-      this.#desk.find('CLA-9', 'HEAD_NOT_ANCHORED', 'info', at, { about: `seq ${last.entry.seq}`, expected: 'a head that is known' });
+    const about = `seq ${last.entry.seq}`;
+    if (head === undefined || (head.tenant !== undefined && head.tenant !== tenant)) {
+      this.#desk.find('CLA-9', 'HEAD_NOT_ANCHORED', 'info', at, { about, expected: 'a head that is known' });
       return;
     }
-    if (head.tenant !== undefined && head.tenant !== last.entry.tenant) return;
-    const there = chain.find(({ entry }) => entry.seq === head.seq);
+    const there = bySeq.get(head.seq);
     if (there === undefined) {
-      this.#desk.find('CLA-9', 'CHAIN_TRUNCATED', 'invalid', at, { expected: `seq ${head.seq}`, actual: `ends with ${last.entry.seq}` });
+      const details = { about, expected: `seq ${head.seq}`, actual: `ends with ${last.entry.seq}` };
+      this.#desk.find('CLA-9', 'CHAIN_TRUNCATED', 'invalid', at, details);
     } else if (there.entry.hash !== head.hash) {
-      const details = { about: `seq ${head.seq}`, expected: head.hash.slice(0, 128), actual: there.entry.hash.slice(0, 128) };
-      this.#desk.find('CLA-9', 'CHAIN_FORKED', 'invalid', there.part.at, details);
+      this.#desk.find('CLA-9', 'CHAIN_FORKED', 'invalid', there.part.at, {
+        about: `seq ${head.seq}`,
+        expected: head.hash.slice(0, 128),
+        actual: there.entry.hash.slice(0, 128),
+      });
     }
   }
 
-  /** Copies of one chain: of the shorter one is asked why. */
+  /** Copies of one chain: the shorter one is older, or was cut. */
   #lengths(): void {
     const longest = new Map<string, Entry>();
-    for (const [, chain] of this.#chains) {
-      const last = chain.at(-1)!;
-      const before = longest.get(last.entry.tenant);
-      if (before === undefined || before.entry.seq < last.entry.seq) longest.set(last.entry.tenant, last);
+    for (const { tenant, entries } of this.#chains.values()) {
+      const last = entries.at(-1)!;
+      const before = longest.get(tenant);
+      if (before === undefined || before.entry.seq < last.entry.seq) longest.set(tenant, last);
     }
-    for (const [, chain] of this.#chains) {
-      const last = chain.at(-1)!;
-      const known = longest.get(last.entry.tenant)!;
+    for (const { tenant, group, entries } of this.#chains.values()) {
+      const last = entries.at(-1)!;
+      const known = longest.get(tenant)!;
       if (known.entry.seq === last.entry.seq) continue;
-      this.#desk.find('CLA-9', 'CHAIN_SHORTER', 'warning', last.part.at, {
+      // What the longer one has from before this one was made is missing from it.
+      const made = this.#generated.get(group);
+      const createdAt = timeOfText(known.entry.createdAt);
+      const isCut = made !== undefined && createdAt !== undefined && !isNotBefore(createdAt, made);
+      this.#desk.find('CLA-9', isCut ? 'CHAIN_TRUNCATED' : 'CHAIN_SHORTER', isCut ? 'invalid' : 'warning', last.part.at, {
+        about: `seq ${last.entry.seq}`,
         expected: `seq ${known.entry.seq}`,
         actual: `ends with ${last.entry.seq}`,
         related: [known.part.at],
@@ -449,29 +505,28 @@ export class AuditReader {
 
   /** What else in a bundle says what its chain must hold, and the other way round. */
   #logged({ group, files }: BundleParts): void {
-    const chains = [...this.#chains].filter(([key]) => key.startsWith(`${keyOf(group)}/`));
+    const chains = [...this.#chains.values()].filter((chain) => chain.group === group);
     const traces = this.#storedTraces.get(group) ?? [];
-    for (const [, chain] of chains) {
+    for (const chain of chains) {
       this.#rowsMissing(chain, group);
       this.#tracesIn(chain, traces);
       this.#stated(chain, files);
     }
-    if (chains.length > 0 || !files.has('audit_chain.jsonl') || traces.length === 0) return;
-    this.#desk.find('CLA-9', 'CHAIN_EMPTY', 'invalid', { file: files.get('audit_chain.jsonl')!.name }, {
-      expected: 'entries for the traces',
-      actual: 'none',
-    });
+    const empty = files.get('audit_chain.jsonl');
+    if (chains.length > 0 || empty === undefined || traces.length === 0) return;
+    const details = { expected: 'entries for the traces', actual: 'none' };
+    this.#desk.find('CLA-9', 'CHAIN_EMPTY', 'invalid', { file: empty.name }, details);
   }
 
   /** Entries without a row. A bundle of one trace, workspace or time holds fewer rows than the chain has entries. */
-  #rowsMissing(chain: readonly Entry[], group: string): void {
+  #rowsMissing({ entries }: Chain, group: string): void {
     if (this.#scoped.has(group)) return;
     const rows = new Set((this.#rows.get(group) ?? []).map(({ value }) => rowKey(value as SourceObject)));
-    const missing = chain.filter(({ entry }) => !rows.has(entryKey(entry)));
+    const missing = entries.filter(({ entry }) => !rows.has(entryKey(entry)));
     if (missing.length === 0) return;
     this.#desk.find('CLA-9', 'AUDIT_ROW_MISSING', 'invalid', missing[0]!.part.at, {
       about: `seq ${missing[0]!.entry.seq}`,
-      expected: `a row of the audit log for each of ${chain.length} entries`,
+      expected: `a row of the audit log for each of ${entries.length} entries`,
       actual: `none for ${missing.length}`,
       related: missing.slice(1, MAX_RELATED + 1).map(({ part }) => part.at),
     });
@@ -487,48 +542,49 @@ export class AuditReader {
   }
 
   /** Each trace was ingested, and the entry that says so was made after it was checked. */
-  #tracesIn(chain: readonly Entry[], traces: readonly Part[]): void {
-    const entries = chain.filter(({ entry }) => entry.type === 'adapter_trace_ingested');
-    const used = new Set<Entry>();
-    const sorted = [...traces].sort((a, b) => (checkedAt(a) < checkedAt(b) ? -1 : 1));
-    for (const trace of sorted) {
-      const tenant = textAt(trace.value, 'tenantId');
+  #tracesIn({ tenant, entries }: Chain, traces: readonly Part[]): void {
+    // Of each execution, and of all, the last entry: one that is late enough is all that it takes.
+    const last = new Map<string, string>();
+    for (const { entry } of entries) {
+      if (entry.type !== 'adapter_trace_ingested') continue;
+      const execution = firstText(textAt(entry.data, 'execution_id'));
+      for (const of of [ANY, `=${execution}`])
+        if (entry.createdAt > (last.get(of) ?? '')) last.set(of, entry.createdAt);
+    }
+    for (const trace of traces) {
       const checked = checkedAt(trace);
-      if (chain[0]?.entry.tenant !== tenant || checked === '') continue;
+      if (textAt(trace.value, 'tenantId') !== tenant || checked === '') continue;
       const id = firstText(textAt(trace.value, 'id'));
-      const execution = this.#state.executionOfTrace.get(keyOf(firstText(tenant), id));
-      const found = entries.find(
-        (each) =>
-          !used.has(each) &&
-          each.entry.createdAt >= checked &&
-          textAt(each.entry.data, 'adapter_id') === textAt(trace.value, 'adapter_id') &&
-          (execution === undefined || textAt(each.entry.data, 'execution_id') === execution),
-      );
-      if (found !== undefined) used.add(found);
-      else
-        this.#desk.find('CLA-9', 'TRACE_NOT_IN_CHAIN', 'invalid', trace.at, {
-          about: id,
-          expected: `an entry from ${checked.slice(0, 64)} on that it was ingested`,
-          actual: `the chain ends with seq ${chain.at(-1)!.entry.seq}`,
-        });
+      const execution = this.#state.executionOfTrace.get(keyOf(tenant, id));
+      if ((last.get(execution === undefined ? ANY : `=${execution}`) ?? '') >= checked) continue;
+      this.#desk.find('CLA-9', 'TRACE_NOT_IN_CHAIN', 'invalid', trace.at, {
+        about: id,
+        expected: `an entry from ${checked.slice(0, 64)} on that it was ingested`,
+        actual: `the chain ends with seq ${entries.at(-1)!.entry.seq}`,
+      });
     }
   }
 
   /** What a bundle says of its own chain. */
-  #stated(chain: readonly Entry[], files: BundleParts['files']): void {
-    const isRight = chain.every(({ entry }, i) => checkChainEntry(entry, chain[i - 1]?.entry).length === 0);
-    const stated = this.#chainStatements.get(files.get('integrity.json')?.name ?? '');
+  #stated({ entries }: Chain, files: BundleParts['files']): void {
+    const file = files.get('integrity.json')?.name ?? '';
+    const stated = this.#chainStatements.get(file);
+    const isRight = entries.every(({ entry }, i) => checkChainEntry(entry, entries[i - 1]?.entry).length === 0);
     if (stated === undefined || stated === isRight) return;
-    this.#desk.find('CLA-10', 'CHAIN_STATUS_WRONG', 'invalid', { file: files.get('integrity.json')!.name }, {
+    this.#desk.find('CLA-10', 'CHAIN_STATUS_WRONG', 'invalid', { file }, {
       expected: `audit_chain_verification.ok ${String(isRight)}`,
       actual: String(stated),
     });
   }
 
+  /** When bundles were made. */
+  readonly #generated = new Map<string, string>();
   readonly #chainStatements = new Map<string, boolean>();
 
   /** What integrity.json says of the chain. */
-  noteIntegrity({ at, value }: Part): void {
+  noteIntegrity({ at, value, group }: Part): void {
+    const made = timeOfText(textAt(value, 'generated_at'));
+    if (made !== undefined) this.#generated.set(group, made);
     const ok = valueAt(value, 'audit_chain_verification', 'ok');
     if (typeof ok === 'boolean') this.#chainStatements.set(at.file, ok);
   }

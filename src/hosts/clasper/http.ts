@@ -10,7 +10,7 @@ import { adapterPrincipal, hostPrincipal, mark, type Desk, type Facts } from './
 import { readTelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
 import { isNotBefore, readScope, textsAt, toolMapOf, widening, type Scope } from './scope.js';
-import { claimId, firstText, keyOf, lastAllow, type ClasperState, type Decided, type Decision } from './state.js';
+import { claimId, firstText, keyOf, type ClasperState, type Decided, type Decision } from './state.js';
 import type { TelemetryReader } from './telemetry.js';
 import { scopeDigest } from './trace.js';
 import { readToken, tokenHash, type TokenClaims } from './tokens.js';
@@ -73,7 +73,7 @@ export class HttpReader {
 
   read(part: Part): void {
     const { value } = part;
-    const status = numberAt(value, 'status') ?? '';
+    const status = firstText(numberAt(value, 'status'), textAt(value, 'status'));
     const headers = objectAt(value, 'headers');
     const header = (name: string): string | undefined => {
       const key = headers?.keys().find((each) => each.toLowerCase() === name);
@@ -174,7 +174,7 @@ export class HttpReader {
 
   #adapter(adapter: SourceObject | undefined, tenant: string): void {
     const key = adapter === undefined ? undefined : readTelemetryKey(adapter);
-    if (key !== undefined) this.#state.keys.push({ tenant: tenant === '' ? undefined : tenant, key });
+    if (key !== undefined) this.#state.addKey(tenant, key);
   }
 
   #policy(call: Call): void {
@@ -209,7 +209,9 @@ export class HttpReader {
     const scope = scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
     if (scopeObject !== undefined) this.#timeIn(at, scopeObject, executionId);
     const intent = valueAt(body, 'intent');
+    const asked = textsAt(body, 'requested_capabilities');
     const shared = {
+      asked,
       principalId: adapterPrincipal(tenant, adapterId),
       intentDigest: intent === undefined ? undefined : jcsDigest(intent),
     };
@@ -217,7 +219,8 @@ export class HttpReader {
       decisionId === undefined
         ? claimId('request', tenant, executionId, mark(part.bytes))
         : claimId('decision', decisionId, kind);
-    const base = { ...shared, id, at, bytes: part.bytes, occurredAt: time, ...this.#policyOf(response) };
+    const { principalId, intentDigest } = shared;
+    const base = { principalId, intentDigest, id, at, bytes: part.bytes, occurredAt: time, ...this.#policyOf(response) };
     let isRepeated = false;
     if (kind === 'allow') {
       const isSimulated =
@@ -242,10 +245,10 @@ export class HttpReader {
           expected: 'an approval by somebody',
           actual: 'none: the host allowed it by itself',
         });
-      if (!isRepeated) this.#escalation(at, executionId, execution.decided, scope);
+      if (!isRepeated) this.#escalation(at, executionId, execution.first, scope, asked);
       if (!isRepeated) this.#reuse(call, tenant, executionId);
       if (bounds === undefined) {
-        execution.decided.push({ ...shared, kind, claim: undefined, scope, adapterId, decisionId, at });
+        execution.decide({ ...shared, kind, claim: undefined, scope, adapterId, decisionId, at });
         this.#desk.evidence(part, 'execution_request', {
           id,
           occurredAt: time,
@@ -277,7 +280,7 @@ export class HttpReader {
       });
     }
     if (!isRepeated)
-      execution.decided.push({ ...shared, kind, claim: id, scope, adapterId, decisionId: kind === 'pending' ? decisionId : undefined, at });
+      execution.decide({ ...shared, kind, claim: id, scope, adapterId, decisionId: kind === 'pending' ? decisionId : undefined, at });
     this.#desk.item(part, 'execution_request', isRepeated ? 'repeated' : 'mapped', isRepeated ? 'ALREADY_READ' : undefined);
   }
 
@@ -309,22 +312,30 @@ export class HttpReader {
   }
 
   /** CLA-11. */
-  #escalation(at: HostPlace, about: string, decided: readonly Decided[], scope: Scope | undefined): void {
-    const first = decided.find((each) => each.scope !== undefined);
-    const more = first?.scope === undefined || scope === undefined ? undefined : widening(first.scope, scope);
+  #escalation(
+    at: HostPlace,
+    about: string,
+    first: Decided | undefined,
+    scope: Scope | undefined,
+    asked: readonly string[],
+  ): void {
+    if (first === undefined) return;
+    const granted = first.scope === undefined || scope === undefined ? undefined : widening(first.scope, scope);
+    const further = asked.find((name) => !first.asked.includes(name));
+    const more = granted ?? (first.asked.length === 0 || further === undefined ? undefined : `capability ${further}`);
     if (more === undefined) return;
     this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, {
       about,
       expected: 'no more than was asked for before',
       actual: more.slice(0, 128),
-      related: [first!.at],
+      related: [first.at],
     });
   }
 
   /** CLA-5 of a host that has no tokens: an approval is answered with `allow` as often as it is asked. */
   #reuse({ at }: Call, tenant: string, executionId: string): void {
     const execution = this.#state.execution(tenant, executionId);
-    const approved = execution.decided.findLast(({ kind, decisionId }) => kind === 'allow' && decisionId !== undefined);
+    const { approved } = execution;
     if (approved === undefined) return;
     execution.approvalsUsed++;
     if (execution.approvalsUsed < 2) return;
@@ -394,7 +405,7 @@ export class HttpReader {
       this.#desk.item(part, type, 'repeated', 'DECISION_KNOWN');
       return;
     }
-    const asked = objectAt(record, 'request_snapshot', 'request');
+    const asking = objectAt(record, 'request_snapshot', 'request');
     const tenant = firstText(textAt(record, 'tenant_id'), known?.tenant, this.#tenantOf(call));
     const adapterId = firstText(
       textAt(record, 'adapter_id'),
@@ -404,10 +415,10 @@ export class HttpReader {
     const executionId = firstText(textAt(record, 'execution_id'), known?.executionId);
     const time = this.#desk.timeOf(part, type, timeOfText(textAt(resolution, 'resolved_at')), id);
     if (time === undefined) return;
-    const intent = valueAt(asked, 'intent');
+    const intent = valueAt(asking, 'intent');
     const intentDigest = known?.intentDigest ?? (intent === undefined ? undefined : jcsDigest(intent));
     const scopeObject = objectAt(record, 'granted_scope');
-    const tool = textAt(asked, 'tool');
+    const tool = textAt(asking, 'tool');
     const scope =
       scopeObject === undefined
         ? known?.scope
@@ -436,21 +447,28 @@ export class HttpReader {
     const snapshot = objectAt(record, 'request_snapshot', 'decision');
     const policy = snapshot === undefined ? {} : this.#policyOf(snapshot);
     const execution = this.#state.execution(tenant, executionId);
-    const first = execution.decided.find((each) => each.decisionId === id && each.scope !== undefined);
-    if (isAllowed && first !== undefined) this.#escalation(at, executionId, [first], scope);
+    const asked = decision.scope?.capabilities ?? textsAt(asking, 'requested_capabilities');
+    if (isAllowed && known?.scope !== undefined && scope !== undefined) {
+      const more = widening(known.scope, scope);
+      if (more !== undefined) {
+        const details = { about: id, expected: 'no more than was asked for', actual: more.slice(0, 128) };
+        this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, details);
+      }
+    }
     if (isAllowed && bounds === undefined)
       this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, { about: id, expected: 'the scope that was granted' });
     else if (isAllowed) {
       const decisionCode = action === 'approve_with_override' ? 'APPROVED_WITH_OVERRIDE' : 'APPROVED';
       this.#desk.claim({ ...base, ...policy, decision: 'allow', decisionCode, checks: [check], bounds });
     } else this.#desk.claim({ ...base, ...policy, decision: 'deny', decisionCode: 'APPROVAL_DENIED' });
-    execution.decided.push({
+    execution.decide({
       kind: isAllowed ? 'allow' : 'deny',
       claim: isAllowed && bounds === undefined ? undefined : claim,
       scope,
       principalId,
       adapterId,
       intentDigest,
+      asked,
       decisionId: id,
       at,
     });
@@ -565,8 +583,8 @@ export class HttpReader {
     const time = this.#desk.timeOf(part, 'tool_authorization', isCoarse ? clock : issuedAt, executionId);
     if (time === undefined) return;
     const execution = this.#state.execution(tenant, executionId);
-    const allow = lastAllow(execution);
-    const decided = allow ?? execution.decided.findLast(({ claim }) => claim !== undefined);
+    const allow = execution.allowed;
+    const decided = allow ?? execution.recorded;
     const isAllowed = textAt(response, 'decision') === 'allow';
     const answer = keyOf(tenant, executionId, tool);
     this.#state.toolAnswers.set(answer, isAllowed ? 'allow' : 'deny');
@@ -612,6 +630,14 @@ export class HttpReader {
         about: executionId,
         expected: 'a tool of a granted capability',
         actual: tool.slice(0, 128),
+      });
+    }
+    if (allow === undefined && execution.current !== undefined && execution.current.kind !== 'allow') {
+      this.#desk.find('CLA-3', 'TOOL_ALLOWED_WITHOUT_GRANT', 'violation', at, {
+        about: executionId,
+        expected: 'no tool for an execution that was not allowed',
+        actual: tool.slice(0, 128),
+        related: [execution.current.at],
       });
     }
     const jti = token?.id;

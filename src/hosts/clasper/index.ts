@@ -90,7 +90,8 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
     if (part.kind === 'adapter' || part.kind === 'key') reader.noteKey(part);
   }
   // The adapter's own reports before what the host kept of them; what authorizes before what is authorized.
-  for (const kinds of ORDER) for (const part of parts) if (kinds.includes(part.kind)) reader.read(part);
+  for (const kinds of ORDER)
+    for (const part of inTime(parts.filter(({ kind }) => kinds.includes(kind)), kinds)) reader.read(part);
   audit.finish(bundles, aids.pinnedKey, aids.chainHead);
   traces.finish(executions.values());
   return inOrder(builder.finish(), parts, files);
@@ -102,6 +103,13 @@ const ORDER: readonly (readonly Part['kind'][])[] = [
     ['adapter', 'key', 'chain', 'audit', 'trace', 'metadata', 'integrity', 'verify', 'unknown'] as const
   ).map((kind) => [kind]),
 ];
+
+/** An audit log is written with the last row first. */
+function inTime(parts: readonly Part[], kinds: readonly Part['kind'][]): readonly Part[] {
+  if (!kinds.includes('audit')) return parts;
+  const id = ({ value }: Part): number => Number(numberAt(value, 'id') ?? 0);
+  return [...parts].sort((a, b) => (a.group === b.group ? id(a) - id(b) : 0));
+}
 
 class PartReader {
   readonly #desk: Desk;
@@ -193,7 +201,7 @@ class PartReader {
   /** Whose key is whose, before anything that is signed. */
   noteKey({ value }: Part): void {
     const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
-    if (key !== undefined) this.#state.keys.push({ tenant: textAt(value, 'tenant_id'), key });
+    if (key !== undefined) this.#state.addKey(textAt(value, 'tenant_id'), key);
     this.#state.capabilities.note(textsAt(value, 'capabilities'));
     this.#state.capabilities.noteTools(toolMapOf(value));
   }

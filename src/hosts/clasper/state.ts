@@ -14,23 +14,46 @@ export interface Decided {
   readonly principalId: string;
   readonly adapterId: string;
   readonly intentDigest: Digest | undefined;
+  /** Capabilities that were asked for. */
+  readonly asked: readonly string[];
   /** Of a decision that waited for somebody. */
   readonly decisionId: string | undefined;
   readonly at: HostPlace;
 }
 
-/** An execution, by its tenant and id. */
-export interface Execution {
-  readonly decided: Decided[];
+/** An execution, by its tenant and id. Of what was decided about it only what can still matter is kept, however often it was asked for. */
+export class Execution {
   /** What was said of it once is not said again. */
-  readonly told: Set<string>;
+  readonly told = new Set<string>();
   /** When its trace says that it began. */
   startedAt?: string;
-  /** Texts of amounts. */
+  /** The text of the amount that was reported. */
   cost?: string;
   traceCost?: { readonly text: string; readonly at: HostPlace };
   /** Times that an approval of it was answered with `allow`. */
-  approvalsUsed: number;
+  approvalsUsed = 0;
+  /** The first that says what it is about. */
+  first?: Decided;
+  /** The last that a grant records. */
+  allowed?: Decided;
+  /** The last that somebody approved. */
+  approved?: Decided;
+  /** The one that counts: the last that allows, else the last. */
+  current?: Decided;
+  /** The last that has a claim. */
+  recorded?: Decided;
+
+  decide(decided: Decided): void {
+    if (decided.scope !== undefined || decided.asked.length > 0) this.first ??= decided;
+    if (decided.claim !== undefined) this.recorded = decided;
+    if (decided.kind !== 'allow') {
+      if (this.current?.kind !== 'allow') this.current = decided;
+      return;
+    }
+    if (decided.claim !== undefined) this.allowed = decided;
+    if (decided.decisionId !== undefined) this.approved = decided;
+    this.current = this.allowed ?? decided;
+  }
 }
 
 /** A decision that somebody has to make. */
@@ -91,7 +114,7 @@ export class ClasperState {
   /** The same of tool authorizations. */
   hasToolTokens = false;
   readonly capabilities = new Capabilities();
-  readonly keys: { readonly tenant: string | undefined; readonly key: TelemetryKey }[] = [];
+  readonly #keys = new Map<string, TelemetryKey>();
   readonly decisions = new Map<string, Decision>();
   readonly toolTokens = new Map<string, ToolToken>();
   /** Refusals of tools, by tenant, execution and tool: the claim, and whether a chain has said it too. */
@@ -102,13 +125,30 @@ export class ClasperState {
   readonly traces = new Map<string, TraceSeen>();
   /** Trace ids of executions, and the other way round, as audit rows say. */
   readonly executionOfTrace = new Map<string, string>();
+  /** Executions of which a trace was read. */
+  readonly traced = new Set<string>();
   readonly #executions = new Map<string, Execution>();
+
+  /** Of two keys of one version of an adapter the later one counts. */
+  addKey(tenant: string | undefined, key: TelemetryKey): void {
+    this.#keys.set(keyOf(tenant ?? '', key.adapterId, key.adapterVersion ?? ''), key);
+  }
+
+  /** The key of an adapter; one that is registered for its tenant before one of which nothing says the tenant. */
+  keyOf(tenant: string, adapterId: string, version: string): TelemetryKey | undefined {
+    for (const of of [tenant, ''])
+      for (const each of [version, '']) {
+        const key = this.#keys.get(keyOf(of, adapterId, each));
+        if (key !== undefined) return key;
+      }
+    return undefined;
+  }
 
   execution(tenant: string, id: string): Execution {
     const key = keyOf(tenant, id);
     let execution = this.#executions.get(key);
     if (execution === undefined) {
-      execution = { decided: [], told: new Set(), approvalsUsed: 0 };
+      execution = new Execution();
       this.#executions.set(key, execution);
     }
     return execution;
@@ -123,11 +163,6 @@ export function keyOf(...parts: readonly string[]): string {
 /** The id of a claim: what it is, and the host's own ids. */
 export function claimId(kind: string, ...parts: readonly string[]): string {
   return `${kind}:${keyOf(...parts)}`;
-}
-
-/** The last decision that allows, with bounds. */
-export function lastAllow({ decided }: Execution): Decided | undefined {
-  return decided.findLast(({ kind, claim }) => kind === 'allow' && claim !== undefined);
 }
 
 /** Members of a payload that the host keeps of it. */

@@ -12,7 +12,7 @@ import { checkEnvelope, type EnvelopeCheck } from './envelope.js';
 import type { TelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
 import { EXECUTION_TOOL, isMore, isNotBefore } from './scope.js';
-import { claimId, firstText, KEPT, keyOf, lastAllow, type ClasperState, type Decided } from './state.js';
+import { claimId, firstText, KEPT, keyOf, type ClasperState, type Decided } from './state.js';
 import type { TokenClaims } from './tokens.js';
 import type { TraceReader } from './trace.js';
 
@@ -277,8 +277,7 @@ export class TelemetryReader {
    */
   under(at: HostPlace, tenant: string, executionId: string, adapterId: string): Decided | undefined {
     const execution = this.#state.execution(tenant, executionId);
-    const { decided: all } = execution;
-    const decided = lastAllow(execution) ?? all.findLast(({ kind }) => kind === 'allow') ?? all.at(-1);
+    const decided = execution.current;
     const tell = (rule: string, code: string, grade: 'invalid' | 'violation' | 'warning', expected: string): void => {
       if (execution.told.has(code)) return;
       execution.told.add(code);
@@ -408,9 +407,7 @@ export class TelemetryReader {
     const fits = (key: TelemetryKey): boolean =>
       key.adapterId === adapterId && (key.adapterVersion === undefined || key.adapterVersion === version);
     if (this.#pinned !== undefined) return this.#pinned.findLast(fits);
-    return this.#state.keys.findLast(
-      (known) => fits(known.key) && (known.tenant === undefined || known.tenant === tenant),
-    )?.key;
+    return this.#state.keyOf(tenant, adapterId, version ?? '');
   }
 }
 

@@ -99,6 +99,12 @@ export class TraceReader {
     const occurredAt = time ?? this.#desk.timeOf(part, type, undefined, id);
     if (occurredAt === undefined) return;
     this.#state.traces.set(key, { executionId, stepHashes, at });
+    this.#state.traced.add(keyOf(tenant, executionId));
+    const count = listAt(trace, 'steps')?.length ?? 0;
+    if (count > MAX_STEPS) {
+      const details = { about: id, expected: `at most ${MAX_STEPS} steps`, actual: `${count}` };
+      this.#desk.find('INPUT', 'STEPS_TOO_MANY', 'invalid', at, details);
+    }
     this.#steps(at, trace, id);
     this.#status(at, trace, id, context);
     const decided = executionId === '' ? undefined : this.#under(at, tenant, executionId, adapterId);
@@ -195,8 +201,6 @@ export class TraceReader {
     const costs = [numberAt(trace, 'usage', 'totalCost'), numberAt(trace, 'used_scope', 'actual_cost')];
     const cost = costs.find((text) => isMore(amountOf(text), scope.maxCost));
     if (cost !== undefined) tell('COST_EXCEEDED', 'at most max_cost', `${cost} USD`);
-    const started = timeOfText(textAt(trace, 'startedAt'));
-    if (isNotBefore(started, scope.expiresAt)) tell('GRANT_EXPIRED', `before ${scope.expiresAt ?? ''}`, started ?? '');
   }
 
   #remember(at: HostPlace, trace: SourceObject, tenant: string, executionId: string): void {
@@ -318,7 +322,7 @@ export class TraceReader {
     });
     if (!isNew) return true;
     observe(authorization.claim === undefined ? undefined : isDeny(decided, authorization) ? 'deny' : 'allow', outcome);
-    if (executionId !== '') this.#inScope(at, call, data, decided);
+    if (executionId !== '') this.#inScope(at, call, data, decided, startedAt ?? time);
     return true;
   }
 
@@ -342,6 +346,13 @@ export class TraceReader {
           expected: `no call of ${call.tool.slice(0, 128)}: it was refused`,
         });
         return { claim: refusal.claim, principalId: refusal.principalId, paramsDigest: undefined };
+      }
+      if (this.#state.toolAnswers.get(key) === 'allow') {
+        this.#desk.find('CLA-6', 'TOOL_TOKEN_NOT_STATED', 'warning', at, {
+          about: call.id,
+          expected: `the token that was issued for ${call.tool.slice(0, 128)}`,
+          actual: 'none',
+        });
       }
       return { claim: decided?.claim, principalId, paramsDigest: undefined };
     }
@@ -404,8 +415,19 @@ export class TraceReader {
   }
 
   /** CLA-4 for one call. */
-  #inScope(at: HostPlace, call: Call, data: SourceObject | undefined, decided: Decided | undefined): void {
+  #inScope(
+    at: HostPlace,
+    call: Call,
+    data: SourceObject | undefined,
+    decided: Decided | undefined,
+    time: string | undefined,
+  ): void {
     if (decided?.kind !== 'allow' || decided.scope === undefined) return;
+    const { expiresAt } = decided.scope;
+    if (isNotBefore(time, expiresAt)) {
+      const details = { about: call.id, expected: `before ${expiresAt ?? ''}`, actual: time };
+      this.#desk.find('CLA-4', 'GRANT_EXPIRED', 'violation', at, details);
+    }
     const isWithin = this.#state.capabilities.isWithin(decided.scope, call.tool);
     if (isWithin === true) return;
     if (isWithin === false) {
