@@ -42,10 +42,10 @@ export {
   appendImport,
   firstTimeOf,
   planImport,
-  readKnownSources,
+  readKnownLedger,
   type ImportPlan,
   type ImportResult,
-  type KnownSources,
+  type KnownLedger,
   type PlanOptions,
 } from './hosts/import.js';
 export { reportCheck, reportImport, type ImportReportOptions } from './hosts/import-report.js';

@@ -24,6 +24,8 @@ export {
   type ReplaceOptions,
 } from './fs/file-system.js';
 
+export { listFiles } from './fs/plain-file.js';
+
 // What is written piece by piece, and appears whole or not at all
 export { Spool } from './fs/spool.js';
 export { writeFolderThrough, writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';

@@ -15,6 +15,12 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot append ledger.jsonl events.json --principal service:ci --type x.build --existing refuse',
     'tail -F events.ndjson | northroot append ledger.jsonl - --strict --checkpoint-every 1h',
   ],
+  import: [
+    'northroot import --from cgf --check events.jsonl',
+    'northroot import --from clasper --ledger ledger.jsonl --create http.jsonl',
+    'northroot import --from openclaw hooks.jsonl | northroot append ledger.jsonl',
+  ],
+  check: ['northroot check --as adapter-profile profile.json'],
   checkpoint: [
     'northroot checkpoint ledger.jsonl',
     'northroot checkpoint ledger.jsonl --witness https://witness.example/w1 --witness-policy policy.txt',

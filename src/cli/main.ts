@@ -17,6 +17,7 @@ import { addDiff } from './commands/diff.js';
 import { addDisclose } from './commands/disclose.js';
 import { addExport } from './commands/export.js';
 import { addGrant } from './commands/grant.js';
+import { addCheck, addImport } from './commands/import.js';
 import { addIndex } from './commands/ledger-index.js';
 import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
@@ -61,6 +62,7 @@ const GROUPS = {
     addProve,
     addVerifyProof,
   ],
+  'Other systems:': [addImport, addCheck],
   'Keys and trust:': [addKeygen, addKey, addTrust],
   'Exporting and publishing:': [addExport, addDisclose, addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],

@@ -5,6 +5,9 @@
 
 import { constants } from 'node:fs';
 import { lstat, open, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { printable } from '../bytes/printable.js';
+import { NorthrootError } from '../error.js';
 import { toIoError } from './io-error.js';
 
 /** What stands where a file or a folder is looked for. */
@@ -98,4 +101,22 @@ function kindOf(status: Status): EntryKind {
 function isMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+/** The most files of a folder that are taken. */
+const MAX_FILES = 10_000;
+
+/**
+ * The paths of the files in a folder, by name; hidden ones, links and folders in it are left out.
+ *
+ * @throws NorthrootError `INPUT_TOO_LARGE` for more than 10,000 entries; as {@link toIoError}.
+ */
+export async function listFiles(folder: string): Promise<string[]> {
+  const { entries, more } = await listFolder(folder, MAX_FILES);
+  if (more > 0) {
+    throw new NorthrootError('INPUT_TOO_LARGE', `${printable(folder)} has more than ${MAX_FILES} entries`);
+  }
+  return entries
+    .filter(({ name, kind }) => kind === 'file' && !name.startsWith('.'))
+    .map(({ name }) => join(folder, name));
 }

@@ -12,15 +12,18 @@ import type { Ledger } from '../writer/ledger.js';
 import { eventsOfClaims, type ClaimedEvent } from './claims.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostReading } from './host.js';
 
-/** What a ledger has of one system: ids of events, `sha-256:…`, by `source.id`. */
-export type KnownSources = ReadonlyMap<string, string>;
+/** What a ledger has of one system. */
+export interface KnownLedger {
+  /** The id of its genesis event, `sha-256:…`: new events are bound to it. Undefined of bare events. */
+  readonly ledgerId: string | undefined;
+  /** Ids of events, `sha-256:…`, by `source.id`. */
+  readonly sources: ReadonlyMap<string, string>;
+}
 
 /** What an import is for. */
 export interface PlanOptions extends HostOptions {
-  /** The ledger that the events are for: the id of its genesis event, `sha-256:…`. Without it they are bound to none. */
-  readonly ledgerId?: string | undefined;
-  /** What that ledger has already; see {@link readKnownSources}. */
-  readonly known?: KnownSources | undefined;
+  /** The ledger that the events are for; see {@link readKnownLedger}. Without it they are bound to none. */
+  readonly into?: KnownLedger | undefined;
 }
 
 /** What an import would write. */
@@ -48,14 +51,18 @@ export interface ImportPlan {
  */
 export function planImport(host: Host, files: readonly HostFile[], options: PlanOptions = {}): ImportPlan {
   checkOptions('planImport', options, {
-    ledgerId: 'string',
-    known: 'object',
+    into: 'object',
     occurredAt: 'string',
     aids: 'object',
   });
-  const { ledgerId, known = new Map<string, string>(), ...hostOptions } = options;
+  const { into, ...hostOptions } = options;
+  const known: KnownLedger['sources'] = into?.sources ?? new Map<string, string>();
   const reading = host.read(files, hostOptions);
-  const made = eventsOfClaims(reading.claims, { system: host.name, ledgerId, known });
+  const made = eventsOfClaims(reading.claims, {
+    system: host.name,
+    ledgerId: into?.ledgerId,
+    known,
+  });
   const findings = [...reading.findings];
   for (const { at, id, error } of made.unfit) {
     findings.push({
@@ -100,21 +107,23 @@ export function planImport(host: Host, files: readonly HostFile[], options: Plan
 const INPUT_ERROR = { rule: 'INPUT', severity: 'error', class: 'invalid' } as const;
 
 /** What a ledger has of a system. @throws NorthrootError when the source cannot be read */
-export async function readKnownSources(
+export async function readKnownLedger(
   source: LedgerSource,
   system: string,
   signal?: AbortSignal,
-): Promise<KnownSources> {
-  const known = new Map<string, string>();
-  for await (const { event, eventId } of readRecords(source, { signal })) {
+): Promise<KnownLedger> {
+  const sources = new Map<string, string>();
+  let ledgerId: string | undefined;
+  for await (const { event, eventId, seq } of readRecords(source, { signal })) {
+    if (seq === 0 && event['event_type'] === 'genesis') ledgerId = eventId;
     const { system: of, id } = (event['source'] ?? {}) as {
       readonly system?: unknown;
       readonly id?: unknown;
     };
     // What came first stands, as it does in a plan.
-    if (of === system && typeof id === 'string' && !known.has(id)) known.set(id, eventId);
+    if (of === system && typeof id === 'string' && !sources.has(id)) sources.set(id, eventId);
   }
-  return known;
+  return { ledgerId, sources };
 }
 
 /** The earliest time of a plan's events: for the genesis of a ledger that is made for them. */

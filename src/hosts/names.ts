@@ -20,12 +20,12 @@ const HASH_LENGTH = 66;
 
 /**
  * A foreign actor as a PrincipalID: the kind, then the parts joined by `/`, in which every character outside `A-Z a-z 0-9 . _ : @ + -`
- * is `~` and the two upper-case hexadecimal digits of each of its UTF-8 bytes. A part that is empty is `~`. What is then longer than
+ * is `~` and the two upper-case hexadecimal digits of each of its UTF-8 bytes. A part that is empty is `~`; `x~~` stands before a name that would begin with another character than `A-Z a-z 0-9`. What is then longer than
  * 255 characters keeps its first 189, `~~`, and the SHA-256 of the parts joined by `/` in 64 hexadecimal digits.
  */
 export function principalOf(kind: PrincipalKind, ...parts: readonly string[]): string {
   const escaped = parts.map((part) => (part === '' ? '~' : escape(part, /[^A-Za-z0-9._:@+-]/gu))).join('/');
-  const name = /^[A-Za-z0-9]/.test(escaped) ? escaped : `x${escaped}`;
+  const name = /^[A-Za-z0-9]/.test(escaped) ? escaped : `x~~${escaped}`;
   return `${kind}:${cut(name, parts.join('/'), MAX_PRINCIPAL_LENGTH)}`;
 }
 

@@ -1,0 +1,343 @@
+/** `northroot import` and `northroot check`: what other systems recorded, held against their own rules, and brought into a ledger. */
+
+import { Option, type Command } from 'commander';
+import {
+  appendImport,
+  CHECKERS,
+  didYouMean,
+  firstTimeOf,
+  HOSTS,
+  isUnbegun,
+  kindOfPath,
+  Ledger,
+  listFiles,
+  openLedger,
+  plainPaint,
+  planImport,
+  printable,
+  readKnownLedger,
+  renderImport,
+  renderImportMarkdown,
+  replaceFile,
+  reportCheck,
+  reportImport,
+  type Checker,
+  type Host,
+  type HostFile,
+  type HostOptions,
+  type ImportPlan,
+  type ImportReport,
+  type ImportResult,
+  type Signer,
+} from '../../index.js';
+import { CommandError } from '../command-error.js';
+import type { Context, ExitStatus } from '../context.js';
+import { readInput, STDIN } from '../input.js';
+import { jsonText } from '../json-text.js';
+import { collect, instant, seconds } from '../options.js';
+import { assertTargets, filesOf, STDOUT } from '../targets.js';
+import { NO_INDEX } from '../view.js';
+import { asUsageError, findNamedSigner, openWithOwnKey, writingOptions } from './ledger-key.js';
+
+const FORMATS = ['text', 'markdown', 'json'] as const;
+type Format = (typeof FORMATS)[number];
+
+/** The most that one file may have, in bytes: all of it is read before anything is judged. */
+const MAX_FILE_BYTES = 512 * 1024 * 1024;
+
+interface ReadingOptions {
+  readonly aid: readonly string[];
+  readonly occurredAt?: string;
+  readonly format: Format;
+  readonly output: readonly string[];
+  readonly maxFindings?: number;
+}
+
+interface ImportOptions extends ReadingOptions {
+  readonly from: string;
+  readonly ledger?: string;
+  readonly check?: boolean;
+  readonly create?: boolean;
+  readonly origin?: string;
+  readonly key?: string;
+  readonly unsigned?: boolean;
+  readonly lockTimeout: number;
+  readonly index: boolean;
+}
+
+type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
+
+export function addImport(program: Command, run: Run): void {
+  const command = program
+    .command('import')
+    .summary('take in what other systems recorded')
+    .description(
+      `Reads the files of another system, holds them against that system's own rules, and makes authorizations, executions and evidence of them. With --ledger these are appended; without it they are written to standard output, ready for append, and the report goes to standard error. Every item of the files is accounted for, and nothing is made up. Importing the same files again adds nothing. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
+    )
+    .argument('[files...]', "the system's files; - for standard input; a folder stands for the files in it")
+    .addOption(
+      new Option('--from <host>', 'the system').choices(HOSTS.map(({ name }) => name)).makeOptionMandatory(),
+    )
+    .option('--ledger <path>', 'append to this ledger')
+    .option('--check', 'only report: make no events')
+    .option('--create', 'make the ledger if nothing is there; its genesis has the time of the first record')
+    .option('--origin <name>', "the new ledger's unique name (as with --create)")
+    .option('--key <file>', 'private key to sign with (default: NORTHROOT_KEY, then LEDGER.key)')
+    .option('--unsigned', 'sign nothing; a new ledger then declares no key')
+    .option('--lock-timeout <seconds>', 'how long to wait for another writer', seconds, 10)
+    .option(...NO_INDEX);
+  addReading(command).action((files: string[], options: ImportOptions) =>
+    run((context) => importFiles(context, files, options)),
+  );
+}
+
+export function addCheck(program: Command, run: Run): void {
+  const command = program
+    .command('check')
+    .summary("hold files against another system's rules")
+    .description(
+      'Checks files against a published profile of another system and reports what does not hold, with its rules, files and lines. Nothing is written but the report. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
+    )
+    .argument('[files...]', 'the files; - for standard input; a folder stands for the files in it')
+    .addOption(
+      new Option('--as <profile>', 'what they are checked as')
+        .choices(CHECKERS.map(({ name }) => name))
+        .makeOptionMandatory(),
+    );
+  addReading(command).action((files: string[], options: ReadingOptions & { readonly as: string }) =>
+    run((context) => check(context, files, options)),
+  );
+}
+
+function addReading(command: Command): Command {
+  return command
+    .option(
+      '--aid <name=path>',
+      'a file that is no traffic but helps to judge it, such as policy-bundle=policy.json; may be given again',
+      collect,
+      [],
+    )
+    .option(
+      '--occurred-at <time>',
+      'for items that state no time, and that no item with one comes before',
+      instant,
+    )
+    .addOption(new Option('--format <format>', 'of the report').choices(FORMATS).default('text'))
+    .option(
+      '--output <format=path>',
+      'write the report to a file too, in any of these formats; may be given again',
+      collect,
+      [],
+    );
+}
+
+async function importFiles(
+  context: Context,
+  paths: readonly string[],
+  options: ImportOptions,
+): Promise<ExitStatus> {
+  const { terminal, signal } = context;
+  const host = HOSTS.find(({ name }) => name === options.from) as Host;
+  const { ledger: path, check: isCheck = false } = options;
+  assertCombination(options);
+  const { files, outputs, hostOptions } = await readAll(context, host, paths, options, path);
+  if (path === undefined) {
+    const plan = planImport(host, files, hostOptions);
+    if (!isCheck) {
+      for (const { event } of plan.events) await terminal.write(`${jsonText(event)}\n`);
+      return report(context, reportImport(plan), options, outputs, 'stderr');
+    }
+    return report(context, reportImport(plan), options, outputs, 'stdout');
+  }
+  const isNew = await isUnbegun(path);
+  if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
+    throw new CommandError('FILE_NOT_FOUND', `there is no ledger ${printable(path)}`, {
+      hint: `northroot import --create --ledger ${printable(path)} makes it and appends to it`,
+    });
+  }
+  // Said before a ledger is made for nothing.
+  const first = isNew ? planImport(host, files, hostOptions) : undefined;
+  if (isCheck || first?.events.length === 0) {
+    const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
+    const plan = first ?? planImport(host, files, { ...hostOptions, into });
+    return report(context, reportImport(plan), options, outputs, 'stdout');
+  }
+  const ledger = await openTarget(context, path, options, first);
+  let plan: ImportPlan;
+  let result: ImportResult;
+  try {
+    const into = await readKnownLedger(await openLedger(path), host.name, signal);
+    plan = planImport(host, files, { ...hostOptions, into });
+    result = await appendImport(ledger, plan);
+  } finally {
+    await ledger.close();
+  }
+  return report(context, reportImport(plan, result), options, outputs, 'stdout');
+}
+
+function assertCombination({ ledger, check: isCheck, create, origin, key, unsigned }: ImportOptions): void {
+  if (key !== undefined && unsigned === true) {
+    throw new CommandError('USAGE', '--key and --unsigned exclude each other');
+  }
+  const writing = { create, origin, key, unsigned };
+  for (const [name, value] of Object.entries(writing)) {
+    if (value === undefined) continue;
+    if (ledger === undefined) throw new CommandError('USAGE', `--${name} wants --ledger`);
+    if (isCheck === true) throw new CommandError('USAGE', `--${name} and --check exclude each other`);
+  }
+}
+
+async function openTarget(
+  { terminal, signal }: Context,
+  path: string,
+  options: ImportOptions,
+  first: ImportPlan | undefined,
+): Promise<Ledger> {
+  const { origin, unsigned = false, key } = options;
+  const time = first === undefined ? undefined : firstTimeOf(first);
+  const open = async (signer: Signer | undefined): Promise<Ledger> => {
+    try {
+      return await Ledger.open(path, {
+        ...writingOptions(terminal, signer, options),
+        signal,
+        ...(first === undefined ? {} : { create: origin === undefined ? {} : { origin } }),
+        ...(time === undefined ? {} : { now: () => time }),
+        stopsAtRefusal: true,
+      });
+    } catch (error) {
+      throw asUsageError(error);
+    }
+  };
+  const named = unsigned ? undefined : await findNamedSigner(terminal, key);
+  const ledger =
+    unsigned || named !== undefined ? await open(named) : await openWithOwnKey(terminal, path, open);
+  if (origin === undefined || origin === ledger.origin) return ledger;
+  await ledger.close();
+  throw new CommandError(
+    'ORIGIN_MISMATCH',
+    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
+    {
+      exitStatus: 2,
+      hint: 'check the path, or leave --origin out',
+    },
+  );
+}
+
+async function check(
+  context: Context,
+  paths: readonly string[],
+  options: ReadingOptions & { readonly as: string },
+): Promise<ExitStatus> {
+  const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
+  const { files, outputs, hostOptions } = await readAll(context, checker, paths, options, undefined);
+  return report(context, reportCheck(checker, checker.check(files, hostOptions)), options, outputs, 'stdout');
+}
+
+interface Output {
+  readonly format: Format;
+  readonly path: string;
+}
+
+interface Read {
+  readonly files: readonly HostFile[];
+  readonly outputs: readonly Output[];
+  readonly hostOptions: HostOptions;
+}
+
+/** All files, whole, and where the report goes; what is wrong with the command line is told before anything is read. */
+async function readAll(
+  context: Context,
+  subject: Pick<Host, 'aids' | 'name'>,
+  paths: readonly string[],
+  { aid, output, occurredAt }: ReadingOptions,
+  ledger: string | undefined,
+): Promise<Read> {
+  const outputs = output.map(toOutput);
+  const aids = aid.map((text) => toAid(text, subject));
+  const inputs = await filesAt(paths.length === 0 ? [STDIN] : paths);
+  await assertTargets(
+    outputs.map(({ path }) => ({ path, kind: 'file' })),
+    [...inputs, ...aids.map(({ path }) => path), ...(ledger === undefined ? [] : filesOf(ledger))],
+  );
+  const files: HostFile[] = [];
+  for (const path of inputs) files.push(await readHostFile(context, path));
+  const read: Record<string, HostFile> = {};
+  for (const { name, path } of aids) read[name] = await readHostFile(context, path);
+  return {
+    files,
+    outputs,
+    hostOptions: {
+      ...(occurredAt === undefined ? {} : { occurredAt }),
+      ...(aids.length === 0 ? {} : { aids: read }),
+    },
+  };
+}
+
+async function readHostFile(context: Context, path: string): Promise<HostFile> {
+  return { name: path === STDIN ? 'stdin' : path, bytes: await readInput(path, context, MAX_FILE_BYTES) };
+}
+
+/** The files themselves, in place of folders the files in them. */
+async function filesAt(paths: readonly string[]): Promise<string[]> {
+  if (paths.filter((path) => path === STDIN).length > 1) {
+    throw new CommandError('USAGE', 'standard input can be read once only');
+  }
+  const files: string[] = [];
+  for (const path of paths) {
+    if (path === STDIN || (await kindOfPath(path)) !== 'folder') files.push(path);
+    else files.push(...(await listFiles(path)));
+  }
+  return files;
+}
+
+function toAid(
+  text: string,
+  { aids, name: of }: Pick<Host, 'aids' | 'name'>,
+): { name: string; path: string } {
+  const [, name = text, path] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
+  const names = Object.keys(aids);
+  if (path !== undefined && names.includes(name)) return { name, path };
+  const like = didYouMean(name, names);
+  const known = names.map((each) => `${each} (${aids[each] ?? ''})`).join(', ');
+  throw new CommandError('USAGE', `${printable(text)} is not an aid of ${of} and its path`, {
+    hint: [
+      ...(like === undefined ? [] : [`did you mean ${like}=PATH?`]),
+      names.length === 0 ? `${of} takes none` : `aids are ${known}`,
+    ].join(' '),
+  });
+}
+
+function toOutput(text: string): Output {
+  const [, name, path = ''] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
+  const format = FORMATS.find((each) => each === name);
+  if (format !== undefined && path !== STDOUT) return { format, path };
+  throw new CommandError('USAGE', `${printable(text)} is not a format and a path`, {
+    hint: `such as json=import.json; formats are ${FORMATS.join(', ')}`,
+  });
+}
+
+async function report(
+  { terminal }: Context,
+  result: ImportReport,
+  { format }: ReadingOptions,
+  outputs: readonly Output[],
+  to: 'stdout' | 'stderr',
+): Promise<ExitStatus> {
+  for (const output of outputs) await replaceFile(output.path, Buffer.from(render(output.format, result)));
+  const text =
+    format === 'text' && to === 'stdout' ? renderImport(result, terminal.paint) : render(format, result);
+  if (to === 'stdout') await terminal.write(text);
+  else terminal.say(text.trimEnd());
+  return result.exit_status;
+}
+
+function render(format: Format, result: ImportReport): string {
+  switch (format) {
+    case 'text':
+      return renderImport(result, plainPaint);
+    case 'markdown':
+      return renderImportMarkdown(result);
+    case 'json':
+      return `${jsonText(result, 2)}\n`;
+  }
+}

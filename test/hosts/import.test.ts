@@ -1,0 +1,209 @@
+/** What all imports have in common: every item accounted for, the same events for the same files, links, and nothing made up. */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import {
+  accountFor,
+  appendImport,
+  firstTimeOf,
+  Ledger,
+  notStated,
+  openLedger,
+  planImport,
+  readKnownLedger,
+  renderImport,
+  renderImportMarkdown,
+  reportImport,
+  verifyLedger,
+  type HostFile,
+  type ImportPlan,
+  type ImportResult,
+} from '../../src/index.js';
+import { validatorOf } from '../schema/ajv.js';
+import { plainFile, plainHost } from './plain-host.js';
+
+const T = 1_767_225_600_000;
+const folders: string[] = [];
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+function newPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'northroot-import-'));
+  folders.push(folder);
+  return join(folder, 'ledger.jsonl');
+}
+
+async function importInto(path: string, file: HostFile): Promise<ImportResult & { plan: ImportPlan }> {
+  const time = firstTimeOf(planImport(plainHost, [file]))!;
+  const ledger = await Ledger.open(path, { create: {}, now: () => time, stopsAtRefusal: true });
+  try {
+    const into = await readKnownLedger(await openLedger(path), plainHost.name);
+    const plan = planImport(plainHost, [file], { into });
+    return { ...(await appendImport(ledger, plan)), plan };
+  } finally {
+    await ledger.close();
+  }
+}
+
+/** Verifies the bare events that a plan would append. */
+async function verify(plan: ImportPlan) {
+  return verifyLedger(Buffer.from(plan.events.map(({ event }) => `${canonical(event)}\n`).join('')));
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );
+}
+
+const GOOD = [
+  { id: '1', ms: T, allow: true, tool: 'fs.read(*)', ran: 'success', usd: 0.25 },
+  { id: '2', ms: T + 1000, allow: false, tool: 'rm' },
+  { id: '3', ms: T + 2000, tool: 'note' },
+];
+
+it('makes authorizations, executions and evidence, linked and verified', async () => {
+  const plan = planImport(plainHost, [plainFile(...GOOD)]);
+  expect(plan.events.map(({ kind, sourceId }) => [kind, sourceId])).toEqual([
+    ['action', 'decision:1'],
+    ['execution', 'run:1'],
+    ['digests', 'digests:run:1'],
+    ['action', 'decision:2'],
+    ['evidence', '3'],
+  ]);
+  expect(plan.events[0]?.event).toMatchObject({
+    principal_id: 'agent:plain/a1',
+    policy_id: 'plain:not-stated',
+    policy_digest: notStated('plain', 'policy'),
+    source: { system: 'plain', id: 'decision:1' },
+    authorization: { action: { tool_name: 'fs.read~28~2A~29' } },
+  });
+  expect(plan.events[4]?.event).toMatchObject({ event_type: 'x.plain.note', tool: 'note' });
+  const report = await verify(plan);
+  expect(report.verdict).toBe('ok');
+  expect(report.findings.filter(({ severity }) => severity !== 'info')).toEqual([]);
+});
+
+it('shows what ran without a decision as evidence that is missing', async () => {
+  const plan = planImport(plainHost, [plainFile({ id: '1', ms: T, ran: 'success' })]);
+  const report = await verify(plan);
+  expect(report.findings.map(({ code }) => code)).toContain('AUTH_NOT_FOUND');
+  expect(plan.events[0]?.event['auth_event_id']).toEqual(notStated('plain', 'authorization'));
+});
+
+it('accounts for every item, whatever it is', () => {
+  const file = plainFile(
+    ...GOOD,
+    '{"id":"4"',
+    '',
+    '{"id":"5","id":"6"}',
+    { tool: 'x', ms: T },
+    '{"id":"torn',
+  );
+  const { reading, findings } = planImport(plainHost, [file]);
+  const { total, byReason } = accountFor(reading.items);
+  expect(total).toEqual({ items: 7, mapped: 2, evidence: 1, repeated: 0, dropped: 4 });
+  expect([...byReason]).toEqual([
+    ['NOT_JSON', 2],
+    ['DUPLICATE_KEY', 1],
+    ['ID_NOT_STATED', 1],
+  ]);
+  expect(findings.map(({ code, at }) => [code, at.line])).toEqual([
+    ['NOT_JSON', 4],
+    ['DUPLICATE_KEY', 6],
+    ['NOT_JSON', 8],
+  ]);
+});
+
+it('calls the end of a file that has no line feed torn', () => {
+  const { findings } = planImport(plainHost, [{ name: 'f', bytes: Buffer.from('{"id":"1"') }]);
+  expect(findings.map(({ code }) => code)).toEqual(['LINE_TORN']);
+});
+
+it('takes the time of what is before where an item states none, and says so', () => {
+  const lines = [{ id: '1' }, { id: '2', ms: T, tool: 'a' }, { id: '3', tool: 'b' }];
+  const { events, findings, reading } = planImport(plainHost, [plainFile(...lines)]);
+  expect(reading.items[0]).toMatchObject({ fate: 'dropped', reason: 'TIME_NOT_STATED' });
+  expect(events.map(({ event }) => event.occurred_at)).toEqual([
+    '2026-01-01T00:00:00Z',
+    '2026-01-01T00:00:00Z',
+  ]);
+  expect(findings.map(({ code }) => code)).toEqual(['TIME_NOT_STATED', 'TIME_NOT_STATED']);
+  const given = planImport(plainHost, [plainFile(...lines)], { occurredAt: '2025-12-31T00:00:00Z' });
+  expect(given.events[0]?.event.occurred_at).toBe('2025-12-31T00:00:00Z');
+});
+
+it('importing the same again adds nothing, and more adds what is more', async () => {
+  const path = newPath();
+  expect(await importInto(path, plainFile(...GOOD))).toMatchObject({ appended: 5, existing: 0 });
+  const bytes = readFileSync(path);
+  expect(await importInto(path, plainFile(...GOOD))).toMatchObject({ appended: 0 });
+  expect(readFileSync(path)).toEqual(bytes);
+  const more = { id: '4', ms: T + 3000, allow: true, ran: 'failure' };
+  const { appended, plan } = await importInto(path, plainFile(...GOOD, more));
+  expect([appended, plan.existing]).toEqual([3, 5]);
+  const report = await verifyLedger(path);
+  expect(report.verdict).toBe('ok');
+  expect(report.findings.map(({ code }) => code)).not.toContain('TIME_REGRESSION');
+});
+
+it('keeps what it has where the same source says something else', async () => {
+  const path = newPath();
+  await importInto(path, plainFile(...GOOD));
+  const other = GOOD.map((line) => (line.id === '1' ? { ...line, usd: 99 } : line));
+  const { appended, plan } = await importInto(path, plainFile(...other));
+  expect(plan.conflicting).toBeGreaterThan(0);
+  expect(plan.findings.map(({ code }) => code)).toContain('SOURCE_CONFLICT');
+  expect(appended).toBe(0);
+  expect((await verifyLedger(path)).verdict).toBe('ok');
+});
+
+it('gives the same events for the same files, bound to their ledger', async () => {
+  const one = newPath();
+  const two = newPath();
+  await importInto(one, plainFile(...GOOD));
+  await importInto(two, plainFile(...GOOD));
+  const [first, second] = [
+    await readKnownLedger(await openLedger(one), 'plain'),
+    await readKnownLedger(await openLedger(two), 'plain'),
+  ];
+  expect(first.ledgerId).not.toBe(second.ledgerId);
+  const plan = (into: typeof first): string =>
+    canonical(
+      planImport(plainHost, [plainFile(...GOOD)], { into: { ...into, sources: new Map() } }).events.map(
+        ({ event }) => event,
+      ),
+    );
+  expect(plan(first)).toBe(plan(first));
+  expect(plan(first)).not.toBe(plan(second));
+});
+
+it('says in its report, in words and by its schema, what was and was not', () => {
+  const hostile = '"><script>\u202e::error::=cmd|';
+  const plan = planImport(plainHost, [
+    plainFile(...GOOD, { id: hostile, ms: T, allow: false, tool: hostile, ran: 'success' }, 'x'),
+    { ...plainFile({ id: '9', ms: T }), name: hostile },
+  ]);
+  const report = reportImport(plan, { appended: 3, existing: 1 });
+  expect(validatorOf('import-report')(report)).toBe(true);
+  expect(report).toMatchObject({ verdict: 'invalid', exit_status: 1, findings_total: plan.findings.length });
+  expect(report.rules.map(({ id, findings }) => [id, findings])).toEqual([
+    ['PL-1', 1],
+    ['PL-2', 0],
+    ['INPUT', 1],
+  ]);
+  const text = renderImport(report);
+  expect(text).not.toMatch(/\u202e|^::/mu);
+  expect(renderImportMarkdown(report)).not.toMatch(/\u202e|(?<!`[^`]*)<script>/u);
+  expect(reportImport(planImport(plainHost, [])).verdict).toBe('undecided');
+});
+
+it('names an option that is not known', () => {
+  expect(() => planImport(plainHost, [], { ledgerid: 'x' } as never)).toThrow(TypeError);
+});
