@@ -166,7 +166,9 @@ function* membersOf(
     }
     return;
   }
-  yield { kind: kind ?? kindOf(value), at, bytes, value, group };
+  const own = kind ?? kindOf(value);
+  // An entry of a chain is written by the host in bundles and in answers, not always alike: it counts in one form.
+  yield { kind: own, at, bytes: own === 'chain' ? stableBytes(value) : bytes, value, group };
   const [chain, pointer] = chainIn(value);
   for (const [i, member] of chain.entries()) {
     const place = { ...at, pointer: `${pointer}/${i}` };
