@@ -108,12 +108,14 @@ class TarReader {
     let extended = new Map<string, string>();
     let at = 0;
     for (let count = 0; ; count++) {
-      if (at + BLOCK > bytes.length) return this.#stop('ARCHIVE_TRUNCATED', 'two empty blocks at the end', 'none');
+      if (at + BLOCK > bytes.length)
+        return this.#stop('ARCHIVE_TRUNCATED', 'two empty blocks at the end', 'none');
       const header = bytes.subarray(at, at + BLOCK);
       if (header.every((byte) => byte === 0)) break;
       if (count === MAX_MEMBERS)
         return this.#stop('ARCHIVE_MEMBERS_TOO_MANY', `at most ${MAX_MEMBERS} members`, 'more');
-      if (!isChecked(header)) return this.#stop('ARCHIVE_CORRUPT', 'a header with its checksum', 'another checksum');
+      if (!isChecked(header))
+        return this.#stop('ARCHIVE_CORRUPT', 'a header with its checksum', 'another checksum');
       const size = sizeOf(header, extended);
       if (size === undefined) return this.#stop('ARCHIVE_CORRUPT', 'the size of a member', 'no octal number');
       const from = at + BLOCK;
@@ -147,7 +149,8 @@ class TarReader {
       this.#fault('ARCHIVE_PATH_UNSAFE', 'a path below the archive', 'another path', path);
     else if (kind === '5') return;
     else if (!isFile) this.#fault('ARCHIVE_MEMBER_KIND', 'a file or a folder', kindName(kind), path);
-    else if (this.#paths.has(plain)) this.#fault('ARCHIVE_MEMBER_REPEATED', 'each path once', 'one twice', path);
+    else if (this.#paths.has(plain))
+      this.#fault('ARCHIVE_MEMBER_REPEATED', 'each path once', 'one twice', path);
     else {
       this.#paths.add(plain);
       this.#members.push({ name: `${this.#name}!${plain}`, bytes });
@@ -172,7 +175,11 @@ function isSafe(path: string): boolean {
 }
 
 function kindName(kind: string): string {
-  const names: Readonly<Record<string, string>> = { '1': 'a hard link', '2': 'a symbolic link', '6': 'a FIFO' };
+  const names: Readonly<Record<string, string>> = {
+    '1': 'a hard link',
+    '2': 'a symbolic link',
+    '6': 'a FIFO',
+  };
   return names[kind] ?? (kind === '3' || kind === '4' ? 'a device' : 'a member of another kind');
 }
 

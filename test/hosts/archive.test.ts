@@ -28,7 +28,13 @@ function codesOf({ faults }: Archive): string[] {
 
 describe('members', () => {
   it('are named by the archive and their path, and are what was packed', () => {
-    const archive = readBytes(tarGz([{ name: './a.json', text: '{}' }, { name: 'b/', kind: '5' }, { name: 'b/c', text: 'x' }]));
+    const archive = readBytes(
+      tarGz([
+        { name: './a.json', text: '{}' },
+        { name: 'b/', kind: '5' },
+        { name: 'b/c', text: 'x' },
+      ]),
+    );
     expect(namesOf(archive)).toEqual(['a.tar.gz!a.json', 'a.tar.gz!b/c']);
     expect(archive.members.map(({ bytes }) => decodeUtf8(bytes))).toEqual(['{}', 'x']);
     expect(archive.faults).toEqual([]);
@@ -46,7 +52,12 @@ describe('members', () => {
       const length = body.length + 5;
       return `${length} ${body}\n`.padStart(length, '0');
     };
-    const archive = readBytes(tarGz([{ name: 'x', kind: 'x', text: record(`path=${name}`) }, { name: 'cut', text: 'y' }]));
+    const archive = readBytes(
+      tarGz([
+        { name: 'x', kind: 'x', text: record(`path=${name}`) },
+        { name: 'cut', text: 'y' },
+      ]),
+    );
     expect(archive.faults).toEqual([]);
     expect(namesOf(archive)).toEqual([`a.tar.gz!${name}`]);
   });
@@ -62,19 +73,34 @@ describe('what is wrong', () => {
     ['a//b', 'an empty part'],
     ['a\nb', 'a control'],
   ])('%j is unsafe: %s', (name) => {
-    const archive = readBytes(tarGz([{ name, text: 'x' }, { name: 'ok', text: 'y' }]));
+    const archive = readBytes(
+      tarGz([
+        { name, text: 'x' },
+        { name: 'ok', text: 'y' },
+      ]),
+    );
     expect(codesOf(archive)).toEqual(['ARCHIVE_PATH_UNSAFE']);
     expect(namesOf(archive)).toEqual(['a.tar.gz!ok']);
   });
 
   it.each(['1', '2', '3', '4', '6', 'L', 'S'])('a member of kind %s is left out', (kind) => {
-    const archive = readBytes(tarGz([{ name: 'link', kind, link: '/etc/passwd' }, { name: 'ok', text: 'y' }]));
+    const archive = readBytes(
+      tarGz([
+        { name: 'link', kind, link: '/etc/passwd' },
+        { name: 'ok', text: 'y' },
+      ]),
+    );
     expect(codesOf(archive)).toEqual(['ARCHIVE_MEMBER_KIND']);
     expect(namesOf(archive)).toEqual(['a.tar.gz!ok']);
   });
 
   it('a path that is there twice: the first one counts', () => {
-    const archive = readBytes(tarGz([{ name: 'a', text: '1' }, { name: './a', text: '2' }]));
+    const archive = readBytes(
+      tarGz([
+        { name: 'a', text: '1' },
+        { name: './a', text: '2' },
+      ]),
+    );
     expect(codesOf(archive)).toEqual(['ARCHIVE_MEMBER_REPEATED']);
     expect(archive.members.map(({ bytes }) => decodeUtf8(bytes))).toEqual(['1']);
   });

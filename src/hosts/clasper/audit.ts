@@ -76,7 +76,13 @@ export class AuditReader {
   readonly #rows = new Map<string, Part[]>();
   readonly #storedTraces = new Map<string, Part[]>();
 
-  constructor(desk: Desk, state: ClasperState, telemetry: TelemetryReader, traces: TraceReader, http: HttpReader) {
+  constructor(
+    desk: Desk,
+    state: ClasperState,
+    telemetry: TelemetryReader,
+    traces: TraceReader,
+    http: HttpReader,
+  ) {
     this.#desk = desk;
     this.#state = state;
     this.#telemetry = telemetry;
@@ -102,7 +108,13 @@ export class AuditReader {
     }
     const key = keyOf(group, entry.tenant);
     const chain: Chain = this.#chains.get(key) ?? {
-      ...{ group, tenant: entry.tenant, entries: [], bySeq: new Map<bigint, Entry>(), keys: new Set<string>() },
+      ...{
+        group,
+        tenant: entry.tenant,
+        entries: [],
+        bySeq: new Map<bigint, Entry>(),
+        keys: new Set<string>(),
+      },
     };
     this.#chains.set(key, chain);
     const before = chain.entries.at(-1)?.entry;
@@ -177,14 +189,28 @@ export class AuditReader {
     }
     if (type === 'tool_authorization_granted' && jti !== undefined && tool !== undefined) {
       const id = claimId('tool-token', tenant, jti);
-      const isNew = this.#desk.claim({ kind: 'action', ...base, id, tool, decision: 'allow', decisionCode: 'ALLOWED' });
+      const isNew = this.#desk.claim({
+        kind: 'action',
+        ...base,
+        id,
+        tool,
+        decision: 'allow',
+        decisionCode: 'ALLOWED',
+      });
       const expiresAt = timeOfText(textAt(data, 'expires_at'));
       if (isNew) {
         this.#state.toolTokens.set(keyOf(tenant, jti), {
           ...{ claim: id, principalId, tenant, executionId, tool, expiresAt },
           ...{ scopeHash: undefined, issuedAt: time, intentDigest: undefined },
         });
-        this.#desk.builder.observe({ at: part.at, callIds: [jti], tool, decision: 'allow', meters: [], occurredAt: time });
+        this.#desk.builder.observe({
+          at: part.at,
+          callIds: [jti],
+          tool,
+          decision: 'allow',
+          meters: [],
+          occurredAt: time,
+        });
       }
       this.#desk.item(part, type, isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
       return;
@@ -195,7 +221,8 @@ export class AuditReader {
     }
     this.#approvals(part.at, type, tenant, executionId);
     const isKnown =
-      (type === 'tool_authorization_requested' && this.#state.toolAnswers.has(keyOf(tenant, executionId, tool ?? ''))) ||
+      (type === 'tool_authorization_requested' &&
+        this.#state.toolAnswers.has(keyOf(tenant, executionId, tool ?? ''))) ||
       (type === 'adapter_trace_ingested' && this.#state.traced.has(keyOf(tenant, executionId))) ||
       (textAt(data, 'action') === 'adapter_telemetry_key_set' && this.#knowsKey(tenant, data));
     if (isKnown) {
@@ -241,7 +268,9 @@ export class AuditReader {
   }
 
   #knowsKey(tenant: string, data: SourceObject): boolean {
-    const ids = [textAt(data, 'adapter_id'), textAt(data, 'version'), textAt(data, 'key_id')].map((id) => firstText(id));
+    const ids = [textAt(data, 'adapter_id'), textAt(data, 'version'), textAt(data, 'key_id')].map((id) =>
+      firstText(id),
+    );
     return this.#desk.placeOf(claimId('key', tenant, ...ids, '')) !== undefined;
   }
 
@@ -269,10 +298,20 @@ export class AuditReader {
         isChain ? 'IDEMPOTENCY_CONFLICT' : 'CHAIN_CONTENT_DIFFERS',
         isChain ? 'violation' : 'invalid',
         part.at,
-        { about: ids.executionId, expected: 'the content that was reported before', actual: 'other content', related: [before.at] },
+        {
+          about: ids.executionId,
+          expected: 'the content that was reported before',
+          actual: 'other content',
+          related: [before.at],
+        },
       );
     }
-    this.#desk.item(part, itemType, 'repeated', before.contentHash === hash ? 'ALREADY_READ' : 'CONTENT_DIFFERS');
+    this.#desk.item(
+      part,
+      itemType,
+      'repeated',
+      before.contentHash === hash ? 'ALREADY_READ' : 'CONTENT_DIFFERS',
+    );
   }
 
   #pending(
@@ -301,7 +340,12 @@ export class AuditReader {
         ...{ intentDigest: undefined, asked: [], decisionId: id, at: part.at },
       });
     }
-    this.#desk.item(part, 'policy_decision_pending', isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
+    this.#desk.item(
+      part,
+      'policy_decision_pending',
+      isNew ? 'mapped' : 'repeated',
+      isNew ? undefined : 'ALREADY_READ',
+    );
   }
 
   #resolved(
@@ -328,7 +372,10 @@ export class AuditReader {
     }
     const role = textAt(data, 'role');
     if (decision === undefined) {
-      this.#desk.find('CLA-5', 'DECISION_UNKNOWN', 'warning', part.at, { about: id, expected: 'the decision before it' });
+      this.#desk.find('CLA-5', 'DECISION_UNKNOWN', 'warning', part.at, {
+        about: id,
+        expected: 'the decision before it',
+      });
     } else {
       decision.action = action;
       this.#http.approval(part.at, decision, role, base.occurredAt);
@@ -338,7 +385,14 @@ export class AuditReader {
       // An approval lifts what was pending; what it grants a chain does not say, so nothing can be held against it.
       execution.decide({
         ...{ kind: isApproved ? 'allow' : 'deny', claim: isApproved ? undefined : claim, scope: undefined },
-        ...{ principalId, adapterId: decision.adapterId, intentDigest: undefined, asked: [], decisionId: id, at: part.at },
+        ...{
+          principalId,
+          adapterId: decision.adapterId,
+          intentDigest: undefined,
+          asked: [],
+          decisionId: id,
+          at: part.at,
+        },
       });
       if (!isApproved) {
         const denial = { kind: 'grant', ...base, principalId, id: claim, decision: 'deny' } as const;
@@ -375,12 +429,22 @@ export class AuditReader {
     const policyId = textAt(data, 'policy_id');
     this.#desk.claim({
       ...{ kind: 'action', ...base, id, tool, decision: 'deny' },
-      decisionCode: codeOf(firstText(textAt(data, 'decision'), 'DENY')) === 'DENY' ? 'POLICY_DENIED' : 'APPROVAL_REQUIRED',
+      decisionCode:
+        codeOf(firstText(textAt(data, 'decision'), 'DENY')) === 'DENY'
+          ? 'POLICY_DENIED'
+          : 'APPROVAL_REQUIRED',
       ...(policyId === undefined || policyId === '' ? {} : { policyId: policyId.slice(0, 256) }),
     });
     this.#state.refused.set(key, { claim: id, principalId: base.principalId, inChain: 1, count: 1 });
     this.#state.toolAnswers.set(key, 'deny');
-    this.#desk.builder.observe({ at: part.at, callIds: [id], tool, decision: 'deny', meters: [], occurredAt: base.occurredAt });
+    this.#desk.builder.observe({
+      at: part.at,
+      callIds: [id],
+      tool,
+      decision: 'deny',
+      meters: [],
+      occurredAt: base.occurredAt,
+    });
     this.#desk.item(part, 'tool_authorization_denied', 'mapped');
   }
 
@@ -419,7 +483,11 @@ export class AuditReader {
       id: claimId('row', tenant, mark(part.bytes)),
       occurredAt: time,
       principalId: hostPrincipal(tenant),
-      facts: { audit_type: type, execution_id: textAt(data, 'execution_id'), trace_id: textAt(value, 'traceId') },
+      facts: {
+        audit_type: type,
+        execution_id: textAt(data, 'execution_id'),
+        trace_id: textAt(value, 'traceId'),
+      },
     });
   }
 
@@ -494,12 +562,18 @@ export class AuditReader {
       const made = this.#generated.get(group);
       const createdAt = timeOfText(known.entry.createdAt);
       const isCut = made !== undefined && createdAt !== undefined && !isNotBefore(createdAt, made);
-      this.#desk.find('CLA-9', isCut ? 'CHAIN_TRUNCATED' : 'CHAIN_SHORTER', isCut ? 'invalid' : 'warning', last.part.at, {
-        about: `seq ${last.entry.seq}`,
-        expected: `seq ${known.entry.seq}`,
-        actual: `ends with ${last.entry.seq}`,
-        related: [known.part.at],
-      });
+      this.#desk.find(
+        'CLA-9',
+        isCut ? 'CHAIN_TRUNCATED' : 'CHAIN_SHORTER',
+        isCut ? 'invalid' : 'warning',
+        last.part.at,
+        {
+          about: `seq ${last.entry.seq}`,
+          expected: `seq ${known.entry.seq}`,
+          actual: `ends with ${last.entry.seq}`,
+          related: [known.part.at],
+        },
+      );
     }
   }
 
@@ -569,12 +643,20 @@ export class AuditReader {
   #stated({ entries }: Chain, files: BundleParts['files']): void {
     const file = files.get('integrity.json')?.name ?? '';
     const stated = this.#chainStatements.get(file);
-    const isRight = entries.every(({ entry }, i) => checkChainEntry(entry, entries[i - 1]?.entry).length === 0);
+    const isRight = entries.every(
+      ({ entry }, i) => checkChainEntry(entry, entries[i - 1]?.entry).length === 0,
+    );
     if (stated === undefined || stated === isRight) return;
-    this.#desk.find('CLA-10', 'CHAIN_STATUS_WRONG', 'invalid', { file }, {
-      expected: `audit_chain_verification.ok ${String(isRight)}`,
-      actual: String(stated),
-    });
+    this.#desk.find(
+      'CLA-10',
+      'CHAIN_STATUS_WRONG',
+      'invalid',
+      { file },
+      {
+        expected: `audit_chain_verification.ok ${String(isRight)}`,
+        actual: String(stated),
+      },
+    );
   }
 
   /** When bundles were made. */
@@ -602,7 +684,10 @@ function checkedAt({ value }: Part): string {
 /** What a row and its entry share. */
 function rowKey(row: SourceObject): string {
   const data = valueAt(row, 'eventData') ?? null;
-  return keyOf(...['tenantId', 'eventType', 'createdAt'].map((name) => firstText(textAt(row, name))), stableText(data));
+  return keyOf(
+    ...['tenantId', 'eventType', 'createdAt'].map((name) => firstText(textAt(row, name))),
+    stableText(data),
+  );
 }
 
 function entryKey({ tenant, type, createdAt, data }: ChainEntry): string {

@@ -89,7 +89,12 @@ class BundleChecker {
   #listed(integrity: SourceObject, at: HostPlace): void {
     const listed = listOf(integrity);
     if (listed === undefined) {
-      this.#invalid('INTEGRITY_MALFORMED', { ...at, pointer: '/files' }, 'the digest of each file', 'something else');
+      this.#invalid(
+        'INTEGRITY_MALFORMED',
+        { ...at, pointer: '/files' },
+        'the digest of each file',
+        'something else',
+      );
       return;
     }
     for (const [name, stated] of listed.slice(0, MAX_LISTED)) {
@@ -109,7 +114,8 @@ class BundleChecker {
       if (names.has(name) || name === 'integrity.json' || name === 'verify.sha256') continue;
       // A file that bundles have and that is not listed is one whose digest was taken away; another is just beside them.
       const place = { file: file.name };
-      if (BUNDLE_NAMES.includes(name)) this.#invalid('FILE_NOT_LISTED', place, 'its digest in integrity.json', 'none');
+      if (BUNDLE_NAMES.includes(name))
+        this.#invalid('FILE_NOT_LISTED', place, 'its digest in integrity.json', 'none');
       else this.#warn('FILE_NOT_LISTED', place, 'its digest in integrity.json', 'none');
     }
   }
@@ -118,7 +124,8 @@ class BundleChecker {
     const verify = this.#files.get('verify.sha256');
     if (verify === undefined) {
       // The form of 1.0.0 has none.
-      if (!Array.isArray(valueAt(integrity, 'files'))) this.#warn('VERIFY_FILE_MISSING', at, 'verify.sha256', 'none');
+      if (!Array.isArray(valueAt(integrity, 'files')))
+        this.#warn('VERIFY_FILE_MISSING', at, 'verify.sha256', 'none');
       return;
     }
     const [stated = ''] = decodeUtf8(verify.bytes.subarray(0, 1024)).trim().split(/\s+/);
@@ -129,7 +136,8 @@ class BundleChecker {
   #signature(integrity: SourceObject, at: HostPlace): void {
     const signature = textAt(integrity, 'signature');
     if (signature === undefined) {
-      if (this.#pinned !== undefined) this.#invalid('SIGNATURE_MISSING', at, `one by ${this.#pinned.keyid}`, 'none');
+      if (this.#pinned !== undefined)
+        this.#invalid('SIGNATURE_MISSING', at, `one by ${this.#pinned.keyid}`, 'none');
       else this.#warn('BUNDLE_UNSIGNED', at, 'a signature', 'none');
       return;
     }
@@ -142,11 +150,14 @@ class BundleChecker {
       this.#invalid('SIGNATURE_KEY_MISMATCH', { ...at, pointer: '/public_key' }, pinned.keyid, carried.keyid);
     const key = pinned ?? carried;
     const holds = (...without: string[]): boolean =>
-      key !== undefined && verifiesText(key, stableBytes(integrity.without('signature', ...without)), signature);
+      key !== undefined &&
+      verifiesText(key, stableBytes(integrity.without('signature', ...without)), signature);
     // The host adds key_id after it has signed, and verifies with it: its own verifier refuses its own bundles.
-    if (holds('public_key', 'key_id')) this.#info('SIGNED_WITHOUT_KEY_ID', at, 'signed before key_id was added');
+    if (holds('public_key', 'key_id'))
+      this.#info('SIGNED_WITHOUT_KEY_ID', at, 'signed before key_id was added');
     else if (holds('public_key')) this.#info('SIGNED_WITH_KEY_ID', at, 'signed with key_id in it');
-    else this.#invalid('SIGNATURE_INVALID', at, `one by ${key?.keyid ?? 'a key that can be read'}`, 'another');
+    else
+      this.#invalid('SIGNATURE_INVALID', at, `one by ${key?.keyid ?? 'a key that can be read'}`, 'another');
   }
 
   #counts(): void {
@@ -159,14 +170,25 @@ class BundleChecker {
       if (stated === undefined) continue;
       const actual = countLines(this.#files.get(name)?.bytes ?? new Uint8Array());
       if (Number(stated) !== actual)
-        this.#invalid('COUNT_MISMATCH', { file: file.name, pointer: `/counts/${member}` }, stated, String(actual));
+        this.#invalid(
+          'COUNT_MISMATCH',
+          { file: file.name, pointer: `/counts/${member}` },
+          stated,
+          String(actual),
+        );
     }
     const adapters = this.#files.get('adapters.json');
     const stated = numberAt(decoded.value, 'counts', 'adapters');
-    const listed = adapters === undefined ? undefined : decodeSourceJson(adapters.bytes, { loneSurrogates: true });
+    const listed =
+      adapters === undefined ? undefined : decodeSourceJson(adapters.bytes, { loneSurrogates: true });
     const actual = listed?.ok && Array.isArray(listed.value) ? listed.value.length : 0;
     if (stated !== undefined && Number(stated) !== actual)
-      this.#invalid('COUNT_MISMATCH', { file: file.name, pointer: '/counts/adapters' }, stated, String(actual));
+      this.#invalid(
+        'COUNT_MISMATCH',
+        { file: file.name, pointer: '/counts/adapters' },
+        stated,
+        String(actual),
+      );
   }
 
   #invalid(code: BundleFault['code'], at: HostPlace, expected: string, actual: string): void {
@@ -188,7 +210,10 @@ function listOf(integrity: SourceObject): [string, string][] | undefined {
   if (files instanceof SourceObject) {
     return files.entries().map(([name, digest]) => [name, textOf(digest)]);
   }
-  return listAt(integrity, 'files')?.map((entry) => [textAt(entry, 'path') ?? '', textAt(entry, 'sha256') ?? '']);
+  return listAt(integrity, 'files')?.map((entry) => [
+    textAt(entry, 'path') ?? '',
+    textAt(entry, 'sha256') ?? '',
+  ]);
 }
 
 function textOf(value: SourceValue): string {

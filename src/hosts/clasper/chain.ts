@@ -64,7 +64,10 @@ export function readChainEntry(value: SourceObject): ChainEntry | undefined {
 export type ChainFaultKind = 'start' | 'gap' | 'order' | 'previous' | 'hash';
 
 /** Checks an entry against the one before it, `undefined` for the first. */
-export function checkChainEntry(entry: ChainEntry, before: ChainEntry | undefined): readonly ChainFaultKind[] {
+export function checkChainEntry(
+  entry: ChainEntry,
+  before: ChainEntry | undefined,
+): readonly ChainFaultKind[] {
   const faults: ChainFaultKind[] = [];
   if (before === undefined) {
     if (entry.seq !== 1n || entry.previous !== null) faults.push('start');

@@ -86,7 +86,12 @@ export class Desk {
   }
 
   /** The time of a part: as stated, else of what is before it, with a finding; undefined where there is none, and the part is dropped. */
-  timeOf({ at }: Pick<Part, 'at'>, type: string, stated: string | undefined, about?: string): string | undefined {
+  timeOf(
+    { at }: Pick<Part, 'at'>,
+    type: string,
+    stated: string | undefined,
+    about?: string,
+  ): string | undefined {
     const time = stated === undefined ? this.builder.timeOf(undefined, at, about) : this.note(at, stated);
     if (time === undefined) this.builder.drop(at, type, 'TIME_NOT_STATED');
     return time;
@@ -100,7 +105,10 @@ export type Facts = Readonly<Record<string, JsonValue | undefined>>;
 export function evidenceOf(
   { at, bytes }: Pick<Part, 'at' | 'bytes'>,
   type: string,
-  { facts, ...claim }: Pick<EvidenceClaim, 'id' | 'occurredAt' | 'principalId'> & {
+  {
+    facts,
+    ...claim
+  }: Pick<EvidenceClaim, 'id' | 'occurredAt' | 'principalId'> & {
     readonly facts: Facts;
     readonly foreignDigests?: readonly ForeignDigest[];
   },
@@ -115,13 +123,16 @@ function plainFacts(facts: Facts): JsonObject {
 }
 
 function short(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return wellFormed(value).slice(0, MAX_FACT_LENGTH).replace(/\p{Surrogate}/gu, '\uFFFD');
+  if (typeof value === 'string')
+    return wellFormed(value)
+      .slice(0, MAX_FACT_LENGTH)
+      .replace(/\p{Surrogate}/gu, '\uFFFD');
   return Array.isArray(value) ? value.slice(0, 64).map(short) : value;
 }
 
 /** The amount of a number's text, as a fact. */
 export function amountFact(text: string | undefined): JsonValue | undefined {
-  return amountOf(text) as JsonValue | undefined;
+  return amountOf(text);
 }
 
 /** The first 16 hexadecimal digits of the SHA-256 of the bytes: what tells apart items that have no id. */

@@ -50,7 +50,9 @@ const DEFAULT_SKEW_SECONDS = 300;
 
 /** Whether it is meant to be an envelope. */
 export function isEnvelope(value: SourceValue | undefined): boolean {
-  return value instanceof SourceObject && ['payload', 'payload_hash', 'signature'].every((name) => value.has(name));
+  return (
+    value instanceof SourceObject && ['payload', 'payload_hash', 'signature'].every((name) => value.has(name))
+  );
 }
 
 /** What the signature is over. */

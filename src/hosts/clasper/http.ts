@@ -61,10 +61,22 @@ export class HttpReader {
       ['POST', /^\/ops\/api\/policies(?:\/.*)?$/, (call) => this.#policy(call)],
       ['POST', /^\/api\/execution\/request$/, (call) => this.#request(call)],
       ['GET', /^\/(?:ops\/)?api\/decisions\/([^/]+)$/, (call, match) => this.#poll(call, match[1]!)],
-      ['POST', /^\/(?:ops\/)?api\/decisions\/([^/]+)\/resolve$/, (call, match) => this.#resolve(call, match[1]!)],
-      ['POST', /^\/(?:ops\/)?api\/decisions\/([^/]+)\/consume$/, (call, match) => this.#consume(call, match[1]!)],
+      [
+        'POST',
+        /^\/(?:ops\/)?api\/decisions\/([^/]+)\/resolve$/,
+        (call, match) => this.#resolve(call, match[1]!),
+      ],
+      [
+        'POST',
+        /^\/(?:ops\/)?api\/decisions\/([^/]+)\/consume$/,
+        (call, match) => this.#consume(call, match[1]!),
+      ],
       ['POST', /^\/api\/governance\/tool\/authorize$/, (call) => this.#tool(call)],
-      ['POST', /^\/api\/ingest\/(trace|audit|cost|metrics|violations)$/, (call, match) => this.#ingest(call, match[1]!)],
+      [
+        'POST',
+        /^\/api\/ingest\/(trace|audit|cost|metrics|violations)$/,
+        (call, match) => this.#ingest(call, match[1]!),
+      ],
       ['GET', /^\/ops\/api\/audit-chain\/export$/, (call) => this.#kept(call, 'audit_chain_export')],
       ['POST', /^\/ops\/api\/exports$/, (call) => this.#kept(call, 'bundle_exported')],
       ['GET', /^\/ops\/api\/traces(?:\/.*)?$/, (call) => this.#kept(call, 'traces_listed')],
@@ -158,7 +170,14 @@ export class HttpReader {
     const revoked = textAt(adapter, 'telemetry_key_revoked_at');
     const key = adapter === undefined ? undefined : readTelemetryKey(adapter);
     this.#desk.evidence(part, 'telemetry_key_set', {
-      id: claimId('key', tenant, firstText(adapterId), firstText(version), firstText(keyId), firstText(revoked)),
+      id: claimId(
+        'key',
+        tenant,
+        firstText(adapterId),
+        firstText(version),
+        firstText(keyId),
+        firstText(revoked),
+      ),
       occurredAt: time,
       principalId: hostPrincipal(tenant),
       facts: {
@@ -206,7 +225,8 @@ export class HttpReader {
     const execution = this.#state.execution(tenant, executionId);
     const scopeObject = objectAt(response, 'granted_scope');
     const tool = textAt(body, 'tool');
-    const scope = scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
+    const scope =
+      scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
     if (scopeObject !== undefined) this.#timeIn(at, scopeObject, executionId);
     const intent = valueAt(body, 'intent');
     const asked = textsAt(body, 'requested_capabilities');
@@ -220,11 +240,20 @@ export class HttpReader {
         ? claimId('request', tenant, executionId, mark(part.bytes))
         : claimId('decision', decisionId, kind);
     const { principalId, intentDigest } = shared;
-    const base = { principalId, intentDigest, id, at, bytes: part.bytes, occurredAt: time, ...this.#policyOf(response) };
+    const base = {
+      principalId,
+      intentDigest,
+      id,
+      at,
+      bytes: part.bytes,
+      occurredAt: time,
+      ...this.#policyOf(response),
+    };
     let isRepeated = false;
     if (kind === 'allow') {
       const isSimulated =
-        valueAt(response, 'auto_allowed_in_core') === true || textAt(response, 'approval_source') !== undefined;
+        valueAt(response, 'auto_allowed_in_core') === true ||
+        textAt(response, 'approval_source') !== undefined;
       const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
       if (bounds === undefined) {
         this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, {
@@ -237,7 +266,14 @@ export class HttpReader {
           ? [{ check: 'approval', result: 'fail', code: 'AUTO_ALLOWED_IN_CORE' }]
           : [];
         const decisionCode = isSimulated ? 'AUTO_ALLOWED_IN_CORE' : 'ALLOWED';
-        isRepeated = !this.#desk.claim({ kind: 'grant', ...base, decision: 'allow', decisionCode, checks, bounds });
+        isRepeated = !this.#desk.claim({
+          kind: 'grant',
+          ...base,
+          decision: 'allow',
+          decisionCode,
+          checks,
+          bounds,
+        });
       }
       if (isSimulated)
         this.#desk.find('CLA-12', 'AUTO_ALLOWED', 'violation', at, {
@@ -262,7 +298,8 @@ export class HttpReader {
         kind === 'pending'
           ? 'PENDING_APPROVAL'
           : codeOf(firstText(textAt(response, 'blocked_reason'), refusalOf(textAt(response, 'error'))));
-      const checks: Check[] = kind === 'pending' ? [{ check: 'approval', result: 'fail', code: 'PENDING' }] : [];
+      const checks: Check[] =
+        kind === 'pending' ? [{ check: 'approval', result: 'fail', code: 'PENDING' }] : [];
       isRepeated = !this.#desk.claim({ kind: 'grant', ...base, decision: 'deny', decisionCode, checks });
     }
     if (kind === 'pending' && decisionId !== undefined && !this.#state.decisions.has(decisionId)) {
@@ -280,8 +317,21 @@ export class HttpReader {
       });
     }
     if (!isRepeated)
-      execution.decide({ ...shared, kind, claim: id, scope, adapterId, decisionId: kind === 'pending' ? decisionId : undefined, at });
-    this.#desk.item(part, 'execution_request', isRepeated ? 'repeated' : 'mapped', isRepeated ? 'ALREADY_READ' : undefined);
+      execution.decide({
+        ...shared,
+        kind,
+        claim: id,
+        scope,
+        adapterId,
+        decisionId: kind === 'pending' ? decisionId : undefined,
+        at,
+      });
+    this.#desk.item(
+      part,
+      'execution_request',
+      isRepeated ? 'repeated' : 'mapped',
+      isRepeated ? 'ALREADY_READ' : undefined,
+    );
   }
 
   #kindOf({ at, response }: Call, about: string): Decided['kind'] {
@@ -297,7 +347,9 @@ export class HttpReader {
       return 'deny';
     }
     if (allowed) return 'allow';
-    return waits || (word === undefined && valueAt(response, 'requires_approval') === true) ? 'pending' : 'deny';
+    return waits || (word === undefined && valueAt(response, 'requires_approval') === true)
+      ? 'pending'
+      : 'deny';
   }
 
   /** An end that cannot be read bounds nothing. */
@@ -320,9 +372,11 @@ export class HttpReader {
     asked: readonly string[],
   ): void {
     if (first === undefined) return;
-    const granted = first.scope === undefined || scope === undefined ? undefined : widening(first.scope, scope);
+    const granted =
+      first.scope === undefined || scope === undefined ? undefined : widening(first.scope, scope);
     const further = asked.find((name) => !first.asked.includes(name));
-    const more = granted ?? (first.asked.length === 0 || further === undefined ? undefined : `capability ${further}`);
+    const more =
+      granted ?? (first.asked.length === 0 || further === undefined ? undefined : `capability ${further}`);
     if (more === undefined) return;
     this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, {
       about,
@@ -365,7 +419,12 @@ export class HttpReader {
         ? {}
         : {
             foreignDigests: [
-              { of: 'policy_bundle', form: 'not-verifiable', stated: bundle.slice(0, 256), check: 'not_computed' },
+              {
+                of: 'policy_bundle',
+                form: 'not-verifiable',
+                stated: bundle.slice(0, 256),
+                check: 'not_computed',
+              },
             ],
           }),
     };
@@ -377,9 +436,12 @@ export class HttpReader {
     this.#noteToken(at, id, textAt(response, 'decision_token'));
     const status = textAt(response, 'status');
     const known = this.#state.decisions.get(id);
-    if (known !== undefined && textAt(response, 'decision_token_used_at') !== undefined) known.consumedAt ??= at;
-    if (status === 'approved' || status === 'denied') return this.#settled(call, id, response, 'decision_poll');
-    if (known?.action !== undefined && status === 'pending') this.#contradicts(at, id, 'pending', known.action);
+    if (known !== undefined && textAt(response, 'decision_token_used_at') !== undefined)
+      known.consumedAt ??= at;
+    if (status === 'approved' || status === 'denied')
+      return this.#settled(call, id, response, 'decision_poll');
+    if (known?.action !== undefined && status === 'pending')
+      this.#contradicts(at, id, 'pending', known.action);
     if (known !== undefined) this.#desk.item(part, 'decision_poll', 'repeated', 'DECISION_KNOWN');
     else this.#kept(call, 'decision_poll', undefined, { decision_id: id, decision_status: status });
   }
@@ -443,7 +505,15 @@ export class HttpReader {
     const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
     const principalId = adapterPrincipal(tenant, adapterId);
     const claim = claimId('decision', id, 'resolved');
-    const base = { kind: 'grant', id: claim, at, bytes: part.bytes, occurredAt: time, principalId, intentDigest } as const;
+    const base = {
+      kind: 'grant',
+      id: claim,
+      at,
+      bytes: part.bytes,
+      occurredAt: time,
+      principalId,
+      intentDigest,
+    } as const;
     const snapshot = objectAt(record, 'request_snapshot', 'decision');
     const policy = snapshot === undefined ? {} : this.#policyOf(snapshot);
     const execution = this.#state.execution(tenant, executionId);
@@ -456,7 +526,10 @@ export class HttpReader {
       }
     }
     if (isAllowed && bounds === undefined)
-      this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, { about: id, expected: 'the scope that was granted' });
+      this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, {
+        about: id,
+        expected: 'the scope that was granted',
+      });
     else if (isAllowed) {
       const decisionCode = action === 'approve_with_override' ? 'APPROVED_WITH_OVERRIDE' : 'APPROVED';
       this.#desk.claim({ ...base, ...policy, decision: 'allow', decisionCode, checks: [check], bounds });
@@ -472,15 +545,29 @@ export class HttpReader {
       decisionId: id,
       at,
     });
-    this.#desk.item(part, type, isAllowed && bounds === undefined ? 'dropped' : 'mapped', isAllowed && bounds === undefined ? 'SCOPE_NOT_STATED' : undefined);
+    this.#desk.item(
+      part,
+      type,
+      isAllowed && bounds === undefined ? 'dropped' : 'mapped',
+      isAllowed && bounds === undefined ? 'SCOPE_NOT_STATED' : undefined,
+    );
   }
 
   /** CLA-12: the check that an approval's event carries. */
-  approval(at: HostPlace, { id, requiredRole, expiresAt }: Decision, role: string | undefined, time: string): Check {
+  approval(
+    at: HostPlace,
+    { id, requiredRole, expiresAt }: Decision,
+    role: string | undefined,
+    time: string,
+  ): Check {
     const details = { about: id, expected: requiredRole, actual: role ?? 'none' };
     if (isNotBefore(time, expiresAt)) {
       const expected = `before ${expiresAt ?? ''}`;
-      this.#desk.find('CLA-12', 'RESOLVED_AFTER_EXPIRY', 'violation', at, { about: id, expected, actual: time });
+      this.#desk.find('CLA-12', 'RESOLVED_AFTER_EXPIRY', 'violation', at, {
+        about: id,
+        expected,
+        actual: time,
+      });
     }
     const code = role === undefined || role === '' ? 'ROLE_NOT_STATED' : codeOf(role);
     if (requiredRole === undefined) return { check: 'approval', result: 'pass', code };
@@ -488,13 +575,19 @@ export class HttpReader {
       this.#desk.find('CLA-12', 'APPROVER_ROLE_NOT_STATED', 'warning', at, details);
       return { check: 'approval', result: 'pass', code };
     }
-    const isEnough = role === requiredRole || (ROLES.includes(requiredRole) && ROLES.indexOf(role) >= ROLES.indexOf(requiredRole));
+    const isEnough =
+      role === requiredRole ||
+      (ROLES.includes(requiredRole) && ROLES.indexOf(role) >= ROLES.indexOf(requiredRole));
     if (!isEnough) this.#desk.find('CLA-12', 'APPROVER_ROLE', 'violation', at, details);
     return { check: 'approval', result: isEnough ? 'pass' : 'fail', code };
   }
 
   #contradicts(at: HostPlace, about: string, actual: string, expected: string): void {
-    this.#desk.find('CLA-5', 'DECISION_CONTRADICTS', 'invalid', at, { about, expected, actual: actual.slice(0, 64) });
+    this.#desk.find('CLA-5', 'DECISION_CONTRADICTS', 'invalid', at, {
+      about,
+      expected,
+      actual: actual.slice(0, 64),
+    });
   }
 
   /** A token that was issued for a decision, held against it. */
@@ -534,7 +627,12 @@ export class HttpReader {
     if (!call.isOk) return this.#kept(call, 'consumption_refused', undefined, { decision_id: id });
     const time = this.#desk.timeOf(part, 'decision_consumed', undefined, id);
     if (time === undefined) return;
-    const tell = (code: string, grade: 'violation' | 'warning', expected: string, related?: HostPlace): void => {
+    const tell = (
+      code: string,
+      grade: 'violation' | 'warning',
+      expected: string,
+      related?: HostPlace,
+    ): void => {
       this.#desk.find('CLA-5', code, grade, at, {
         about: id,
         expected,
@@ -551,13 +649,17 @@ export class HttpReader {
       if (token !== undefined) this.#fiveOf(at, token, decision);
       if (token?.id !== undefined && decision.tokens.size > 0 && !decision.tokens.has(token.id))
         tell('DECISION_TOKEN_UNKNOWN', 'violation', 'the token that was issued');
-      if (isNotBefore(time, token?.expiresAt)) tell('DECISION_TOKEN_EXPIRED', 'violation', `before ${token?.expiresAt ?? ''}`);
+      if (isNotBefore(time, token?.expiresAt))
+        tell('DECISION_TOKEN_EXPIRED', 'violation', `before ${token?.expiresAt ?? ''}`);
     }
     const tenant = firstText(decision?.tenant, this.#tenantOf(call));
     this.#desk.evidence(part, 'decision_consumed', {
       id: claimId('consumed', id, mark(part.bytes)),
       occurredAt: time,
-      principalId: adapterPrincipal(tenant, firstText(decision?.adapterId, textAt(call.token?.claims, 'adapter_id'))),
+      principalId: adapterPrincipal(
+        tenant,
+        firstText(decision?.adapterId, textAt(call.token?.claims, 'adapter_id')),
+      ),
       facts: {
         decision_id: id,
         execution_id: decision?.executionId,
@@ -579,7 +681,8 @@ export class HttpReader {
     // A token says whole seconds: within the second that is known already, what is known is nearer.
     const clock = this.#desk.clock(at);
     const issuedAt = token?.issuedAt;
-    const isCoarse = clock !== undefined && issuedAt !== undefined && clock.slice(0, 19) === issuedAt.slice(0, 19);
+    const isCoarse =
+      clock !== undefined && issuedAt !== undefined && clock.slice(0, 19) === issuedAt.slice(0, 19);
     const time = this.#desk.timeOf(part, 'tool_authorization', isCoarse ? clock : issuedAt, executionId);
     if (time === undefined) return;
     const execution = this.#state.execution(tenant, executionId);
@@ -601,7 +704,13 @@ export class HttpReader {
       tool,
       paramsDigest: scopeDigest(stated ?? hash ?? ''),
     } as const;
-    const observed = { at, tool, paramsDigest: scope === undefined ? undefined : jcsDigest(scope), meters: [], occurredAt: time };
+    const observed = {
+      at,
+      tool,
+      paramsDigest: scope === undefined ? undefined : jcsDigest(scope),
+      meters: [],
+      occurredAt: time,
+    };
     if (!isAllowed) {
       const id = claimId('tool-denied', tenant, executionId, tool, mark(part.bytes));
       const before = this.#state.refused.get(answer);
@@ -615,17 +724,35 @@ export class HttpReader {
       });
       if (isNew) {
         const { inChain = 0, count = 0 } = before ?? {};
-        this.#state.refused.set(answer, { claim: id, principalId: base.principalId, inChain, count: count + 1 });
+        this.#state.refused.set(answer, {
+          claim: id,
+          principalId: base.principalId,
+          inChain,
+          count: count + 1,
+        });
         this.#desk.builder.observe({ ...observed, callIds: [id], decision: 'deny' });
       }
-      this.#desk.item(part, 'tool_authorization', isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
+      this.#desk.item(
+        part,
+        'tool_authorization',
+        isNew ? 'mapped' : 'repeated',
+        isNew ? undefined : 'ALREADY_READ',
+      );
       return;
     }
     if (token !== undefined) this.#toolToken(at, call, token, hash, { tenant, adapterId, executionId, tool });
-    else this.#desk.find('CLA-6', 'TOOL_TOKEN_MISSING', 'invalid', at, { about: executionId, expected: 'a token' });
-    const isWithin = allow?.scope === undefined ? undefined : this.#state.capabilities.isWithin(allow.scope, tool);
+    else
+      this.#desk.find('CLA-6', 'TOOL_TOKEN_MISSING', 'invalid', at, {
+        about: executionId,
+        expected: 'a token',
+      });
+    const isWithin =
+      allow?.scope === undefined ? undefined : this.#state.capabilities.isWithin(allow.scope, tool);
     if (allow !== undefined && isWithin !== true) {
-      const [code, grade] = isWithin === false ? (['CAPABILITY_NOT_GRANTED', 'violation'] as const) : (['CAPABILITY_NOT_STATED', 'warning'] as const);
+      const [code, grade] =
+        isWithin === false
+          ? (['CAPABILITY_NOT_GRANTED', 'violation'] as const)
+          : (['CAPABILITY_NOT_STATED', 'warning'] as const);
       this.#desk.find('CLA-4', code, grade, at, {
         about: executionId,
         expected: 'a tool of a granted capability',
@@ -641,9 +768,13 @@ export class HttpReader {
       });
     }
     const jti = token?.id;
-    const id = jti === undefined ? claimId('tool-allowed', tenant, executionId, tool, mark(part.bytes)) : claimId('tool-token', tenant, jti);
+    const id =
+      jti === undefined
+        ? claimId('tool-allowed', tenant, executionId, tool, mark(part.bytes))
+        : claimId('tool-token', tenant, jti);
     const digests: ForeignDigest[] = [];
-    if (text !== undefined) digests.push({ of: 'tool_token', form: 'sha-256', stated: tokenHash(text), check: 'match' });
+    if (text !== undefined)
+      digests.push({ of: 'tool_token', form: 'sha-256', stated: tokenHash(text), check: 'match' });
     if (stated !== undefined) {
       const check = hash === undefined ? 'not_computed' : stated === hash ? 'match' : 'mismatch';
       digests.push({ of: 'tool_scope', form: STABLE_FORM, stated: stated.slice(0, 256), check });
@@ -673,7 +804,12 @@ export class HttpReader {
       });
     }
     if (isNew) this.#desk.builder.observe({ ...observed, callIds: [jti ?? id], decision: 'allow' });
-    this.#desk.item(part, 'tool_authorization', isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
+    this.#desk.item(
+      part,
+      'tool_authorization',
+      isNew ? 'mapped' : 'repeated',
+      isNew ? undefined : 'ALREADY_READ',
+    );
   }
 
   /** CLA-6: what a token says against what was asked. */
@@ -706,7 +842,8 @@ export class HttpReader {
   #ingest(call: Call, type: string): void {
     const { part, request, response, status, token } = call;
     if (!(request instanceof SourceObject)) return this.#kept(call, 'telemetry_refused');
-    const isEnvelope = request.has('envelope_version') || (request.has('payload') && request.has('signature'));
+    const isEnvelope =
+      request.has('envelope_version') || (request.has('payload') && request.has('signature'));
     this.#telemetry.read(part, {
       type,
       body: request,

@@ -78,7 +78,9 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
   const telemetry = new TelemetryReader(desk, state, traces, aids.adapterKeys);
   const http = new HttpReader(desk, state, telemetry);
   const audit = new AuditReader(desk, state, telemetry, traces, http);
-  state.hasRequests = parts.some(({ kind, value }) => kind === 'http' && pathOf(value) === '/api/execution/request');
+  state.hasRequests = parts.some(
+    ({ kind, value }) => kind === 'http' && pathOf(value) === '/api/execution/request',
+  );
   state.hasToolTokens = parts.some(
     ({ kind, value }) =>
       (kind === 'http' && pathOf(value) === '/api/governance/tool/authorize') ||
@@ -91,7 +93,11 @@ function readClasper(files: readonly HostFile[], options: HostOptions = {}): Hos
   }
   // The adapter's own reports before what the host kept of them; what authorizes before what is authorized.
   for (const kinds of ORDER)
-    for (const part of inTime(parts.filter(({ kind }) => kinds.includes(kind)), kinds)) reader.read(part);
+    for (const part of inTime(
+      parts.filter(({ kind }) => kinds.includes(kind)),
+      kinds,
+    ))
+      reader.read(part);
   audit.finish(bundles, aids.pinnedKey, aids.chainHead);
   traces.finish(executions.values());
   return inOrder(builder.finish(), parts, files);
@@ -120,7 +126,13 @@ class PartReader {
   /** Of bundles, as their metadata says. */
   readonly #tenants = new Map<string, string>();
 
-  constructor(desk: Desk, state: ClasperState, telemetry: TelemetryReader, http: HttpReader, audit: AuditReader) {
+  constructor(
+    desk: Desk,
+    state: ClasperState,
+    telemetry: TelemetryReader,
+    http: HttpReader,
+    audit: AuditReader,
+  ) {
     this.#desk = desk;
     this.#state = state;
     this.#telemetry = telemetry;
@@ -224,7 +236,12 @@ class PartReader {
       id: claimId('adapter', tenant ?? '', adapterId, mark(part.bytes)),
       occurredAt,
       principalId: hostPrincipal(tenant ?? ''),
-      facts: { adapter_id: adapterId, key_id: key?.keyId, keyid: key?.publicKey?.keyid, revoked_at: key?.revokedAt },
+      facts: {
+        adapter_id: adapterId,
+        key_id: key?.keyId,
+        keyid: key?.publicKey?.keyid,
+        revoked_at: key?.revokedAt,
+      },
     });
   }
 }
@@ -233,14 +250,28 @@ class PartReader {
 function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBuilder): Aids {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(AIDS, name))
-      throw new RangeError(`clasper.read: there is no aid ${printable(name, 80)}; there are ${Object.keys(AIDS).join(', ')}`);
+      throw new RangeError(
+        `clasper.read: there is no aid ${printable(name, 80)}; there are ${Object.keys(AIDS).join(', ')}`,
+      );
   }
   const refuse = (file: HostFile, expected: string): undefined => {
     const at = { file: file.name };
-    builder.find({ rule: 'INPUT', code: 'AID_MALFORMED', severity: 'error', class: 'invalid', at, expected, actual: 'something else' });
+    builder.find({
+      rule: 'INPUT',
+      code: 'AID_MALFORMED',
+      severity: 'error',
+      class: 'invalid',
+      at,
+      expected,
+      actual: 'something else',
+    });
     return undefined;
   };
-  const json = <T>(name: keyof typeof AIDS, expected: string, read: (value: SourceValue) => T | undefined): T | undefined => {
+  const json = <T>(
+    name: keyof typeof AIDS,
+    expected: string,
+    read: (value: SourceValue) => T | undefined,
+  ): T | undefined => {
     const file = given[name];
     if (file === undefined) return undefined;
     const decoded = decodeSourceJson(file.bytes);
@@ -250,8 +281,11 @@ function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBui
   return {
     pinnedKey: key === undefined ? undefined : (tryReadKey(key) ?? refuse(key, 'a public key')),
     adapterKeys: json('adapter-keys', 'a list of keys with adapter_id, alg and public_jwk', (value) => {
-      const list = listAt(value, 'keys') ?? (Array.isArray(value) ? (value as readonly SourceValue[]) : [value]);
-      const keys = list.flatMap((each) => (each instanceof SourceObject ? (readTelemetryKey(each) ?? []) : []));
+      const list =
+        listAt(value, 'keys') ?? (Array.isArray(value) ? (value as readonly SourceValue[]) : [value]);
+      const keys = list.flatMap((each) =>
+        each instanceof SourceObject ? (readTelemetryKey(each) ?? []) : [],
+      );
       return keys.length === list.length && keys.length > 0 ? keys : undefined;
     }),
     chainHead: json('chain-head', 'seq and event_hash', (value) => {
@@ -261,7 +295,9 @@ function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBui
       return { tenant: textAt(value, 'tenant_id') ?? textAt(value, 'tenantId'), seq: BigInt(seq), hash };
     }),
     toolCapabilities: json('tool-capabilities', 'an object of lists', (value) =>
-      value instanceof SourceObject && value.keys().every((tool) => listAt(value, tool) !== undefined) ? value : undefined,
+      value instanceof SourceObject && value.keys().every((tool) => listAt(value, tool) !== undefined)
+        ? value
+        : undefined,
     ),
   };
 }

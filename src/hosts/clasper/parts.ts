@@ -95,7 +95,9 @@ export function looksLikeClasper(file: HostFile): boolean {
   const line = whole.ok || first === undefined ? whole : decodeSourceJson(first.bytes, LONE);
   if (name === 'verify.sha256') return true;
   if (!line.ok) return false;
-  const value: SourceValue = Array.isArray(line.value) ? ((line.value as SourceValue[])[0] ?? null) : line.value;
+  const value: SourceValue = Array.isArray(line.value)
+    ? ((line.value as SourceValue[])[0] ?? null)
+    : line.value;
   if (!(value instanceof SourceObject)) return false;
   if (name === 'integrity.json') return value.has('files') && value.has('generated_at');
   if (name === 'metadata.json') return value.has('counts') && value.has('scope');
@@ -172,7 +174,13 @@ function* membersOf(
   const [chain, pointer] = chainIn(value);
   for (const [i, member] of chain.entries()) {
     const place = { ...at, pointer: `${pointer}/${i}` };
-    yield { kind: 'chain', at: place, bytes: stableBytes(member), value: member, group: `${file(at)}${pointer}` };
+    yield {
+      kind: 'chain',
+      at: place,
+      bytes: stableBytes(member),
+      value: member,
+      group: `${file(at)}${pointer}`,
+    };
   }
 }
 
@@ -202,7 +210,8 @@ function kindOf(value: SourceValue): PartKind {
 
 /** The type of a payload that is without its envelope. */
 export function payloadTypeOf(value: SourceObject): string | undefined {
-  if (textAt(value, 'execution_id') === undefined || textAt(value, 'trace_id') === undefined) return undefined;
+  if (textAt(value, 'execution_id') === undefined || textAt(value, 'trace_id') === undefined)
+    return undefined;
   if (numberAt(value, 'cost_usd') !== undefined) return 'cost';
   if (numberAt(value, 'step_count') !== undefined) return 'metrics';
   if (value.has('trace')) return 'trace';

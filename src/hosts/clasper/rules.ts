@@ -34,7 +34,10 @@ export const CLASPER_RULES: readonly HostRule[] = [
     id: 'CLA-7',
     statement: 'What is ingested again for one execution and type of event has the same content.',
   },
-  { id: 'CLA-8', statement: 'The steps of a trace are a chain: each hash is right, each names the one before it.' },
+  {
+    id: 'CLA-8',
+    statement: 'The steps of a trace are a chain: each hash is right, each names the one before it.',
+  },
   {
     id: 'CLA-9',
     statement:
@@ -46,5 +49,8 @@ export const CLASPER_RULES: readonly HostRule[] = [
       'A bundle’s files are those that its integrity file lists, with their digests and counts, signed by the pinned key; its traces are what was ingested.',
   },
   { id: 'CLA-11', statement: 'An execution that is requested again is not allowed more than before.' },
-  { id: 'CLA-12', statement: 'An approval is given by somebody with the role that it requires, or a higher one.' },
+  {
+    id: 'CLA-12',
+    statement: 'An approval is given by somebody with the role that it requires, or a higher one.',
+  },
 ];

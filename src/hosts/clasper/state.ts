@@ -118,7 +118,10 @@ export class ClasperState {
   readonly decisions = new Map<string, Decision>();
   readonly toolTokens = new Map<string, ToolToken>();
   /** Refusals of tools, by tenant, execution and tool: the claim, and whether a chain has said it too. */
-  readonly refused = new Map<string, { readonly claim: string; readonly principalId: string; inChain: number; count: number }>();
+  readonly refused = new Map<
+    string,
+    { readonly claim: string; readonly principalId: string; inChain: number; count: number }
+  >();
   /** The last answer for a tenant's execution and tool. */
   readonly toolAnswers = new Map<string, 'allow' | 'deny'>();
   readonly ingested = new Map<string, Ingested>();

@@ -6,7 +6,8 @@ import { listAt, textAt, valueAt } from '../values.js';
 
 /** What is wrong with a step, in the host's own words; those without a number are about the trace. */
 export interface StepFault {
-  readonly kind: 'no_steps' | 'missing_step_hashes' | 'missing_hash' | 'prev_hash_mismatch' | 'hash_mismatch' | 'stripped';
+  readonly kind:
+    'no_steps' | 'missing_step_hashes' | 'missing_hash' | 'prev_hash_mismatch' | 'hash_mismatch' | 'stripped';
   /** From 0. */
   readonly step?: number | undefined;
   readonly expected?: string | undefined;
@@ -43,11 +44,21 @@ export function checkSteps(trace: SourceObject): readonly StepFault[] {
     if (stated === undefined) faults.push({ kind: 'missing_hash', step: i });
     else {
       if (previous !== before)
-        faults.push({ kind: 'prev_hash_mismatch', step: i, expected: before ?? 'null', actual: shown(previous) });
+        faults.push({
+          kind: 'prev_hash_mismatch',
+          step: i,
+          expected: before ?? 'null',
+          actual: shown(previous),
+        });
       const kept = stepHash(step, true);
       if (stated !== kept) {
         const isWhole = stated === stepHash(step, false);
-        faults.push({ kind: isWhole ? 'stripped' : 'hash_mismatch', step: i, expected: kept, actual: stated });
+        faults.push({
+          kind: isWhole ? 'stripped' : 'hash_mismatch',
+          step: i,
+          expected: kept,
+          actual: stated,
+        });
       }
     }
     before = stated ?? null;

@@ -55,7 +55,12 @@ export class TelemetryReader {
   readonly #pinned: readonly TelemetryKey[] | undefined;
 
   /** @param pinned The only keys that count, where there are some. */
-  constructor(desk: Desk, state: ClasperState, traces: TraceReader, pinned: readonly TelemetryKey[] | undefined) {
+  constructor(
+    desk: Desk,
+    state: ClasperState,
+    traces: TraceReader,
+    pinned: readonly TelemetryKey[] | undefined,
+  ) {
     this.#desk = desk;
     this.#state = state;
     this.#traces = traces;
@@ -134,11 +139,17 @@ export class TelemetryReader {
         ...(before === undefined ? {} : { related: [before.at] }),
       });
     }
-    this.#state.ingested.set(key, { payloadHash, contentHash: contentHash(type, payload), from: 'report', at });
+    this.#state.ingested.set(key, {
+      payloadHash,
+      contentHash: contentHash(type, payload),
+      from: 'report',
+      at,
+    });
     if (type === 'trace') {
       const trace = objectAt(payload, 'trace');
       if (trace === undefined) this.#desk.builder.drop(at, 'ingest_trace', 'MEMBER_MISSING');
-      else this.#traces.read(part, trace, { ...ids, type: 'ingest_trace', issuedAt, digests, isStored: false });
+      else
+        this.#traces.read(part, trace, { ...ids, type: 'ingest_trace', issuedAt, digests, isStored: false });
     } else this.record(part, type, payload, ids, issuedAt, digests);
   }
 
@@ -201,7 +212,11 @@ export class TelemetryReader {
     const decided = this.under(at, tenant, executionId, adapterId);
     const meters =
       type === 'cost'
-        ? this.#meters(at, payload, { usd: 'cost_usd', 'tokens.input': 'input_tokens', 'tokens.output': 'output_tokens' })
+        ? this.#meters(at, payload, {
+            usd: 'cost_usd',
+            'tokens.input': 'input_tokens',
+            'tokens.output': 'output_tokens',
+          })
         : this.#meters(at, payload, { 'clasper.steps': 'step_count', 'clasper.time.ms': 'duration_ms' });
     if (type === 'cost') execution.cost = numberAt(payload, 'cost_usd') ?? '';
     const scope = decided?.kind === 'allow' ? decided.scope : undefined;
@@ -263,10 +278,16 @@ export class TelemetryReader {
       if (value === undefined || value === null) return [];
       const amount = amountOf(numberAt(payload, member));
       if (amount !== undefined) return [{ unit, amount }];
-      this.#desk.find('INPUT', 'AMOUNT_INVALID', 'invalid', { ...at, pointer: `/${member}` }, {
-        expected: 'a number, not negative, that can be held exactly',
-        actual: (numberAt(payload, member) ?? typeof value).slice(0, 64),
-      });
+      this.#desk.find(
+        'INPUT',
+        'AMOUNT_INVALID',
+        'invalid',
+        { ...at, pointer: `/${member}` },
+        {
+          expected: 'a number, not negative, that can be held exactly',
+          actual: (numberAt(payload, member) ?? typeof value).slice(0, 64),
+        },
+      );
       return [];
     });
   }
@@ -278,7 +299,12 @@ export class TelemetryReader {
   under(at: HostPlace, tenant: string, executionId: string, adapterId: string): Decided | undefined {
     const execution = this.#state.execution(tenant, executionId);
     const decided = execution.current;
-    const tell = (rule: string, code: string, grade: 'invalid' | 'violation' | 'warning', expected: string): void => {
+    const tell = (
+      rule: string,
+      code: string,
+      grade: 'invalid' | 'violation' | 'warning',
+      expected: string,
+    ): void => {
       if (execution.told.has(code)) return;
       execution.told.add(code);
       const related = decided === undefined ? {} : { related: [decided.at] };
@@ -287,7 +313,8 @@ export class TelemetryReader {
     if (decided === undefined) {
       const grade = this.#state.hasRequests ? 'invalid' : 'warning';
       tell('CLA-3', 'EXECUTION_NOT_REQUESTED', grade, 'a decision that allows it');
-    } else if (decided.kind === 'deny') tell('CLA-3', 'EXECUTED_AFTER_DENY', 'violation', 'nothing: it was denied');
+    } else if (decided.kind === 'deny')
+      tell('CLA-3', 'EXECUTED_AFTER_DENY', 'violation', 'nothing: it was denied');
     else if (decided.kind === 'pending')
       tell('CLA-3', 'EXECUTED_WHILE_PENDING', 'violation', 'nothing before the approval');
     else {
@@ -341,7 +368,12 @@ export class TelemetryReader {
       const payload = objectAt(body, 'payload') ?? body;
       const key = keyOf(ids.tenant, ids.executionId, eventTypeOf(type, payload));
       if (!this.#state.ingested.has(key))
-        this.#state.ingested.set(key, { payloadHash: undefined, contentHash: undefined, from: 'report', at: part.at });
+        this.#state.ingested.set(key, {
+          payloadHash: undefined,
+          contentHash: undefined,
+          from: 'report',
+          at: part.at,
+        });
     }
     const time = this.#desk.timeOf(part, 'telemetry_refused', undefined, ids.executionId);
     if (time === undefined) return;
@@ -364,11 +396,18 @@ export class TelemetryReader {
     if (check.result === 'missing_key') {
       // Whether the signature is right is then not known, and nothing says that it is.
       if (key === undefined)
-        this.#desk.find('CLA-1', 'KEY_NOT_KNOWN', 'warning', at, { about, expected: `a key of ${ids.adapterId}` });
+        this.#desk.find('CLA-1', 'KEY_NOT_KNOWN', 'warning', at, {
+          about,
+          expected: `a key of ${ids.adapterId}`,
+        });
       else this.#desk.find('CLA-1', 'KEY_REVOKED', bad, at, { about, expected: 'a key that is not revoked' });
       if (textAt(envelope, 'payload_hash') !== check.payloadHash) {
         const actual = (textAt(envelope, 'payload_hash') ?? 'none').slice(0, 128);
-        this.#desk.find('CLA-1', 'PAYLOAD_HASH_MISMATCH', bad, at, { about, expected: check.payloadHash, actual });
+        this.#desk.find('CLA-1', 'PAYLOAD_HASH_MISMATCH', bad, at, {
+          about,
+          expected: check.payloadHash,
+          actual,
+        });
       }
     } else if (check.result !== 'ok') {
       const [expected, actual] =
@@ -381,11 +420,24 @@ export class TelemetryReader {
     else if (type !== undefined && stated !== type)
       this.#desk.find('CLA-1', 'PAYLOAD_TYPE_MISMATCH', bad, at, { about, expected: type, actual: stated });
     else if (!accepted && answer === 'timestamp_skew')
-      this.#desk.find('CLA-1', 'TIMESTAMP_SKEW', 'warning', at, { about, actual: textAt(envelope, 'issued_at') });
+      this.#desk.find('CLA-1', 'TIMESTAMP_SKEW', 'warning', at, {
+        about,
+        actual: textAt(envelope, 'issued_at'),
+      });
     else if (!accepted && (answer === 'invalid_signature' || answer === 'payload_hash_mismatch'))
-      this.#desk.find('CLA-1', 'REFUSED_THOUGH_VALID', 'warning', at, { about, expected: 'ok', actual: answer });
+      this.#desk.find('CLA-1', 'REFUSED_THOUGH_VALID', 'warning', at, {
+        about,
+        expected: 'ok',
+        actual: answer,
+      });
     for (const pointer of check.unsigned)
-      this.#desk.find('CLA-1', 'MEMBER_NOT_SIGNED', bad, { ...at, pointer: pointer.slice(0, 256) }, { about });
+      this.#desk.find(
+        'CLA-1',
+        'MEMBER_NOT_SIGNED',
+        bad,
+        { ...at, pointer: pointer.slice(0, 256) },
+        { about },
+      );
     const tokenAdapter = textAt(token?.claims, 'adapter_id');
     const trace = objectAt(envelope, 'payload', 'trace');
     const differing = [

@@ -12,14 +12,7 @@ import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, va
 import { adapterPrincipal, amountFact, evidenceOf, SYSTEM, type Desk } from './desk.js';
 import type { Part } from './parts.js';
 import { isMore, isNotBefore, readScope, textsAt, type Scope } from './scope.js';
-import {
-  claimId,
-  firstText,
-  keyOf,
-  type ClasperState,
-  type Decided,
-  type ToolToken,
-} from './state.js';
+import { claimId, firstText, keyOf, type ClasperState, type Decided, type ToolToken } from './state.js';
 import { checkSteps, stepHash } from './steps.js';
 
 /** What is known of a trace beside itself. */
@@ -60,7 +53,12 @@ const MAX_STEPS = 10_000;
 export class TraceReader {
   readonly #desk: Desk;
   readonly #state: ClasperState;
-  readonly #under: (at: HostPlace, tenant: string, executionId: string, adapterId: string) => Decided | undefined;
+  readonly #under: (
+    at: HostPlace,
+    tenant: string,
+    executionId: string,
+    adapterId: string,
+  ) => Decided | undefined;
 
   constructor(
     desk: Desk,
@@ -173,7 +171,11 @@ export class TraceReader {
           ? 'compromised'
           : 'verified';
     if (stated !== actual)
-      this.#desk.find('CLA-10', 'TRACE_STATUS_WRONG', 'invalid', at, { about, expected: actual, actual: stated.slice(0, 64) });
+      this.#desk.find('CLA-10', 'TRACE_STATUS_WRONG', 'invalid', at, {
+        about,
+        expected: actual,
+        actual: stated.slice(0, 64),
+      });
   }
 
   /** CLA-4 for the trace as a whole; by what it says itself where nothing else says what was granted. */
@@ -190,7 +192,9 @@ export class TraceReader {
     }
     const scope = granted ?? stated;
     if (scope === undefined) return;
-    const outside = textsAt(trace, 'used_scope', 'capabilities').find((name) => !scope.capabilities.includes(name));
+    const outside = textsAt(trace, 'used_scope', 'capabilities').find(
+      (name) => !scope.capabilities.includes(name),
+    );
     const tell = (code: string, expected: string, actual: string): void => {
       this.#desk.find('CLA-4', code, 'violation', at, { about, expected, actual: actual.slice(0, 128) });
     };
@@ -221,7 +225,10 @@ export class TraceReader {
       const count = (counts.get(id) ?? 0) + 1;
       counts.set(id, count);
       if (count > 1)
-        this.#desk.find('CLA-8', 'CALL_REPEATED', 'warning', at, { about, actual: `toolCallId ${id.slice(0, 128)} twice` });
+        this.#desk.find('CLA-8', 'CALL_REPEATED', 'warning', at, {
+          about,
+          actual: `toolCallId ${id.slice(0, 128)} twice`,
+        });
       const made = { id: count === 1 ? id : `${id}#${count}`, ...call };
       calls.push(made);
       if (made.result === undefined) open.set(id, made);
@@ -236,10 +243,16 @@ export class TraceReader {
       const before = open.get(id);
       if (type === 'tool_call') begin(id, { tool, pointer, call: step, result: undefined });
       else if (before === undefined) {
-        this.#desk.find('CLA-8', 'RESULT_WITHOUT_CALL', 'warning', { ...at, pointer: `${at.pointer ?? ''}${pointer}` }, {
-          about,
-          actual: `toolCallId ${id.slice(0, 128)}`,
-        });
+        this.#desk.find(
+          'CLA-8',
+          'RESULT_WITHOUT_CALL',
+          'warning',
+          { ...at, pointer: `${at.pointer ?? ''}${pointer}` },
+          {
+            about,
+            actual: `toolCallId ${id.slice(0, 128)}`,
+          },
+        );
         begin(id, { tool, pointer, call: undefined, result: step });
       } else {
         before.result = step;
@@ -266,7 +279,8 @@ export class TraceReader {
   ): boolean {
     const { tenant, executionId } = context;
     const at = { ...part.at, pointer: `${part.at.pointer ?? ''}${call.pointer}` };
-    const data = objectAt(call.call, 'data') ?? (call.listed instanceof SourceObject ? call.listed : undefined);
+    const data =
+      objectAt(call.call, 'data') ?? (call.listed instanceof SourceObject ? call.listed : undefined);
     const isBlocked = valueAt(data, 'permitted') === false;
     const success = valueAt(call.result, 'data', 'success') ?? valueAt(call.listed, 'success');
     const hasRun = success === true || (!isBlocked && success !== undefined);
@@ -276,7 +290,10 @@ export class TraceReader {
     const args = valueAt(data, 'arguments');
     const argsDigest = args === undefined ? undefined : jcsDigest(args);
     const meters = metersOf(call);
-    const observe = (decision: 'allow' | 'deny' | undefined, outcome: 'success' | 'failure' | 'unknown' | undefined) =>
+    const observe = (
+      decision: 'allow' | 'deny' | undefined,
+      outcome: 'success' | 'failure' | 'unknown' | undefined,
+    ) =>
       this.#desk.builder.observe({
         at,
         callIds,
@@ -316,12 +333,18 @@ export class TraceReader {
       meters,
       meterBasis: 'reported',
       outcome,
-      errorCode: outcome === 'failure' ? codeOf(firstText(textAt(call.result, 'data', 'code'), 'TOOL_FAILED')) : undefined,
+      errorCode:
+        outcome === 'failure'
+          ? codeOf(firstText(textAt(call.result, 'data', 'code'), 'TOOL_FAILED'))
+          : undefined,
       outputDigest: result === undefined || result === null ? undefined : jcsDigest(result),
       foreignDigests: steps.flatMap((step) => digestOf(step)),
     });
     if (!isNew) return true;
-    observe(authorization.claim === undefined ? undefined : isDeny(decided, authorization) ? 'deny' : 'allow', outcome);
+    observe(
+      authorization.claim === undefined ? undefined : isDeny(decided, authorization) ? 'deny' : 'allow',
+      outcome,
+    );
     if (executionId !== '') this.#inScope(at, call, data, decided, startedAt ?? time);
     return true;
   }
@@ -389,7 +412,12 @@ export class TraceReader {
   ): void {
     const tell = (code: string, expected: string, actual: string): void => {
       const related = token.used === undefined ? {} : { related: [token.used] };
-      this.#desk.find('CLA-6', code, 'violation', at, { about: call.id, expected, actual: actual.slice(0, 128), ...related });
+      this.#desk.find('CLA-6', code, 'violation', at, {
+        about: call.id,
+        expected,
+        actual: actual.slice(0, 128),
+        ...related,
+      });
     };
     if (token.used !== undefined) tell('TOOL_TOKEN_REUSED', 'a token that was not used', 'one that was');
     if (executionId !== '' && token.executionId !== executionId)
@@ -404,7 +432,8 @@ export class TraceReader {
         actual: 'none',
       });
     }
-    if (isNotBefore(time, token.expiresAt)) tell('TOOL_TOKEN_EXPIRED', `before ${token.expiresAt ?? ''}`, time ?? '');
+    if (isNotBefore(time, token.expiresAt))
+      tell('TOOL_TOKEN_EXPIRED', `before ${token.expiresAt ?? ''}`, time ?? '');
     if (time !== undefined && token.issuedAt !== undefined && !isNotBefore(time, token.issuedAt)) {
       this.#desk.find('CLA-6', 'DATED_BEFORE_TOKEN', 'warning', at, {
         about: call.id,
@@ -455,9 +484,15 @@ export class TraceReader {
       const details = { about: id, expected: `${traceCost.text} USD, as its trace says` };
       if (cost === undefined) {
         if (isMore(inTrace, { t: 'int', v: '0' }))
-          this.#desk.find('CLA-4', 'COST_NOT_REPORTED', 'warning', traceCost.at, { ...details, actual: 'none' });
+          this.#desk.find('CLA-4', 'COST_NOT_REPORTED', 'warning', traceCost.at, {
+            ...details,
+            actual: 'none',
+          });
       } else if (isMore(inTrace, reported) || isMore(reported, inTrace))
-        this.#desk.find('CLA-4', 'COST_DISAGREES', 'warning', traceCost.at, { ...details, actual: `${cost} USD` });
+        this.#desk.find('CLA-4', 'COST_DISAGREES', 'warning', traceCost.at, {
+          ...details,
+          actual: `${cost} USD`,
+        });
     }
   }
 }
@@ -479,7 +514,8 @@ function differ(granted: Scope, stated: Scope): boolean {
 /** The duration is the call's; of a host that writes it only with the result, the result's. */
 function metersOf({ call, result, listed }: Call): Meter[] {
   const ofCall = numberAt(call, 'durationMs');
-  const text = ofCall !== undefined && Number(ofCall) !== 0 ? ofCall : (numberAt(result, 'durationMs') ?? ofCall);
+  const text =
+    ofCall !== undefined && Number(ofCall) !== 0 ? ofCall : (numberAt(result, 'durationMs') ?? ofCall);
   const amount = amountOf(text ?? numberAt(listed, 'durationMs'));
   const calls: Meter = { unit: 'calls', amount: { t: 'int', v: '1' } };
   return amount === undefined ? [calls] : [calls, { unit: 'time.ms', amount }];

@@ -29,7 +29,13 @@ const KEY = keyOf('ed25519', PUBLIC_JWK);
 describe.skipIf(!hasRecordings)('each vector of the host', () => {
   const { cases, raw_text_cases: raw } = hasRecordings
     ? (JSON.parse(recordedText(VECTORS)) as {
-        cases: { name: string; envelope: object; signing_input: string; peer_schema_ok: boolean; peer_result: string }[];
+        cases: {
+          name: string;
+          envelope: object;
+          signing_input: string;
+          peer_schema_ok: boolean;
+          peer_result: string;
+        }[];
         raw_text_cases: { name: string; raw: string; peer_result: string }[];
       })
     : { cases: [], raw_text_cases: [] };
@@ -53,11 +59,14 @@ describe.skipIf(!hasRecordings)('each vector of the host', () => {
 
   it('the order of the checks: key, hash, time, signature, algorithm', () => {
     const broken = parseObject(
-      JSON.stringify({ ...cases[0]!.envelope, payload_hash: 'x', issued_at: 'yesterday', signature: 'x' }),
+      JSON.stringify({ ...cases[0].envelope, payload_hash: 'x', issued_at: 'yesterday', signature: 'x' }),
     );
     const at = (change: object, key?: TelemetryKey) =>
-      checkEnvelope(parseObject(JSON.stringify({ ...JSON.parse(stableText(broken)) as object, ...change })), { key }).result;
-    const { payload_hash, issued_at } = cases[0]!.envelope as Record<string, string>;
+      checkEnvelope(
+        parseObject(JSON.stringify({ ...(JSON.parse(stableText(broken)) as object), ...change })),
+        { key },
+      ).result;
+    const { payload_hash, issued_at } = cases[0].envelope as Record<string, string>;
     expect(at({})).toBe('missing_key');
     expect(at({}, KEY)).toBe('payload_hash_mismatch');
     expect(at({ payload_hash }, KEY)).toBe('timestamp_skew');
@@ -66,7 +75,7 @@ describe.skipIf(!hasRecordings)('each vector of the host', () => {
   });
 
   it('a skew of more than five minutes either way, where it is known when the host got it', () => {
-    const object = parseObject(JSON.stringify(cases[0]!.envelope));
+    const object = parseObject(JSON.stringify(cases[0].envelope));
     const at = (receivedAt: string) => checkEnvelope(object, { key: KEY, receivedAt }).result;
     expect(at('2026-02-06T14:17:33Z')).toBe('ok');
     expect(at('2026-02-06T14:17:33.001Z')).toBe('timestamp_skew');
@@ -76,7 +85,7 @@ describe.skipIf(!hasRecordings)('each vector of the host', () => {
   it('ES256: DER is a signature, r and s alone are none, and any other name of an algorithm means it', () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const jwk = JSON.stringify(publicKey.export({ format: 'jwk' }));
-    const envelope = parseObject(JSON.stringify(cases[0]!.envelope));
+    const envelope = parseObject(JSON.stringify(cases[0].envelope));
     const input = envelopeSigningInput(envelope);
     const resultOf = (signature: Buffer, alg: string) =>
       checkEnvelope(
@@ -92,7 +101,7 @@ describe.skipIf(!hasRecordings)('each vector of the host', () => {
   });
 
   it('a key that was revoked: not from then on', () => {
-    const object = parseObject(JSON.stringify(cases[0]!.envelope));
+    const object = parseObject(JSON.stringify(cases[0].envelope));
     const at = (time: string) => checkEnvelope(object, { key: keyOf('ed25519', PUBLIC_JWK, time) }).result;
     expect(at('"2026-02-06T14:12:33Z"')).toBe('missing_key');
     expect(at('"2026-02-06T14:12:34Z"')).toBe('ok');
@@ -124,7 +133,8 @@ describe('the stable form', () => {
       if (Array.isArray(value)) return value.map(stabilize);
       if (typeof value !== 'object' || value === null) return value;
       const sorted: Record<string, unknown> = {};
-      for (const key of Object.keys(value).sort()) sorted[key] = stabilize((value as Record<string, unknown>)[key]);
+      for (const key of Object.keys(value).sort())
+        sorted[key] = stabilize((value as Record<string, unknown>)[key]);
       return sorted;
     };
     fc.assert(
@@ -137,6 +147,8 @@ describe('the stable form', () => {
   });
 
   it('is hashed as lower-case hexadecimal digits', () => {
-    expect(stableHash(parse('{}'))).toBe('sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a');
+    expect(stableHash(parse('{}'))).toBe(
+      'sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+    );
   });
 });

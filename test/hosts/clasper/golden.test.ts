@@ -15,7 +15,9 @@ function counted(list: readonly string[]): Record<string, number> {
 }
 
 function findingsOf({ findings }: HostReading, severity: string): Record<string, number> {
-  return counted(findings.filter((each) => each.severity === severity).map(({ rule, code }) => `${rule} ${code}`));
+  return counted(
+    findings.filter((each) => each.severity === severity).map(({ rule, code }) => `${rule} ${code}`),
+  );
 }
 
 function kindsOf({ claims }: HostReading): Record<string, number> {
@@ -29,11 +31,19 @@ function idsOf({ claims }: HostReading): string[] {
 describe.skipIf(!hasRecordings)('the recorded run', () => {
   const recording = hasRecordings ? recordedFile(`${RUN}http.jsonl`) : { name: '', bytes: new Uint8Array() };
   const archive = hasRecordings ? recordedFile(`${RUN}export-unsigned.tar.gz`) : recording;
-  const folder: HostFile[] = hasRecordings ? BUNDLE.map((name) => recordedFile(`${RUN}bundle-unsigned/${name}`)) : [];
+  const folder: HostFile[] = hasRecordings
+    ? BUNDLE.map((name) => recordedFile(`${RUN}bundle-unsigned/${name}`))
+    : [];
 
   it('as calls', async () => {
     const reading = read([recording]);
-    expect(accountFor(reading.items).total).toEqual({ items: 72, mapped: 19, evidence: 30, repeated: 23, dropped: 0 });
+    expect(accountFor(reading.items).total).toEqual({
+      items: 72,
+      mapped: 19,
+      evidence: 30,
+      repeated: 23,
+      dropped: 0,
+    });
     expect(kindsOf(reading)).toEqual({ action: 2, evidence: 33, execution: 9, grant: 8 });
     expect(verdictOf(reading)).toBe('invalid');
     expect(findingsOf(reading, 'error')).toEqual({
@@ -71,19 +81,33 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
       {
         executions: 1,
         meters: {
-          'clasper.steps': [{ t: 'int', v: '10' }, { t: 'int', v: '0' }],
-          usd: [{ t: 'dec', m: '5', s: 1 }, { t: 'dec', m: '1', s: 2 }],
+          'clasper.steps': [
+            { t: 'int', v: '10' },
+            { t: 'int', v: '0' },
+          ],
+          usd: [
+            { t: 'dec', m: '5', s: 1 },
+            { t: 'dec', m: '1', s: 2 },
+          ],
         },
       },
       {
         executions: 5,
         meters: {
-          'clasper.steps': [{ t: 'int', v: '100' }, { t: 'int', v: '3' }],
-          usd: [{ t: 'dec', m: '15', s: 1 }, { t: 'dec', m: '31', s: 4 }],
+          'clasper.steps': [
+            { t: 'int', v: '100' },
+            { t: 'int', v: '3' },
+          ],
+          usd: [
+            { t: 'dec', m: '15', s: 1 },
+            { t: 'dec', m: '31', s: 4 },
+          ],
         },
       },
     ]);
-    expect(counted(report.findings.filter(({ severity }) => severity === 'error').map(({ code }) => code))).toMatchObject({
+    expect(
+      counted(report.findings.filter(({ severity }) => severity === 'error').map(({ code }) => code)),
+    ).toMatchObject({
       AUTH_NOT_FOUND: 1,
       AUTHORIZATION_REUSED: 1,
       EXECUTION_UNDER_DENY: 1,
@@ -93,7 +117,13 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
   it('as a bundle, packed and unpacked: the same events', async () => {
     const packed = read([archive]);
     const unpacked = read(folder);
-    expect(accountFor(packed.items).total).toEqual({ items: 53, mapped: 13, evidence: 14, repeated: 23, dropped: 3 });
+    expect(accountFor(packed.items).total).toEqual({
+      items: 53,
+      mapped: 13,
+      evidence: 14,
+      repeated: 23,
+      dropped: 3,
+    });
     expect(idsOf(unpacked)).toEqual(idsOf(packed));
     expect(idsOf(read([...folder].reverse()))).toEqual(idsOf(packed));
     expect(findingsOf(unpacked, 'error')).toEqual(findingsOf(packed, 'error'));
@@ -118,7 +148,13 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
 
   it('as both: what happened once is recorded once', () => {
     const both = read([recording, archive]);
-    expect(accountFor(both.items).total).toEqual({ items: 125, mapped: 19, evidence: 32, repeated: 71, dropped: 3 });
+    expect(accountFor(both.items).total).toEqual({
+      items: 125,
+      mapped: 19,
+      evidence: 32,
+      repeated: 71,
+      dropped: 3,
+    });
     expect(kindsOf(both)).toEqual({ action: 2, evidence: 35, execution: 9, grant: 8 });
     expect(findingsOf(both, 'error')).toEqual(findingsOf(read([recording]), 'error'));
     const twice = read([recording, archive, ...folder]);
@@ -133,7 +169,9 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
     const lines = httpLines();
     const all = idsOf(read([recording]));
     for (const length of [12, 27, 43]) {
-      const part = idsOf(read([{ name: 'http.jsonl', bytes: Buffer.from(lines.slice(0, length).join('\n')) }]));
+      const part = idsOf(
+        read([{ name: 'http.jsonl', bytes: Buffer.from(lines.slice(0, length).join('\n')) }]),
+      );
       expect(all.slice(0, part.length)).toEqual(part);
     }
   });
@@ -149,13 +187,24 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
       outcome: 'unknown',
       modelId: 'gpt-4o-mini',
     });
-    const text = JSON.stringify([eventsOfClaims(reading.claims, { system: 'clasper' }), reading.findings, reading.observations]);
-    for (const secret of ['eyJhbGciOiJIUzI1NiJ9', 'left-pad', 'curl evil', 'reviewed by release manager', 'install_dependency'])
+    const text = JSON.stringify([
+      eventsOfClaims(reading.claims, { system: 'clasper' }),
+      reading.findings,
+      reading.observations,
+    ]);
+    for (const secret of [
+      'eyJhbGciOiJIUzI1NiJ9',
+      'left-pad',
+      'curl evil',
+      'reviewed by release manager',
+      'install_dependency',
+    ])
       expect(text).not.toContain(secret);
   });
 
   it('is recognised, and nothing else is', () => {
-    for (const file of [recording, archive, ...folder]) expect([file.name, clasper.recognises(file)]).toEqual([file.name, true]);
+    for (const file of [recording, archive, ...folder])
+      expect([file.name, clasper.recognises(file)]).toEqual([file.name, true]);
     for (const text of ['', '{}', '[]', 'x', '{"method":"GET","path":"/index.html"}', '{"type":"hook"}'])
       expect(clasper.recognises({ name: 'x.jsonl', bytes: Buffer.from(text) })).toBe(false);
   });

@@ -7,7 +7,19 @@ import { eventsOfClaims } from '../../../src/hosts/claims.js';
 import { clasper } from '../../../src/hosts/clasper/index.js';
 import type { HostFile, HostReading } from '../../../src/hosts/host.js';
 import { hasRecordings } from '../recorded.js';
-import { bundleFiles, bundleTexts, calls, codesOf, errorsOf, file, http, httpLines, read, resigned, tarGz } from './kit.js';
+import {
+  bundleFiles,
+  bundleTexts,
+  calls,
+  codesOf,
+  errorsOf,
+  file,
+  http,
+  httpLines,
+  read,
+  resigned,
+  tarGz,
+} from './kit.js';
 
 function check(files: readonly HostFile[]): HostReading {
   const reading = read(files);
@@ -24,7 +36,21 @@ function bigints(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-const HOSTILE = ['null', '0', '-1', '1e400', '99999999999999999999999999999999999999999', '""', '"x"', '"\\ud800"', '[]', '{}', 'true', '[[]]', `"${'x'.repeat(300)}"`];
+const HOSTILE = [
+  'null',
+  '0',
+  '-1',
+  '1e400',
+  '99999999999999999999999999999999999999999',
+  '""',
+  '"x"',
+  '"\\ud800"',
+  '[]',
+  '{}',
+  'true',
+  '[[]]',
+  `"${'x'.repeat(300)}"`,
+];
 
 describe.skipIf(!hasRecordings)('a recording', () => {
   const lines = hasRecordings ? httpLines() : [];
@@ -33,10 +59,16 @@ describe.skipIf(!hasRecordings)('a recording', () => {
     const values = /"(?:[^"\\]|\\.)*"(?!:)|-?\d+(?:\.\d+)?|true|false|null/g;
     fc.assert(
       fc.property(fc.nat(lines.length - 1), fc.nat(), fc.constantFrom(...HOSTILE), (number, at, hostile) => {
-        const places = [...lines[number]!.matchAll(values)];
-        const { index, 0: text } = places[at % places.length]!;
-        const changed = lines[number]!.slice(0, index) + hostile + lines[number]!.slice(index + text.length);
-        check([http(lines.map((line, i) => (i === number ? changed : line)).filter((_, i) => i < 8 || Math.abs(i - number) < 8))]);
+        const places = [...lines[number].matchAll(values)];
+        const { index, 0: text } = places[at % places.length];
+        const changed = lines[number].slice(0, index) + hostile + lines[number].slice(index + text.length);
+        check([
+          http(
+            lines
+              .map((line, i) => (i === number ? changed : line))
+              .filter((_, i) => i < 8 || Math.abs(i - number) < 8),
+          ),
+        ]);
       }),
       { numRuns: 12 },
     );
@@ -66,18 +98,23 @@ describe.skipIf(!hasRecordings)('a recording', () => {
   it('of which a bundle’s file has any byte changed', () => {
     const texts = bundleTexts();
     fc.assert(
-      fc.property(fc.constantFrom(...texts.keys()), fc.nat(), fc.constantFrom(...'{}[]",:0x\n'), (name, at, byte) => {
-        const text = texts.get(name)!;
-        const place = at % text.length;
-        const changed = new Map(texts).set(name, text.slice(0, place) + byte + text.slice(place + 1));
-        check(bundleFiles(changed));
-      }),
+      fc.property(
+        fc.constantFrom(...texts.keys()),
+        fc.nat(),
+        fc.constantFrom(...'{}[]",:0x\n'),
+        (name, at, byte) => {
+          const text = texts.get(name)!;
+          const place = at % text.length;
+          const changed = new Map(texts).set(name, text.slice(0, place) + byte + text.slice(place + 1));
+          check(bundleFiles(changed));
+        },
+      ),
       { numRuns: 12 },
     );
   });
 
   it('that is cut in a line: the line is dropped, the rest is read', () => {
-    const text = `${calls(1, 2).join('\n')}\n${calls(12)[0]!.slice(0, 700)}`;
+    const text = `${calls(1, 2).join('\n')}\n${calls(12)[0].slice(0, 700)}`;
     const reading = check([file('http.jsonl', text)]);
     expect(codesOf(reading)).toEqual(['INPUT LINE_TORN']);
     expect(accountFor(reading.items).total).toMatchObject({ items: 3, dropped: 1 });
@@ -86,7 +123,10 @@ describe.skipIf(!hasRecordings)('a recording', () => {
 
 describe('other files', () => {
   it('of which nothing is known are dropped, with what they are', () => {
-    const reading = check([file('keys.json', '{\n "secrets": {"adapter": "x"}\n}'), file('x.jsonl', '{"a":1}\n[1]\nnull\n')]);
+    const reading = check([
+      file('keys.json', '{\n "secrets": {"adapter": "x"}\n}'),
+      file('x.jsonl', '{"a":1}\n[1]\nnull\n'),
+    ]);
     expect(accountFor(reading.items).byReason).toEqual(new Map([['ITEM_UNKNOWN', 4]]));
     expect(reading.claims).toEqual([]);
   });
@@ -96,17 +136,32 @@ describe('other files', () => {
   });
 
   it('an archive with an unsafe member: what is unsafe is dropped, the rest is read', () => {
-    const archive = { name: 'b.tar.gz', bytes: tarGz([{ name: '../traces.jsonl', text: '{}' }, { name: 'x/verify.sha256', text: 'x' }]) };
+    const archive = {
+      name: 'b.tar.gz',
+      bytes: tarGz([
+        { name: '../traces.jsonl', text: '{}' },
+        { name: 'x/verify.sha256', text: 'x' },
+      ]),
+    };
     const reading = check([archive]);
     expect(errorsOf(reading)).toContain('INPUT ARCHIVE_PATH_UNSAFE');
-    expect(reading.items[0]).toMatchObject({ at: { file: 'b.tar.gz!../traces.jsonl' }, fate: 'dropped', reason: 'ARCHIVE_PATH_UNSAFE' });
+    expect(reading.items[0]).toMatchObject({
+      at: { file: 'b.tar.gz!../traces.jsonl' },
+      fate: 'dropped',
+      reason: 'ARCHIVE_PATH_UNSAFE',
+    });
   });
 
   it('a time that nobody states: the one that is given, or dropped', () => {
-    const line = '{"method":"POST","path":"/api/execution/request","status":403,"headers":{},"request":{"execution_id":"e","adapter_id":"a","tenant_id":"t"},"response":{"error":"Capability not allowed"}}';
-    expect(check([file('h.jsonl', line)]).items).toMatchObject([{ fate: 'dropped', reason: 'TIME_NOT_STATED' }]);
+    const line =
+      '{"method":"POST","path":"/api/execution/request","status":403,"headers":{},"request":{"execution_id":"e","adapter_id":"a","tenant_id":"t"},"response":{"error":"Capability not allowed"}}';
+    expect(check([file('h.jsonl', line)]).items).toMatchObject([
+      { fate: 'dropped', reason: 'TIME_NOT_STATED' },
+    ]);
     const reading = read([file('h.jsonl', line)], { occurredAt: '2026-01-01T00:00:00Z' });
-    expect(reading.claims).toMatchObject([{ decision: 'deny', decisionCode: 'CAPABILITY_NOT_ALLOWED', occurredAt: '2026-01-01T00:00:00Z' }]);
+    expect(reading.claims).toMatchObject([
+      { decision: 'deny', decisionCode: 'CAPABILITY_NOT_ALLOWED', occurredAt: '2026-01-01T00:00:00Z' },
+    ]);
   });
 
   it('many requests, traces and entries are read in linear time', () => {
@@ -135,11 +190,20 @@ describe('options', () => {
 describe.skipIf(!hasRecordings)('an envelope alone', () => {
   it('is read like a call that was taken', () => {
     const [line] = calls(30);
-    const request = JSON.stringify((JSON.parse(line!) as { request: unknown }).request);
-    const keys = file('keys.json', `[${JSON.stringify((JSON.parse(calls(2)[0]!) as { response: { adapter: unknown } }).response.adapter)}]`);
-    expect(codesOf(read([file('e.jsonl', request)], { aids: { 'adapter-keys': keys } }))).toEqual(['CLA-3 EXECUTION_NOT_REQUESTED']);
-    const edited = JSON.stringify((JSON.parse(resigned(line!, () => undefined)) as { request: unknown }).request).replace('0.0031', '0.31');
-    expect(errorsOf(read([file('e.json', edited)], { aids: { 'adapter-keys': keys } }))).toEqual(['CLA-1 PAYLOAD_HASH_MISMATCH']);
+    const request = JSON.stringify((JSON.parse(line) as { request: unknown }).request);
+    const keys = file(
+      'keys.json',
+      `[${JSON.stringify((JSON.parse(calls(2)[0]) as { response: { adapter: unknown } }).response.adapter)}]`,
+    );
+    expect(codesOf(read([file('e.jsonl', request)], { aids: { 'adapter-keys': keys } }))).toEqual([
+      'CLA-3 EXECUTION_NOT_REQUESTED',
+    ]);
+    const edited = JSON.stringify(
+      (JSON.parse(resigned(line, () => undefined)) as { request: unknown }).request,
+    ).replace('0.0031', '0.31');
+    expect(errorsOf(read([file('e.json', edited)], { aids: { 'adapter-keys': keys } }))).toEqual([
+      'CLA-1 PAYLOAD_HASH_MISMATCH',
+    ]);
     // Without a key nothing says that the signature is right; the hash is told of all the same.
     expect(errorsOf(read([file('e.json', edited)]))).toEqual(['CLA-1 PAYLOAD_HASH_MISMATCH']);
   });

@@ -35,7 +35,7 @@ export function httpLines(): string[] {
 /** The recorded calls with these lines alone, from 1. */
 export function calls(...numbers: number[]): string[] {
   const lines = httpLines();
-  return numbers.map((number) => lines[number - 1]!);
+  return numbers.map((number) => lines[number - 1]);
 }
 
 export function http(lines: readonly string[]): HostFile {
@@ -53,19 +53,32 @@ export function bundleFiles(texts: ReadonlyMap<string, string>): HostFile[] {
 
 /** `RULE CODE` of each finding that is an error, sorted. */
 export function errorsOf({ findings }: HostReading): string[] {
-  return findings.filter(({ severity }) => severity === 'error').map(({ rule, code }) => `${rule} ${code}`).sort();
+  return findings
+    .filter(({ severity }) => severity === 'error')
+    .map(({ rule, code }) => `${rule} ${code}`)
+    .sort();
 }
 
 /** `RULE CODE` of every finding but those that say that a time or a key is not stated. */
 export function codesOf({ findings }: HostReading): string[] {
-  const dull = ['TIME_NOT_STATED', 'HEAD_NOT_ANCHORED', 'KEY_NOT_KNOWN', 'BUNDLE_UNSIGNED', 'DATED_BEFORE_TOKEN'];
-  return findings.filter(({ code }) => !dull.includes(code)).map(({ rule, code }) => `${rule} ${code}`).sort();
+  const dull = [
+    'TIME_NOT_STATED',
+    'HEAD_NOT_ANCHORED',
+    'KEY_NOT_KNOWN',
+    'BUNDLE_UNSIGNED',
+    'DATED_BEFORE_TOKEN',
+  ];
+  return findings
+    .filter(({ code }) => !dull.includes(code))
+    .map(({ rule, code }) => `${rule} ${code}`)
+    .sort();
 }
 
 export function read(files: readonly HostFile[], options?: HostOptions): HostReading {
   const reading = clasper.read(files, options);
   const { total } = accountFor(reading.items);
-  if (total.items !== total.mapped + total.evidence + total.repeated + total.dropped) throw new Error('items do not add up');
+  if (total.items !== total.mapped + total.evidence + total.repeated + total.dropped)
+    throw new Error('items do not add up');
   return reading;
 }
 
@@ -76,7 +89,7 @@ export function claimOf(reading: HostReading, id: string): Claim | undefined {
 /** The report on the ledger of what was read; every claim fits into an event. */
 export async function ledgerOf({ claims }: Pick<HostReading, 'claims'>): Promise<Report> {
   const { events, unfit } = eventsOfClaims(claims, { system: 'clasper' });
-  if (unfit.length > 0) throw unfit[0]!.error;
+  if (unfit.length > 0) throw unfit[0].error;
   const lines = events.map(({ event }) => `${new TextDecoder().decode(canonicalBytes(event as never))}\n`);
   return verifyLedger(encodeUtf8(lines.join('')));
 }
@@ -142,7 +155,10 @@ export function tar(members: readonly TarMember[], end = 1024): Uint8Array {
 type Members = Record<string, unknown>;
 
 /** A recorded call with its request edited. */
-export function edited(line: string, edit: (call: { request: Members; response: Members } & Members) => void): string {
+export function edited(
+  line: string,
+  edit: (call: { request: Members; response: Members } & Members) => void,
+): string {
   const call = JSON.parse(line) as { request: Members; response: Members } & Members;
   edit(call);
   return JSON.stringify(call);
@@ -171,17 +187,25 @@ export function claimsOf(text: unknown): Members {
 }
 
 /** A bundle with files edited and the digests of all of them made anew, as a forger would. */
-export function forged(edit: (texts: Map<string, string>) => void, integrity?: (value: Members) => void): HostFile[] {
+export function forged(
+  edit: (texts: Map<string, string>) => void,
+  integrity?: (value: Members) => void,
+): HostFile[] {
   const texts = bundleTexts();
   edit(texts);
   const value = JSON.parse(texts.get('integrity.json')!) as Members & { files: Members };
-  const lines = (name: string): number => texts.get(name)!.split('\n').filter((line) => line !== '').length;
+  const lines = (name: string): number =>
+    texts
+      .get(name)!
+      .split('\n')
+      .filter((line) => line !== '').length;
   const metadata = JSON.parse(texts.get('metadata.json')!) as { counts: Members };
   metadata.counts['traces'] = lines('traces.jsonl');
   metadata.counts['audits'] = lines('audits.jsonl');
   metadata.counts['audit_chain_entries'] = lines('audit_chain.jsonl');
   texts.set('metadata.json', JSON.stringify(metadata, null, 2));
-  for (const name of Object.keys(value.files)) value.files[name] = hashText(encodeUtf8(texts.get(name) ?? ''));
+  for (const name of Object.keys(value.files))
+    value.files[name] = hashText(encodeUtf8(texts.get(name) ?? ''));
   integrity?.(value);
   texts.set('integrity.json', JSON.stringify(value, null, 2));
   texts.set('verify.sha256', `${hashText(encodeUtf8(texts.get('integrity.json')!))}  integrity.json\n`);

@@ -58,7 +58,10 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     const lines = flow.map((line) =>
       line.includes('"payload_type"')
         ? resigned(line, (payload) => {
-            Object.assign(payload, JSON.parse(JSON.stringify(payload).replaceAll('2026-02-06T14:12:3', '2026-11-21T20:07:3')));
+            Object.assign(
+              payload,
+              JSON.parse(JSON.stringify(payload).replaceAll('2026-02-06T14:12:3', '2026-11-21T20:07:3')),
+            );
             const trace = payload['trace'] as { steps: Record<string, unknown>[] } | undefined;
             for (const step of trace?.steps ?? []) delete step['step_hash'];
           })
@@ -78,22 +81,43 @@ describe.skipIf(!hasRecordings)('a rule', () => {
 
   describe('CLA-1', () => {
     it.each([
-      ['a payload that was edited', ['CLA-1 PAYLOAD_HASH_MISMATCH', 'CLA-4 COST_DISAGREES'], '"cost_usd":0.0031', '"cost_usd":0.0032'],
+      [
+        'a payload that was edited',
+        ['CLA-1 PAYLOAD_HASH_MISMATCH', 'CLA-4 COST_DISAGREES'],
+        '"cost_usd":0.0031',
+        '"cost_usd":0.0032',
+      ],
       ['a signature of something else', ['CLA-1 INVALID_SIGNATURE'], '"signature":"q', '"signature":"A'],
-      ['a member that no signature covers', ['CLA-1 MEMBER_NOT_SIGNED'], '"cost_usd":', '"__proto__":{"cost_usd":9},"cost_usd":'],
-      ['a time that is none', ['CLA-1 TIMESTAMP_SKEW'], '"issued_at":"2026-11-21T20:07:19.921Z"', '"issued_at":"yesterday"'],
+      [
+        'a member that no signature covers',
+        ['CLA-1 MEMBER_NOT_SIGNED'],
+        '"cost_usd":',
+        '"__proto__":{"cost_usd":9},"cost_usd":',
+      ],
+      [
+        'a time that is none',
+        ['CLA-1 TIMESTAMP_SKEW'],
+        '"issued_at":"2026-11-21T20:07:19.921Z"',
+        '"issued_at":"yesterday"',
+      ],
     ])('%s', (_, codes, from, to) => {
       expect(found(flowWith(30, (line) => line.replace(from, to)))).toEqual(codes);
     });
 
     it('an envelope for another endpoint that was taken, and one that was refused', () => {
       const [refused] = calls(40);
-      const accepted = refused!.replace('"status":500', '"status":200');
-      expect(read([http([...calls(1, 2), accepted])]).findings.find(({ code }) => code === 'PAYLOAD_TYPE_MISMATCH')).toMatchObject({
+      const accepted = refused.replace('"status":500', '"status":200');
+      expect(
+        read([http([...calls(1, 2), accepted])]).findings.find(
+          ({ code }) => code === 'PAYLOAD_TYPE_MISMATCH',
+        ),
+      ).toMatchObject({
         severity: 'error',
         class: 'invalid',
       });
-      expect(read([http([...calls(1, 2), refused!])]).findings.find(({ code }) => code === 'PAYLOAD_TYPE_MISMATCH')).toMatchObject({
+      expect(
+        read([http([...calls(1, 2), refused])]).findings.find(({ code }) => code === 'PAYLOAD_TYPE_MISMATCH'),
+      ).toMatchObject({
         severity: 'warning',
         class: 'none',
       });
@@ -101,7 +125,9 @@ describe.skipIf(!hasRecordings)('a rule', () => {
 
     it('a key that was revoked before, and one that was revoked after', () => {
       const revokedAt = (time: string) =>
-        flowWith(2, (line) => line.replace('"telemetry_key_revoked_at":null', `"telemetry_key_revoked_at":"${time}"`));
+        flowWith(2, (line) =>
+          line.replace('"telemetry_key_revoked_at":null', `"telemetry_key_revoked_at":"${time}"`),
+        );
       expect(found(revokedAt('2026-11-21T20:07:19.925Z'))).toEqual(['CLA-1 KEY_REVOKED']);
       expect(found(revokedAt('2026-11-21T21:00:00Z'))).toEqual([]);
     });
@@ -123,7 +149,9 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     ['execution_id', 'exec_other'],
     ['trace_id', 'trace_other'],
   ])('CLA-2: another %s in the envelope', (name, value) => {
-    expect(found(flowWith(30, (line) => resigned(line, (_, envelope) => (envelope[name] = value))))).toEqual(['CLA-2 ID_MISMATCH']);
+    expect(found(flowWith(30, (line) => resigned(line, (_, envelope) => (envelope[name] = value))))).toEqual([
+      'CLA-2 ID_MISMATCH',
+    ]);
   });
 
   describe('CLA-3', () => {
@@ -133,17 +161,21 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       ['denied by somebody', [1, 2, 22, 23, 30], 'CLA-3 EXECUTED_AFTER_DENY', 'EXECUTION_UNDER_DENY'],
       ['never requested', [1, 2, 6, 42], 'CLA-3 EXECUTION_NOT_REQUESTED', 'AUTH_NOT_FOUND'],
     ])('an execution that is %s', async (_, numbers, code, inLedger) => {
-      const lines = calls(...numbers).map((line) => (numbers.includes(22) ? line.replaceAll('exec_pend2', 'exec_abc123') : line));
+      const lines = calls(...numbers).map((line) =>
+        numbers.includes(22) ? line.replaceAll('exec_pend2', 'exec_abc123') : line,
+      );
       const reading = read([http(lines)]);
       expect(codesOf(reading).filter((each) => !each.startsWith('INPUT'))).toEqual([code]);
       expect(ledgerCodes(await ledgerOf(reading))).toContain(inLedger);
     });
 
     it('another adapter’s report', () => {
-      const lines = flowWith(30, (line) => resigned(line, (payload, envelope) => {
-        payload['adapter_id'] = 'other';
-        envelope['adapter_id'] = 'other';
-      }));
+      const lines = flowWith(30, (line) =>
+        resigned(line, (payload, envelope) => {
+          payload['adapter_id'] = 'other';
+          envelope['adapter_id'] = 'other';
+        }),
+      );
       expect(found(lines)).toEqual(['CLA-2 ID_MISMATCH', 'CLA-3 ADAPTER_NOT_GRANTED']);
     });
 
@@ -155,14 +187,21 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       const blocked = (line: string) =>
         resigned(line, (payload) => {
           const { steps } = payload['trace'] as { steps: { data: Record<string, unknown> }[] };
-          steps[1]!.data['permitted'] = false;
+          steps[1].data['permitted'] = false;
           for (const step of steps as unknown as Record<string, unknown>[]) delete step['step_hash'];
         });
-      expect(found(flowWith(27, blocked))).toEqual(['CLA-3 RAN_THOUGH_NOT_PERMITTED', 'CLA-8 STEP_HASHES_MISSING']);
+      expect(found(flowWith(27, blocked))).toEqual([
+        'CLA-3 RAN_THOUGH_NOT_PERMITTED',
+        'CLA-8 STEP_HASHES_MISSING',
+      ]);
       const reading = read([
-        http(flowWith(27, (line) => resigned(blocked(line), (payload) => {
-          (payload['trace'] as { steps: unknown[] }).steps.pop();
-        }))),
+        http(
+          flowWith(27, (line) =>
+            resigned(blocked(line), (payload) => {
+              (payload['trace'] as { steps: unknown[] }).steps.pop();
+            }),
+          ),
+        ),
       ]);
       expect(codesOf(reading)).toEqual(['CLA-8 STEP_HASHES_MISSING']);
       expect(reading.claims.filter(({ id }) => id.startsWith('call:'))).toEqual([]);
@@ -174,13 +213,16 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       ['cost', 30, 'cost_usd', 1.51, ['CLA-4 COST_DISAGREES', 'CLA-4 COST_EXCEEDED'], 'METER_CAP_EXCEEDED'],
       ['steps', 32, 'step_count', 101, ['CLA-4 STEPS_EXCEEDED'], 'METER_CAP_EXCEEDED'],
     ])('%s beyond the scope', async (_, number, name, value, codes, inLedger) => {
-      const reading = read([http(flowWith(number, (line) => resigned(line, (payload) => (payload[name] = value))))]);
+      const reading = read([
+        http(flowWith(number, (line) => resigned(line, (payload) => (payload[name] = value)))),
+      ]);
       expect(codesOf(reading)).toEqual(codes);
       expect(ledgerCodes(await ledgerOf(reading))).toContain(inLedger);
     });
 
     it('a cost equal to the scope, and any cost where no budget is set', async () => {
-      const cost = (value: number) => (line: string) => resigned(line, (payload) => (payload['cost_usd'] = value));
+      const cost = (value: number) => (line: string) =>
+        resigned(line, (payload) => (payload['cost_usd'] = value));
       expect(found(flowWith(30, cost(1.5)))).toEqual(['CLA-4 COST_DISAGREES']);
       const lines = flowWith(30, cost(99)).map((line) =>
         line.includes('"payload_type"') ? line : line.replaceAll('"max_cost":1.5', '"max_cost":0'),
@@ -195,23 +237,31 @@ describe.skipIf(!hasRecordings)('a rule', () => {
         line.includes('trace_tam')
           ? resigned(line, (payload) => {
               const { steps } = payload['trace'] as { steps: Record<string, unknown>[] };
-              delete (steps[1]!['data'] as Record<string, unknown>)['tool_token_jti'];
+              delete (steps[1]['data'] as Record<string, unknown>)['tool_token_jti'];
               for (const step of steps) delete step['step_hash'];
             })
           : line,
       );
       // Nothing in these lines knows shell.exec as a capability but the adapter token.
       const reading = read([http(lines)]);
-      expect(codesOf(reading)).toEqual(['CLA-4 CAPABILITY_NOT_GRANTED', 'CLA-4 COST_NOT_REPORTED', 'CLA-8 STEP_HASHES_MISSING']);
+      expect(codesOf(reading)).toEqual([
+        'CLA-4 CAPABILITY_NOT_GRANTED',
+        'CLA-4 COST_NOT_REPORTED',
+        'CLA-8 STEP_HASHES_MISSING',
+      ]);
       expect(ledgerCodes(await ledgerOf(reading))).toContain('TOOL_NOT_ALLOWED');
     });
 
     it('a tool of which nothing says which capability it needs is no violation, and becomes none', async () => {
-      const lines = flow.map((line) => line.replaceAll('"tool":"shell.exec"', '"tool":"run"').replace(/"tool_token":"[^"]*"/, () => {
-        const [allowed] = calls(25);
-        const claims = claimsOf((JSON.parse(allowed!) as { response: { tool_token: string } }).response.tool_token);
-        return `"tool_token":"${token({ ...claims, tool: 'run' })}"`;
-      }));
+      const lines = flow.map((line) =>
+        line.replaceAll('"tool":"shell.exec"', '"tool":"run"').replace(/"tool_token":"[^"]*"/, () => {
+          const [allowed] = calls(25);
+          const claims = claimsOf(
+            (JSON.parse(allowed) as { response: { tool_token: string } }).response.tool_token,
+          );
+          return `"tool_token":"${token({ ...claims, tool: 'run' })}"`;
+        }),
+      );
       const traced = lines.map((line) =>
         line.includes('"trace":{')
           ? resigned(line, (payload) => {
@@ -234,7 +284,9 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     });
 
     it('a call after the end', async () => {
-      const lines = flow.map((line) => line.replaceAll('"expires_at":"2026-11-21T20:22:19.860Z"', '"expires_at":"2026-02-06T14:12:31Z"'));
+      const lines = flow.map((line) =>
+        line.replaceAll('"expires_at":"2026-11-21T20:22:19.860Z"', '"expires_at":"2026-02-06T14:12:31Z"'),
+      );
       const reading = read([http(lines)]);
       expect(codesOf(reading)).toEqual(['CLA-4 GRANT_EXPIRED']);
       expect(ledgerCodes(await ledgerOf(reading))).toContain('GRANT_EXPIRED');
@@ -252,23 +304,29 @@ describe.skipIf(!hasRecordings)('a rule', () => {
 
   describe('CLA-5', () => {
     it('a token that is consumed twice', () => {
-      expect(found(flowWith(20, (line) => [line, line.replace('"n":20', '"n":99')]))).toEqual(['CLA-5 DECISION_TOKEN_REUSED']);
+      expect(found(flowWith(20, (line) => [line, line.replace('"n":20', '"n":99')]))).toEqual([
+        'CLA-5 DECISION_TOKEN_REUSED',
+      ]);
     });
 
     it('a token that is consumed before the approval', () => {
       expect(found(calls(1, 2, 12, 20))).toEqual(['CLA-5 CONSUMED_WITHOUT_APPROVAL']);
     });
 
-    it.each(['tenant_id', 'workspace_id', 'adapter_id', 'execution_id', 'decision_id'])('a token for another %s', (name) => {
-      const lines = flow.map((line) =>
-        edited(line, (call) => {
-          const headers = call['headers'] as Record<string, unknown>;
-          const text = headers['x-decision-token'];
-          if (text !== undefined) headers['x-decision-token'] = token({ ...claimsOf(text), [name]: 'other' });
-        }),
-      );
-      expect(found(lines)).toEqual(['CLA-5 DECISION_TOKEN_MISMATCH']);
-    });
+    it.each(['tenant_id', 'workspace_id', 'adapter_id', 'execution_id', 'decision_id'])(
+      'a token for another %s',
+      (name) => {
+        const lines = flow.map((line) =>
+          edited(line, (call) => {
+            const headers = call['headers'] as Record<string, unknown>;
+            const text = headers['x-decision-token'];
+            if (text !== undefined)
+              headers['x-decision-token'] = token({ ...claimsOf(text), [name]: 'other' });
+          }),
+        );
+        expect(found(lines)).toEqual(['CLA-5 DECISION_TOKEN_MISMATCH']);
+      },
+    );
 
     it('a token that was never issued, and one that has expired', () => {
       const with_ = (claims: object) =>
@@ -288,15 +346,23 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     });
 
     it('a poll that says otherwise', () => {
-      const lines = [...flow, calls(18)[0]!.replace('"status":"approved"', '"status":"denied"').replace('"action":"approve"', '"action":"deny"')];
+      const lines = [
+        ...flow,
+        calls(18)[0]
+          .replace('"status":"approved"', '"status":"denied"')
+          .replace('"action":"approve"', '"action":"deny"'),
+      ];
       expect(found(lines)).toEqual(['CLA-5 DECISION_CONTRADICTS']);
     });
 
     it('an approval that is answered again and again', () => {
       const again = (n: number) =>
-        edited(calls(6)[0]!.replaceAll('exec_allow_1', 'exec_abc123').replaceAll('filesystem.read', 'shell.exec'), (call) => {
-          call['n'] = n;
-        });
+        edited(
+          calls(6)[0].replaceAll('exec_allow_1', 'exec_abc123').replaceAll('filesystem.read', 'shell.exec'),
+          (call) => {
+            call['n'] = n;
+          },
+        );
       expect(found([...flow, again(90)])).toEqual([]);
       expect(found([...flow, again(90), again(91)])).toEqual(['CLA-5 APPROVAL_REUSED']);
     });
@@ -308,8 +374,11 @@ describe.skipIf(!hasRecordings)('a rule', () => {
         resigned(line, (payload) => {
           const trace = payload['trace'] as { steps: Record<string, unknown>[] };
           const [, call, result] = trace.steps;
-          const again = (step: Record<string, unknown>) => ({ ...step, data: { ...(step['data'] as object), toolCallId: 'tc2' } });
-          trace.steps.push(again(call!), again(result!));
+          const again = (step: Record<string, unknown>) => ({
+            ...step,
+            data: { ...(step['data'] as object), toolCallId: 'tc2' },
+          });
+          trace.steps.push(again(call), again(result));
           for (const step of trace.steps) delete step['step_hash'];
         }),
       );
@@ -320,12 +389,18 @@ describe.skipIf(!hasRecordings)('a rule', () => {
 
     it.each([
       ['tool', 'toolName', 'fs.rm', 'CLA-6 TOOL_TOKEN_OTHER_TOOL', 'TOOL_MISMATCH'],
-      ['scope', 'tool_token_scope_hash', `sha256:${'0'.repeat(64)}`, 'CLA-6 TOOL_TOKEN_OTHER_SCOPE', 'TOOL_PARAMS_MISMATCH'],
+      [
+        'scope',
+        'tool_token_scope_hash',
+        `sha256:${'0'.repeat(64)}`,
+        'CLA-6 TOOL_TOKEN_OTHER_SCOPE',
+        'TOOL_PARAMS_MISMATCH',
+      ],
     ])('a token for another %s', async (_, name, value, code, inLedger) => {
       const lines = flowWith(27, (line) =>
         resigned(line, (payload) => {
           const { steps } = payload['trace'] as { steps: Record<string, unknown>[] };
-          (steps[1]!['data'] as Record<string, unknown>)[name] = value;
+          (steps[1]['data'] as Record<string, unknown>)[name] = value;
           for (const step of steps) delete step['step_hash'];
         }),
       );
@@ -340,29 +415,39 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     });
 
     it('a token that has expired', () => {
-      const lines = flow.map((line) => line.replace('"expires_at":"2026-11-21T20:07:49.000Z"', '"expires_at":"2026-02-06T14:12:31Z"'));
+      const lines = flow.map((line) =>
+        line.replace('"expires_at":"2026-11-21T20:07:49.000Z"', '"expires_at":"2026-02-06T14:12:31Z"'),
+      );
       expect(found(lines)).toEqual(['CLA-6 TOOL_TOKEN_EXPIRED']);
     });
 
     it('a token that nobody issued', () => {
-      expect(found(flowWith(25, (line) => line.replace('exec_abc123', 'exec_other').replace(/"tool_token":"[^"]*"/, '"tool_token":null')))).toContain(
-        'CLA-6 TOOL_TOKEN_UNKNOWN',
-      );
+      expect(
+        found(
+          flowWith(25, (line) =>
+            line.replace('exec_abc123', 'exec_other').replace(/"tool_token":"[^"]*"/, '"tool_token":null'),
+          ),
+        ),
+      ).toContain('CLA-6 TOOL_TOKEN_UNKNOWN');
     });
 
     it('a token for something else than was asked', () => {
-      expect(found(flowWith(25, (line) => line.replaceAll('"cwd":"/w"', '"cwd":"/"')))).toEqual(['CLA-6 TOOL_TOKEN_MISMATCH']);
+      expect(found(flowWith(25, (line) => line.replaceAll('"cwd":"/w"', '"cwd":"/"')))).toEqual([
+        'CLA-6 TOOL_TOKEN_MISMATCH',
+      ]);
     });
 
     it('a tool that was refused', async () => {
-      const refused = calls(26)[0]!.replaceAll('"tool":"fs.rm"', '"tool":"shell.exec"');
+      const refused = calls(26)[0].replaceAll('"tool":"fs.rm"', '"tool":"shell.exec"');
       const traced = (line: string) =>
         resigned(line, (payload) => {
           const { steps } = payload['trace'] as { steps: Record<string, unknown>[] };
-          delete (steps[1]!['data'] as Record<string, unknown>)['tool_token_jti'];
+          delete (steps[1]['data'] as Record<string, unknown>)['tool_token_jti'];
           for (const step of steps) delete step['step_hash'];
         });
-      const lines = flow.flatMap((line, i) => (FLOW[i] === 25 ? refused : FLOW[i] === 27 ? traced(line) : line));
+      const lines = flow.flatMap((line, i) =>
+        FLOW[i] === 25 ? refused : FLOW[i] === 27 ? traced(line) : line,
+      );
       const reading = read([http(lines)]);
       expect(codesOf(reading)).toEqual(['CLA-6 TOOL_RAN_AFTER_DENY', 'CLA-8 STEP_HASHES_MISSING']);
       expect(ledgerCodes(await ledgerOf(reading))).toContain('EXECUTION_UNDER_DENY');
@@ -396,15 +481,15 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     }
 
     it.each<[string, (steps: Record<string, unknown>[]) => void, string[]]>([
-      ['a step that was edited', (steps) => (steps[1]!['durationMs'] = 1), ['CLA-8 STEP_HASH_MISMATCH']],
+      ['a step that was edited', (steps) => (steps[1]['durationMs'] = 1), ['CLA-8 STEP_HASH_MISMATCH']],
       ['a step that was cut out', (steps) => steps.splice(0, 1), ['CLA-8 STEP_PREV_HASH_MISMATCH']],
-      ['a hash that was cut out', (steps) => delete steps[2]!['step_hash'], ['CLA-8 STEP_HASH_MISSING']],
-      ['data that the host drops, not hashed', (steps) => (dataOf(steps[2]!)['extra'] = 1), []],
+      ['a hash that was cut out', (steps) => delete steps[2]['step_hash'], ['CLA-8 STEP_HASH_MISSING']],
+      ['data that the host drops, not hashed', (steps) => (dataOf(steps[2])['extra'] = 1), []],
       [
         'data that the host drops, hashed',
         (steps) => {
-          dataOf(steps[2]!)['extra'] = 1;
-          steps[2]!['step_hash'] = stepHash(parse(JSON.stringify(steps[2])), false);
+          dataOf(steps[2])['extra'] = 1;
+          steps[2]['step_hash'] = stepHash(parse(JSON.stringify(steps[2])), false);
         },
         ['CLA-8 STEP_DATA_STRIPPED'],
       ],
@@ -429,7 +514,12 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       const edit = chainWith((text) => text.replace('"cost_usd":0.0031', '"cost_usd":0.0030'));
       // The row of the log and the chain then differ, whichever was edited.
       expect(bundle(edit)).toEqual([
-        ...['CLA-10 CHAIN_STATUS_WRONG', 'CLA-4 COST_DISAGREES', 'CLA-9 AUDIT_NOT_IN_CHAIN', 'CLA-9 AUDIT_ROW_MISSING'],
+        ...[
+          'CLA-10 CHAIN_STATUS_WRONG',
+          'CLA-4 COST_DISAGREES',
+          'CLA-9 AUDIT_NOT_IN_CHAIN',
+          'CLA-9 AUDIT_ROW_MISSING',
+        ],
         'CLA-9 EVENT_HASH_MISMATCH',
       ]);
     });
@@ -444,7 +534,11 @@ describe.skipIf(!hasRecordings)('a rule', () => {
 
     it('an entry that names another before it', () => {
       const codes = bundle(chainWith((text) => text.replace(/("seq":15,"prevEventHash":"sha256:)3/, '$14')));
-      expect(codes).toEqual(['CLA-10 CHAIN_STATUS_WRONG', 'CLA-9 EVENT_HASH_MISMATCH', 'CLA-9 PREV_HASH_MISMATCH']);
+      expect(codes).toEqual([
+        'CLA-10 CHAIN_STATUS_WRONG',
+        'CLA-9 EVENT_HASH_MISMATCH',
+        'CLA-9 PREV_HASH_MISMATCH',
+      ]);
     });
 
     it('a beginning that was cut off', () => {
@@ -456,9 +550,13 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     });
 
     it('an end that was cut off, against the head that somebody kept', () => {
-      const last = JSON.parse(httpLines()[46]!) as { response: { chain: { seq: number; eventHash: string }[] } };
+      const last = JSON.parse(httpLines()[46]) as {
+        response: { chain: { seq: number; eventHash: string }[] };
+      };
       const { seq, eventHash } = last.response.chain.at(-1)!;
-      const head = (hash: string) => ({ 'chain-head': file('head.json', JSON.stringify({ seq, event_hash: hash })) });
+      const head = (hash: string) => ({
+        'chain-head': file('head.json', JSON.stringify({ seq, event_hash: hash })),
+      });
       const cut = (texts: Map<string, string>): void => {
         texts.set('audit_chain.jsonl', without(texts.get('audit_chain.jsonl')!, 23));
         texts.set('audits.jsonl', without(texts.get('audits.jsonl')!, 1));
@@ -467,7 +565,9 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       expect(bundle(cut)).toEqual([]);
       expect(bundle(cut, { aids: head(eventHash) })).toEqual(['CLA-9 CHAIN_TRUNCATED']);
       expect(bundle(() => undefined, { aids: head(eventHash) })).toEqual([]);
-      expect(bundle(() => undefined, { aids: head(`sha256:${'0'.repeat(64)}`) })).toEqual(['CLA-9 CHAIN_FORKED']);
+      expect(bundle(() => undefined, { aids: head(`sha256:${'0'.repeat(64)}`) })).toEqual([
+        'CLA-9 CHAIN_FORKED',
+      ]);
     });
 
     it('an end that was cut off, against another copy of the chain', () => {
@@ -490,7 +590,10 @@ describe.skipIf(!hasRecordings)('a rule', () => {
         forged((texts) => {
           texts.set('audit_chain.jsonl', without(texts.get('audit_chain.jsonl')!, 18, 19, 20, 21, 22, 23));
           texts.set('audits.jsonl', `${texts.get('audits.jsonl')!.split('\n').slice(-3, -1).join('\n')}\n`);
-          texts.set('traces.jsonl', texts.get('traces.jsonl')!.replace('npm install left-pad', 'npm install right-pad'));
+          texts.set(
+            'traces.jsonl',
+            texts.get('traces.jsonl')!.replace('npm install left-pad', 'npm install right-pad'),
+          );
         }),
       );
       const of = (rule: string) => codesOf(reading).filter((code) => code.startsWith(rule));
@@ -498,7 +601,12 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       expect(of('CLA-9')).toEqual(['CLA-9 AUDIT_ROW_MISSING', 'CLA-9 TRACE_NOT_IN_CHAIN']);
       expect(of('CLA-10')).toEqual(['CLA-10 TRACE_STATUS_WRONG']);
       const pinned = { aids: { 'pinned-key': file('key.jwk', PUBLIC_JWK) } };
-      expect(bundleCodes(forged(() => undefined), pinned)).toEqual(['CLA-10 SIGNATURE_MISSING']);
+      expect(
+        bundleCodes(
+          forged(() => undefined),
+          pinned,
+        ),
+      ).toEqual(['CLA-10 SIGNATURE_MISSING']);
     });
 
     it('a trace whose steps were all hashed anew differs from what was ingested', () => {
@@ -508,26 +616,54 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       const codes = codesOf(read([http(calls(1, 2, 12, 16, 20, 25, 27)), ...files]));
       expect(codes).not.toContain('CLA-10 TRACE_EDITED');
       const edited = forged((texts) => {
-        texts.set('traces.jsonl', texts.get('traces.jsonl')!.replace('left-pad"},"permitted', 'right-pad"},"permitted'));
+        texts.set(
+          'traces.jsonl',
+          texts.get('traces.jsonl')!.replace('left-pad"},"permitted', 'right-pad"},"permitted'),
+        );
       });
-      expect(codesOf(read([http(calls(1, 2, 12, 16, 20, 25, 27)), ...edited]))).toContain('CLA-10 TRACE_EDITED');
+      expect(codesOf(read([http(calls(1, 2, 12, 16, 20, 25, 27)), ...edited]))).toContain(
+        'CLA-10 TRACE_EDITED',
+      );
     });
 
     it.each<[string, (files: Map<string, string>) => void, string[]]>([
-      ['a file that is missing', (files) => files.delete('adapters.json'), ['CLA-10 COUNT_MISMATCH', 'CLA-10 FILE_MISSING']],
-      ['a file that was edited', (files) => files.set('adapters.json', files.get('adapters.json')!.replace('"low"', '"lax"')), ['CLA-10 FILE_HASH_MISMATCH']],
+      [
+        'a file that is missing',
+        (files) => files.delete('adapters.json'),
+        ['CLA-10 COUNT_MISMATCH', 'CLA-10 FILE_MISSING'],
+      ],
+      [
+        'a file that was edited',
+        (files) => files.set('adapters.json', files.get('adapters.json')!.replace('"low"', '"lax"')),
+        ['CLA-10 FILE_HASH_MISMATCH'],
+      ],
       ['no integrity file', (files) => files.delete('integrity.json'), ['CLA-10 INTEGRITY_MISSING']],
-      ['no digest of the integrity file', (files) => files.delete('verify.sha256'), ['CLA-10 VERIFY_FILE_MISSING']],
-      ['another digest of it', (files) => files.set('verify.sha256', files.get('verify.sha256')!.replace('4', '5')), ['CLA-10 INTEGRITY_HASH_MISMATCH']],
+      [
+        'no digest of the integrity file',
+        (files) => files.delete('verify.sha256'),
+        ['CLA-10 VERIFY_FILE_MISSING'],
+      ],
+      [
+        'another digest of it',
+        (files) => files.set('verify.sha256', files.get('verify.sha256')!.replace('4', '5')),
+        ['CLA-10 INTEGRITY_HASH_MISMATCH'],
+      ],
     ])('%s', (_, edit, codes) => {
-      const files = new Map(forged(() => undefined).map((each) => [each.name.slice(7), new TextDecoder().decode(each.bytes)]));
+      const files = new Map(
+        forged(() => undefined).map((each) => [each.name.slice(7), new TextDecoder().decode(each.bytes)]),
+      );
       edit(files);
       expect(bundleCodes([...files].map(([name, text]) => file(`bundle/${name}`, text)))).toEqual(codes);
     });
 
     it('a digest that was taken out of the list, a path that leads out of the bundle, a count', () => {
       const listed = (edit: (files: Record<string, unknown>) => void) =>
-        bundleCodes(forged(() => undefined, (value) => edit(value['files'] as Record<string, unknown>)));
+        bundleCodes(
+          forged(
+            () => undefined,
+            (value) => edit(value['files'] as Record<string, unknown>),
+          ),
+        );
       expect(listed((files) => delete files['traces.jsonl'])).toEqual(['CLA-10 FILE_NOT_LISTED']);
       expect(listed((files) => (files['../../etc/passwd'] = 'sha256:0'))).toEqual(['CLA-10 PATH_UNSAFE']);
     });
@@ -539,22 +675,34 @@ describe.skipIf(!hasRecordings)('a rule', () => {
           (value) => {
             const input = withKeyId ? { ...value, key_id: 'export-1' } : value;
             const signature = sign(stableBytes(parse(JSON.stringify(input))));
-            Object.assign(value, { signature, public_key: JSON.parse(PUBLIC_JWK) as unknown, key_id: 'export-1' });
+            Object.assign(value, {
+              signature,
+              public_key: JSON.parse(PUBLIC_JWK) as unknown,
+              key_id: 'export-1',
+            });
           },
         );
       const pinned = (jwk: string) => ({ aids: { 'pinned-key': file('key.jwk', jwk) } });
       expect(bundleCodes(signed(false), pinned(PUBLIC_JWK))).toEqual(['CLA-10 SIGNED_WITHOUT_KEY_ID']);
       expect(bundleCodes(signed(true), pinned(PUBLIC_JWK))).toEqual(['CLA-10 SIGNED_WITH_KEY_ID']);
-      expect(bundleCodes(signed(false))).toEqual(['CLA-10 SIGNATURE_KEY_NOT_PINNED', 'CLA-10 SIGNED_WITHOUT_KEY_ID']);
+      expect(bundleCodes(signed(false))).toEqual([
+        'CLA-10 SIGNATURE_KEY_NOT_PINNED',
+        'CLA-10 SIGNED_WITHOUT_KEY_ID',
+      ]);
       const other = '{"crv":"Ed25519","kty":"OKP","x":"PUAXw-hDiVqStwqnTRt-vJyYLM8uxJaMwM1V8Sr0Zgw"}';
-      expect(bundleCodes(signed(false), pinned(other))).toEqual(['CLA-10 SIGNATURE_INVALID', 'CLA-10 SIGNATURE_KEY_MISMATCH']);
+      expect(bundleCodes(signed(false), pinned(other))).toEqual([
+        'CLA-10 SIGNATURE_INVALID',
+        'CLA-10 SIGNATURE_KEY_MISMATCH',
+      ]);
     });
   });
 
   describe('CLA-11', () => {
-    const again = (edit: (response: { granted_scope: Record<string, unknown> }, request: Record<string, unknown>) => void) => [
+    const again = (
+      edit: (response: { granted_scope: Record<string, unknown> }, request: Record<string, unknown>) => void,
+    ) => [
       ...calls(1, 2, 6),
-      edited(calls(6)[0]!, (call) => {
+      edited(calls(6)[0], (call) => {
         call['n'] = 90;
         edit(call.response as { granted_scope: Record<string, unknown> }, call.request);
       }),
@@ -569,7 +717,9 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       ['max_steps', 11],
       ['max_cost', 0.51],
     ])('more %s', (name, value) => {
-      expect(found(again((response) => (response.granted_scope[name] = value)))).toEqual(['CLA-11 SCOPE_ESCALATED']);
+      expect(found(again((response) => (response.granted_scope[name] = value)))).toEqual([
+        'CLA-11 SCOPE_ESCALATED',
+      ]);
     });
 
     it('more than was asked for, where the answer does not say what is granted', () => {
@@ -595,7 +745,10 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     });
 
     it('an approval that nobody gave', async () => {
-      const line = calls(6)[0]!.replace('"allowed":true', '"allowed":true,"requires_approval":true,"auto_allowed_in_core":true');
+      const line = calls(6)[0].replace(
+        '"allowed":true',
+        '"allowed":true,"requires_approval":true,"auto_allowed_in_core":true',
+      );
       const reading = read([http([...calls(1, 2), line])]);
       expect(codesOf(reading)).toEqual(['CLA-12 AUTO_ALLOWED']);
       expect(ledgerCodes(await ledgerOf(reading))).toContain('ALLOW_WITH_FAILED_CHECK');
