@@ -4,6 +4,7 @@ import { tryDecodeBase64url } from '../../bytes/encoding.js';
 import { NorthrootError } from '../../error.js';
 import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
 import type { SourceObject, SourceValue } from '../../json/source-json.js';
+import type { VerificationKey } from '../../signature/backend.js';
 import { defaultBackend } from '../../signature/default-backend.js';
 import { tryDecodeEcdsaDer } from '../../signature/ecdsa-der.js';
 import { stableText } from '../forms/stable.js';
@@ -60,8 +61,14 @@ export function tryReadJwk(jwk: SourceObject): PublicKey | undefined {
 export function verifiesText(key: PublicKey, message: Uint8Array, text: string): boolean {
   const bytes = decodeSignature(text);
   const signature = bytes === undefined || key.alg !== 'p256' ? bytes : tryDecodeEcdsaDer(bytes);
-  return signature !== undefined && defaultBackend.importKey(key).verify(message, signature);
+  if (signature === undefined) return false;
+  const prepared = PREPARED.get(key) ?? defaultBackend.importKey(key);
+  PREPARED.set(key, prepared);
+  return prepared.verify(message, signature);
 }
+
+/** Preparing a key takes longer than verifying with it. */
+const PREPARED = new WeakMap<PublicKey, VerificationKey>();
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
