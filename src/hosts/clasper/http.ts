@@ -235,10 +235,11 @@ export class HttpReader {
       principalId: adapterPrincipal(tenant, adapterId),
       intentDigest: intent === undefined ? undefined : jcsDigest(intent),
     };
+    // What waits has an id that bundles know too; any other answer is one of perhaps many for the execution.
     const id =
-      decisionId === undefined
-        ? claimId('request', tenant, executionId, mark(part.bytes))
-        : claimId('decision', decisionId, kind);
+      kind === 'pending' && decisionId !== undefined
+        ? claimId('decision', decisionId, kind)
+        : claimId('request', tenant, executionId, mark(part.bytes));
     const { principalId, intentDigest } = shared;
     const base = {
       principalId,
@@ -284,7 +285,7 @@ export class HttpReader {
       if (!isRepeated) this.#escalation(at, executionId, execution.first, scope, asked);
       if (!isRepeated) this.#reuse(call, tenant, executionId);
       if (bounds === undefined) {
-        execution.decide({ ...shared, kind, claim: undefined, scope, adapterId, decisionId, at });
+        execution.decide({ ...shared, kind, claim: undefined, scope, adapterId, decisionId: undefined, at });
         this.#desk.evidence(part, 'execution_request', {
           id,
           occurredAt: time,

@@ -107,6 +107,11 @@ export class TraceReader {
     this.#status(at, trace, id, context);
     const decided = executionId === '' ? undefined : this.#under(at, tenant, executionId, adapterId);
     if (executionId === '') this.#unlinked(at, id);
+    for (const violation of (listAt(trace, 'violations') ?? []).slice(0, MAX_VIOLATIONS)) {
+      const name = firstText(textAt(violation, 'type'), 'one');
+      const details = { about: id, actual: `the trace itself reports ${name.slice(0, 128)}` };
+      this.#desk.find('CLA-4', 'VIOLATION_REPORTED', 'warning', at, details);
+    }
     this.#scope(at, trace, id, decided);
     this.#remember(at, trace, tenant, executionId);
     this.#desk.claim(
@@ -498,6 +503,7 @@ export class TraceReader {
 }
 
 const MAX_FAULTS = 1000;
+const MAX_VIOLATIONS = 1000;
 
 function isDeny(decided: Decided | undefined, { claim }: CallAuthorization): boolean {
   return decided?.claim === claim && decided?.kind !== 'allow';

@@ -139,7 +139,7 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
       'CLA-3 EXECUTION_NOT_REQUESTED': 4,
       'CLA-3 GRANT_NOT_STATED': 1,
       'CLA-4 COST_DISAGREES': 1,
-      'CLA-4 VIOLATION_REPORTED': 1,
+      'CLA-4 VIOLATION_REPORTED': 2,
       'CLA-6 DATED_BEFORE_TOKEN': 2,
       'INPUT TIME_INVALID': 3,
     });

@@ -130,6 +130,8 @@ describe('calls', () => {
     );
     const lines = [registered, requested(pending), approved, requested(ALLOWED)];
     expect(errorsOf(read([http(lines)]))).toEqual([]);
+    const again = requested({ ...ALLOWED, decision_id: 'd' });
+    expect(errorsOf(read([http([...lines, again])]))).toEqual(['CLA-5 APPROVAL_REUSED']);
     expect(errorsOf(read([http([...lines, more])]))).toEqual([
       'CLA-11 SCOPE_ESCALATED',
       'CLA-5 APPROVAL_REUSED',
