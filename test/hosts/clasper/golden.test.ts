@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/account.js';
 import { eventsOfClaims } from '../../../src/hosts/claims.js';
 import { clasper } from '../../../src/hosts/clasper/index.js';
+import { planImport } from '../../../src/hosts/import.js';
 import type { HostFile, HostReading } from '../../../src/hosts/host.js';
 import { hasRecordings, recordedFile } from '../recorded.js';
 import { BUNDLE, claimOf, httpLines, ledgerOf, read, RUN } from './kit.js';
@@ -174,6 +175,18 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
       );
       expect(all.slice(0, part.length)).toEqual(part);
     }
+  });
+
+  it('imported again adds nothing, and what a bundle says less of is told of', () => {
+    const first = planImport(clasper, [recording, archive]);
+    expect([first.unfit, first.conflicting]).toEqual([0, 0]);
+    const sources = new Map(first.events.map(({ event, sourceId }) => [sourceId, `sha-256:${event.event_id.b64}`]));
+    const again = planImport(clasper, [recording, archive], { into: { ledgerId: undefined, sources } });
+    expect([again.events.length, again.existing]).toEqual([0, first.events.length]);
+    const calls = planImport(clasper, [recording], { into: { ledgerId: undefined, sources } });
+    expect([calls.events.length, calls.conflicting]).toEqual([0, 0]);
+    const bundle = planImport(clasper, [archive], { into: { ledgerId: undefined, sources } });
+    expect(bundle.conflicting).toBeGreaterThan(0);
   });
 
   it('amounts are exact, contents and tokens are not there', () => {
