@@ -115,6 +115,7 @@ export {
   decideExitStatus,
   MAX_BASELINE_BYTES,
   parseBaseline,
+  type Allowance,
   type Baseline,
   type BaselineOutcome,
   type FailOn,
