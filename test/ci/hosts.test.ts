@@ -224,10 +224,13 @@ describe('the action', () => {
 });
 
 describe('the pre-commit hook', () => {
-  const [hook] =
-    read<readonly { readonly entry: string; readonly files: string; readonly language: string }[]>(
-      '.pre-commit-hooks.yaml',
-    );
+  const [hook] = read<
+    readonly {
+      readonly entry: string;
+      readonly files: string;
+      readonly verbose?: boolean;
+    }[]
+  >('.pre-commit-hooks.yaml');
 
   it('verifies each ledger that it is given, and fails when one fails', () => {
     const entry = hook?.entry ?? '';
@@ -237,7 +240,9 @@ describe('the pre-commit hook', () => {
       1,
       ['invalid', 'ok', ''],
     ]);
-    expect(on('good.jsonl').status).toBe(0);
+    const good = on('good.jsonl');
+    expect([good.status, good.stdout]).toEqual([0, expect.stringContaining('not checked: TRUST')]);
+    expect(hook?.verbose).toBe(true);
     expect(on('--help').status).toBe(2);
   });
 
