@@ -129,4 +129,10 @@ export { MAX_STEP_ANNOTATIONS, renderGithub } from './ci/github.js';
 export { renderGitlab } from './ci/gitlab.js';
 export { renderJunit, type JunitOptions } from './ci/junit.js';
 export { MAX_MARKDOWN_LENGTH, renderMarkdown } from './ci/markdown.js';
-export { MAX_SARIF_RESULTS, MAX_SARIF_RUNS, writeSarif, type SarifOptions } from './ci/sarif.js';
+export {
+  MAX_SARIF_COMPRESSED,
+  MAX_SARIF_RESULTS,
+  MAX_SARIF_RUNS,
+  writeSarif,
+  type SarifOptions,
+} from './ci/sarif.js';
