@@ -133,13 +133,13 @@ describe('a baseline', () => {
     const before = await verifyLedger(all, limits);
     const [finding] = before.findings;
     expect([finding?.code, finding?.severity]).toEqual(['TAIL_UNSEALED', 'error']);
-    const fewer = { ...before, findings: [{ ...(finding), actual: '1' }] };
+    const fewer = { ...before, findings: [{ ...finding, actual: '1' }] };
     expect((await hold(all, before, 1_000, limits)).status()).toBe(0);
     expect((await hold(all, fewer, 1_000, limits)).status()).toBe(1);
     // Where it is no error, it grows with each record.
     const [info] = (await verifyLedger(all)).findings;
     expect(info?.severity).toBe('info');
-    const told = { ...before, findings: [{ ...(info), actual: '1' }] };
+    const told = { ...before, findings: [{ ...info, actual: '1' }] };
     expect((await hold(all, told)).report.baseline).toMatchObject({ known: 1, new: 0 });
     expect((await hold(all, told, 1_000, limits)).status()).toBe(1);
   });
