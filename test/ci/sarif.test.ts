@@ -7,6 +7,7 @@ import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import {
   CODE_PAGES,
+  parseTrustPolicy,
   runVerification,
   verifyLedger,
   type ByteSink,
@@ -249,6 +250,36 @@ describe('fingerprintFinding', () => {
     ['pointer', { at: { ...finding.at, pointer: '/event' } }],
   ])('is another for another %s', (_name, change) => {
     expect(fingerprintFinding({ ...finding, ...change })).not.toBe(print);
+  });
+
+  it('is the same at another time, and by a checkpoint of another name', async () => {
+    const ledger = fixture('broken/checkpoint-missing-max-age.jsonl');
+    const trust = parseTrustPolicy(fixture('trust/checkpoint-max-age.json'));
+    const notes = ['forged', 'of-4'].map((name) => fixture(`anchors/${name}.checkpoint`));
+    const prints = async (now: string, folder: string): Promise<string[]> => {
+      const checkpoints = notes.map((note, index) => ({ name: `${folder}/${index} says`, note }));
+      const { findings } = await verifyLedger(ledger, { trust, now, checkpoints });
+      return findings.map((each) => `${each.code} ${fingerprintFinding(each)}`);
+    };
+    const once = await prints('2026-02-01T00:00:00Z', '/tmp/1');
+    expect(once.join()).toContain('CHECKPOINT_MISSING');
+    expect(once.join()).toMatch(/FORKED|TRUNCATED/);
+    expect(await prints('2026-03-01T00:00:00Z', 'b')).toEqual(once);
+    // Where the checkpoint is held, and is no record.
+    const old = (now: string): string =>
+      fingerprintFinding({
+        ...finding,
+        code: 'CHECKPOINT_MISSING',
+        event_id: null,
+        expected: `a checkpoint made within 60 seconds of ${now}`,
+      });
+    expect(old('2026-03-01T00:00:00Z')).toBe(old('2026-04-01T00:00:00Z'));
+  });
+
+  it('tells apart what one checkpoint lacks', () => {
+    const of = (expected: string): string =>
+      fingerprintFinding({ ...finding, code: 'CHECKPOINT_MISSING', expected, actual: 'none' });
+    expect(of('a signature by 2 of 3 keys')).not.toBe(of('a checkpoint made within 60 seconds of now'));
   });
 
   it('knows a line that cannot be read by its bytes, wherever it stands', async () => {
