@@ -1,6 +1,6 @@
 /** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
 
-import { dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { isSameFile, kindOfPath, printable, writeThrough, type ByteSink } from '../index.js';
 import { CommandError } from './command-error.js';
 import { STDIN } from './input.js';
@@ -40,14 +40,17 @@ export async function assertTargets(
   inputs: readonly (string | undefined)[],
 ): Promise<void> {
   const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
+  const made = targets.filter(({ kind }) => kind === 'folder').map(({ path }) => resolve(path));
   for (const [index, { path, kind }] of targets.entries()) {
-    const isTwice = (other: Target): boolean =>
-      other.path === path && (kind === 'file' || other.kind === 'file');
-    if (targets.slice(0, index).some(isTwice)) {
-      throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
+    if (path === '') throw new CommandError('USAGE', 'the path of an output is empty');
+    for (const other of targets.slice(0, index)) {
+      if (kind === 'folder' && other.kind === 'folder') continue;
+      if (await isSameTarget(path, other.path)) {
+        throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
+      }
     }
     if (kind === 'file' && path === STDOUT) continue;
-    if (kind === 'file') await assertFolderOf(path);
+    if (kind === 'file' && !made.includes(dirname(resolve(path)))) await assertFolderOf(path);
     const found = await kindOfPath(path);
     if (found !== kind && found !== 'missing') {
       throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a ${kind}`, {
@@ -64,6 +67,14 @@ export async function assertTargets(
       throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
     }
   }
+}
+
+/** Whether two paths name the same place, which may still be empty. */
+async function isSameTarget(a: string, b: string): Promise<boolean> {
+  if (a === STDOUT || b === STDOUT) return a === b;
+  const [first, second] = [resolve(a), resolve(b)];
+  if (first === second) return true;
+  return basename(first) === basename(second) && isSameFile(dirname(first), dirname(second));
 }
 
 /** What cannot be written is told of before a long verification, not after it. */

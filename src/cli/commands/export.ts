@@ -6,7 +6,7 @@ import type { Context, ExitStatus } from '../context.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
-import { assertTargets, filesOf, STDOUT } from '../targets.js';
+import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
@@ -75,7 +75,10 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   }
   const { key } = options;
   await assertTargets(
-    asked.map(({ kind, path }) => ({ path, kind: kind.target === 'folder' ? 'folder' : 'file' })),
+    asked.flatMap(({ kind: { target, filesAt = (only) => [only] }, path }): Target[] => [
+      ...(target === 'folder' ? [{ path, kind: 'folder' } as const] : []),
+      ...filesAt(path).map((file) => ({ path: file, kind: 'file' }) as const),
+    ]),
     [
       ...filesOf(ledger),
       ...[options.trust, ...options.checkpoint],
