@@ -203,6 +203,17 @@ describe('export', () => {
     expectError(shop.run(['export', 'ledger.jsonl']), 2, 'USAGE');
   });
 
+  it.each([
+    ['--ocsf', 'x.json', '--event', '1'],
+    ['--ocsf', 'x.json', '--key', 'ledger.jsonl.key'],
+    ['--dsse', 'x.json', '--complete', '0..1'],
+    ['--csv', 'x', '--currency-unit', 'usd=USD'],
+    ['--focus', 'x.csv', '--currency-unit', 'usd=USD', 'usd=EUR'],
+  ])('takes no option that would change nothing: %j', (...args) => {
+    expectError(shop.run(['export', 'ledger.jsonl', ...args]), 2, 'USAGE');
+    expect(readdirSync(shop.path('.')).filter((name) => name.startsWith('x'))).toEqual([]);
+  });
+
   it('leaves nothing where the ledger cannot be read', () => {
     expectError(shop.run(['export', 'missing.jsonl', '--dsse', 'left.jsonl']), 2, 'FILE_NOT_FOUND');
     expect(existsSync(shop.path('left.jsonl'))).toBe(false);

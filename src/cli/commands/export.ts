@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
@@ -66,6 +67,10 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
       hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
     });
   }
+  assertOptionsApply(
+    asked.map(({ kind }) => kind),
+    options,
+  );
   if (ledger === STDIN) {
     throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
   }
@@ -94,6 +99,19 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     statuses.push(await kind.write({ context, ledger, path, selection, trust, checkpoints, now, options }));
   }
   return WORST.find((status) => statuses.includes(status)) ?? 0;
+}
+
+/** An option that no kind takes would change nothing, and whoever gave it would believe that it did. */
+function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions): void {
+  const taken = new Set(kinds.flatMap(({ further = [] }) => further.map(([flags]) => flags)));
+  for (const [flags] of EXPORT_KINDS.flatMap(({ further = [] }) => further)) {
+    if (taken.has(flags) || options[nameOf(flags)] === undefined) continue;
+    const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
+    const [option = ''] = flags.split(' ');
+    throw new CommandError('USAGE', `${option} is for none of the exports that are asked for`, {
+      hint: `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
+    });
+  }
 }
 
 /** `--in-toto <file>` is `inToto`. */

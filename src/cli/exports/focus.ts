@@ -58,5 +58,7 @@ function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | u
     }
     return [unit, code] as const;
   });
+  const [twice] = pairs.filter(([unit], i) => pairs.findIndex(([other]) => other === unit) < i);
+  if (twice !== undefined) throw new CommandError('USAGE', `${twice[0]} is given two currencies`);
   return Object.fromEntries(pairs);
 }
