@@ -5,6 +5,7 @@
 
 import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
+import { countedAmounts, isFirstOfItsId, isTooFine } from '../export/counted.js';
 import {
   isWhole,
   matchesSelection,
@@ -33,6 +34,7 @@ import type {
   ExecutionEvent,
 } from '../schema/generated/types.js';
 import { balancesOf } from '../bounds/balance.js';
+import { signersOf } from '../table/rows.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { isPrincipalId } from '../value/principal.js';
@@ -65,9 +67,6 @@ const MAX_LISTED_PER_CODE = 10;
 const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
-
-/** What makes a credit count for nothing, beside broken evidence. */
-const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
 
 /** What a grant's own record says beyond what verification remembers of it. */
 interface GrantWords {
@@ -126,7 +125,7 @@ export class ActivityCollector {
   /** To be called with each record as verification gives it (`onRecord`). */
   take(record: VerifiedRecord): void {
     const { examined, verdict, findings } = record;
-    const isFirst = findings.length === 0 || findings.every(({ code }) => code !== 'EVENT_DUPLICATE');
+    const isFirst = isFirstOfItsId(record);
     const occurredAt = examined?.occurredAt;
     this.#ledgerPeriod = extend(this.#ledgerPeriod, occurredAt);
     if (isFirst) this.#noteGrant(record);
@@ -315,8 +314,12 @@ export class ActivityCollector {
     }
     const parts: SumPart[] = [event.meter_basis ?? 'unstated', ...wrongness(verdict)];
     if (isUnauthorized) parts.push('unauthorized');
-    for (const { unit, amount } of event.meter_used) {
-      this.#addAmount(counted, unit, toRational(amount), parts);
+    for (const [index, { unit, amount }] of event.meter_used.entries()) {
+      if (!isTooFine(record, `/meter_used/${index}/amount`)) {
+        this.#addAmount(counted, unit, toRational(amount), parts);
+      } else {
+        for (const { sums } of totals) sums.leftOut += 1;
+      }
     }
   }
 
@@ -357,25 +360,14 @@ export class ActivityCollector {
 
   /** As rule 11 applies it: what is refused counts for nothing. */
   #addAdjustment(counted: Counted, event: AdjustmentEvent): void {
-    const { record, totals, codes } = counted;
-    const { findings, grantIds, state } = record;
-    const [nearest] = grantIds;
-    const grant = nearest === undefined ? undefined : state.links.grants.get(fromDigestText(nearest));
+    const { record, totals } = counted;
     const isCredit = event.direction === 'credit';
-    // An overdue checkpoint is found when the line has been applied.
-    const isRefused =
-      isCredit &&
-      ([...codes].some((code) => REFUSING.has(code)) ||
-        findings.some(({ class: of, code }) => of === 'invalid' && code !== 'CHECKPOINT_MISSING'));
-    const tooFine = new Set(
-      findings.filter(({ code }) => code === 'QUANTITY_INVALID').map(({ at }) => at.pointer ?? ''),
-    );
+    const applied = countedAmounts(record, event);
     const basis: Basis = event.meter_basis ?? 'unstated';
     const parts: SumPart[] = isCredit ? ['credited'] : [basis, 'debited', ...wrongness(record.verdict)];
     const amounts = event.meters.map(({ unit, amount: quantity }, index) => {
       const amount = toRational(quantity);
-      const isFine = [...tooFine].some((pointer) => pointer.endsWith(`/meters/${index}/amount`));
-      const isCounted = grant?.accounts.has(unit) === true && !isRefused && !isFine;
+      const isCounted = applied[index] === true;
       if (isCounted) this.#addAmount(counted, unit, amount, parts);
       return { unit, amount: formatExactly(amount), counted: isCounted };
     });
@@ -614,10 +606,6 @@ function placeOf(
     occurred_at: event.occurred_at,
     principal_id: event.principal_id,
   };
-}
-
-function signersOf({ signatures }: VerifiedRecord): string[] {
-  return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
 }
 
 /** What counts though it is wrong is told apart. */
