@@ -68,6 +68,9 @@ const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
 
+/** What is wrong with lines that are no records. */
+const NO_RECORD: ReadonlySet<FindingCode> = new Set(['LINE_TORN', 'LINE_BLANK']);
+
 /** What a grant's own record says beyond what verification remembers of it. */
 interface GrantWords {
   readonly policyId: string;
@@ -172,6 +175,7 @@ export class ActivityCollector {
     const open = this.#addOpen(state);
     const starts = this.#addStarts(state);
     this.#settleWaiting(state);
+    this.#addLines(result.kept);
     for (const finding of ending.findings) {
       if (finding.code !== 'AUTH_NOT_FOUND' && this.#isMeant(finding)) this.#addProblem(finding);
     }
@@ -568,6 +572,15 @@ export class ActivityCollector {
     const waiting = this.#waiting.get(key);
     if (waiting === undefined) this.#waiting.set(key, { finding, records: 1 });
     else waiting.records += 1;
+  }
+
+  /** What no record stands in is never taken, and is in no part of the ledger. */
+  #addLines(findings: readonly Finding[]): void {
+    for (const finding of findings) {
+      if (!NO_RECORD.has(finding.code)) continue;
+      if (isWhole(this.#selection)) this.#addProblem(finding);
+      else this.#unread += 1;
+    }
   }
 
   #settleWaiting(state: VerifyState): void {

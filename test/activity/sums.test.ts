@@ -92,13 +92,10 @@ describe('every fixture', () => {
   });
 
   it('names every code that makes it invalid or a violation', () => {
-    // Lines that take no place in the ledger are no records.
-    const noRecord = new Set(['LINE_TORN', 'LINE_BLANK']);
     for (const { fixture, report } of reports) {
       const errors = fixture.findings.filter(
         ({ code, severity = 'error' }) =>
           severity === 'error' &&
-          !noRecord.has(code) &&
           CODE_PAGES[code as FindingCode].class !== 'none' &&
           CODE_PAGES[code as FindingCode].severity === 'error',
       );
@@ -106,6 +103,13 @@ describe('every fixture', () => {
       expect([fixture.ledger, ...codes]).toEqual(
         expect.arrayContaining([fixture.ledger, ...errors.map(({ code }) => code)]),
       );
+    }
+  });
+
+  it('says of a part that there is a line that nobody can say belongs to it', async () => {
+    for (const name of ['line-torn', 'line-blank', 'not-json']) {
+      const report = await reportActivity(`${FIXTURES}broken/${name}.jsonl`, { selection: { tool: 'x' } });
+      expect([name, ...report.limits.map(({ code }) => code)]).toContain('UNREADABLE');
     }
   });
 });
