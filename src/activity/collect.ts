@@ -104,6 +104,7 @@ export class ActivityCollector {
   #unread = 0;
   #unsigned = 0;
   readonly #principals = new Set<string>();
+  #principalsBeyond = false;
   readonly #touched = new Set<string>();
   #grantsBeyond = false;
   readonly #words = new Map<string, GrantWords>();
@@ -253,6 +254,7 @@ export class ActivityCollector {
         late: Object.values(ending.uncovered).reduce((all, n) => all + n, 0),
         decisionsBeyond: this.#decisionsBeyond,
         grantsBeyond: this.#grantsBeyond,
+        principalsBeyond: this.#principalsBeyond,
       }),
     };
   }
@@ -311,6 +313,7 @@ export class ActivityCollector {
       return;
     }
     if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
+    else this.#principalsBeyond ||= !this.#principals.has(event.principal_id);
     const isUnauthorized = !isLinked || authorization?.decision === 'deny';
     for (const { executions } of totals) {
       executions[event.outcome] += 1;
@@ -441,9 +444,9 @@ export class ActivityCollector {
     return list;
   }
 
-  /** The policy and the code of a grant stand in its record alone. */
+  /** The policy and the code of a grant stand in its record alone. Verification remembers all grants, and so does this. */
   #noteGrant({ examined, verdict }: VerifiedRecord): void {
-    if (examined?.type !== 'authorization' || this.#words.size >= MAX_GROUPS) return;
+    if (examined?.type !== 'authorization') return;
     const { authorization, decision, policy_id: policyId, decision_code: decisionCode } = examined.event();
     if (authorization.kind !== 'grant' || decision !== 'allow') return;
     const tools = authorization.bounds?.allowed_tools ?? [];

@@ -13,12 +13,13 @@ export interface Collected {
   readonly late: number;
   readonly decisionsBeyond: number;
   readonly grantsBeyond: boolean;
+  readonly principalsBeyond: boolean;
 }
 
 /** Most important first. */
 export function listLimits(
   activity: Omit<ActivityReport, 'limits'>,
-  { report, unread, late, decisionsBeyond, grantsBeyond }: Collected,
+  { report, unread, late, decisionsBeyond, grantsBeyond, principalsBeyond }: Collected,
 ): NotChecked[] {
   const { selection, totals, by, groups = [], others } = activity;
   const list: NotChecked[] = [];
@@ -101,6 +102,11 @@ export function listLimits(
     leftOut > 0,
     'AMOUNTS_LEFT_OUT',
     `amounts that are in no sum, as there are too many units, or a sum would have had too long a denominator: ${leftOut}`,
+  );
+  add(
+    principalsBeyond,
+    'PRINCIPALS_BEYOND',
+    `more than ${MAX_GROUPS} principals ran something: the rest are not counted among them`,
   );
   add(grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the rest are not listed`);
   add(

@@ -301,9 +301,11 @@ function describeGaps({ ledger, not_checked: open, verdict }: ActivityReport): s
       : after === 0
         ? 'A checkpoint seals the whole ledger'
         : `A checkpoint seals the first ${count(ledger.sealed, 'record')}; ${grouped(after)} after it ${after === 1 ? 'is' : 'are'} not sealed`;
-  const end = has('TRUNCATION')
-    ? 'nothing shows that no records were cut off at the end'
-    : 'the ledger extends the checkpoint that you hold';
+  // Bare events have no order that a checkpoint could be held against.
+  const end =
+    has('TRUNCATION') || has('CHAIN')
+      ? 'nothing shows that no records were cut off at the end'
+      : 'the ledger extends the checkpoint that you hold';
   return `${sealed}; ${end}.`;
 }
 
