@@ -251,6 +251,7 @@ export class ActivityCollector {
       limits: listLimits(draft, {
         report,
         unread: this.#unread,
+        brokenAnchors: ending.anchors.filter(({ relation }) => relation !== 'extends').length,
         late: Object.values(ending.uncovered).reduce((all, n) => all + n, 0),
         decisionsBeyond: this.#decisionsBeyond,
         grantsBeyond: this.#grantsBeyond,
