@@ -7,6 +7,7 @@ import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
 import { countedAmounts, isFirstOfItsId, isTooFine } from '../export/counted.js';
 import {
+  grantsOf,
   isWhole,
   matchesSelection,
   type RecordSelection,
@@ -598,8 +599,10 @@ export class ActivityCollector {
 }
 
 /** What a selection asks of a record. An adjustment is about the grantee, whoever makes it. */
-function subjectOf({ examined, grantIds, state }: VerifiedRecord): SelectableEvent {
+function subjectOf(record: VerifiedRecord): SelectableEvent {
+  const { examined, state } = record;
   const { occurredAt, principalId, toolName, eventId } = examined ?? {};
+  const grantIds = grantsOf(record);
   const [nearest] = grantIds;
   if (examined?.type !== 'adjustment' || nearest === undefined) {
     return { occurredAt, principalId, toolName, eventId, grantIds };

@@ -8,6 +8,8 @@ import { reportActivity, type ActivityOptions } from '../../src/activity/report-
 import type { ActivityReport } from '../../src/schema/generated/types.js';
 import type { AnyEvent } from '../../src/index.js';
 import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
+import { exportCsv } from '../../src/table/csv-tables.js';
+import { MemorySink } from '../table/kit.js';
 import { DIGEST, event, note } from '../docs/ledger-kit.js';
 
 const report = (events: readonly AnyEvent[], options: ActivityOptions = {}): Promise<ActivityReport> =>
@@ -122,6 +124,20 @@ describe('a part of a ledger', () => {
     expect(limits.map(({ code }) => code)).toEqual(
       expect.arrayContaining(['SELECTION', 'ELSEWHERE', 'OPEN_AT_THE_END']),
     );
+  });
+
+  it('has the delegations that were denied under its grant', async () => {
+    const refused = grant({}, own, { decision: 'deny', decision_code: 'NO' });
+    const selection = { grantId: `sha-256:${own.event_id.b64}` };
+    const { totals, denied } = await report([own, refused], { selection });
+    expect([totals.grants, denied.map(({ decision_code: code }) => code)]).toEqual([
+      { allowed: 1, denied: 1 },
+      ['NO'],
+    ]);
+    const events = new MemorySink();
+    const others = { meters: new MemorySink(), verification: new MemorySink() };
+    const { selected } = await exportCsv(unsigned(own, refused), { events, ...others }, { selection });
+    expect(selected).toBe(2);
   });
 
   it('leaves out the grants above the one that was asked for', async () => {
