@@ -9,7 +9,8 @@ import { printable } from '../bytes/printable.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import {
-  EXPORT_OPTIONS,
+  COMMON_OPTIONS,
+  PASS_OPTIONS,
   writeRecords,
   type ExportOptions,
   type ExportPass,
@@ -58,12 +59,9 @@ export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
 }
 
 const OPTIONS: OptionTypes<BundleOptions> = {
-  trust: EXPORT_OPTIONS.trust,
-  witnessPolicy: EXPORT_OPTIONS.witnessPolicy,
-  now: EXPORT_OPTIONS.now,
-  onProgress: EXPORT_OPTIONS.onProgress,
-  signal: EXPORT_OPTIONS.signal,
-  selection: EXPORT_OPTIONS.selection,
+  ...COMMON_OPTIONS,
+  witnessPolicy: PASS_OPTIONS.witnessPolicy,
+  selection: 'object',
   complete: 'array',
   checkpoint: 'bytes',
   signer: 'object',

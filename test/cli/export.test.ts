@@ -1,7 +1,7 @@
 /** `northroot export`: which records are written, and what is left when it fails. */
 
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { formatJournalFrame, formatJournalHeader } from '../../src/journal/journal-file.js';
@@ -165,6 +165,31 @@ describe('what is made of a ledger', () => {
     expect(existsSync(shop.path('twice.json'))).toBe(false);
   });
 
+  it('is not written over a ledger that has the name of one of several files', () => {
+    const ledger = readFileSync(shop.path('ledger.jsonl'));
+    mkdirSync(shop.path('tables'), { recursive: true });
+    const places = [
+      ['tables/events.csv', '--csv', 'tables'],
+      ['tables/meters.parquet', '--parquet', './tables/'],
+      ['costs-of.verification.csv', '--focus', 'costs-of.csv'],
+    ] as const;
+    for (const [path, kind, target] of places) {
+      shop.write(path, ledger);
+      expectError(shop.run(['export', path, kind, target]), 2, 'USAGE');
+      expect(readFileSync(shop.path(path)).equals(ledger)).toBe(true);
+    }
+  });
+
+  it.each([
+    ['--ocsf', 'same.out', '--otlp', './same.out'],
+    ['--focus', 'same.csv', '--ocsf', 'same.verification.csv'],
+    ['--csv', 'same-folder', '--ocsf', 'same-folder/events.csv'],
+    ['--csv', '', '--ocsf', 'same.out'],
+  ])('is not written twice to one place, nor to none: %j', (...args) => {
+    expectError(shop.run(['export', 'ledger.jsonl', ...args]), 2, 'USAGE');
+    expect(readdirSync(shop.path('.')).filter((name) => name.startsWith('same'))).toEqual([]);
+  });
+
   it('is written to standard output for -', () => {
     expectOk(shop.run(['export', 'ledger.jsonl', '--dsse', 'as-file.jsonl']));
     const run = shop.run(['export', 'ledger.jsonl', '--dsse', '-']);
@@ -176,6 +201,17 @@ describe('what is made of a ledger', () => {
 describe('export', () => {
   it('wants to be told what to write', () => {
     expectError(shop.run(['export', 'ledger.jsonl']), 2, 'USAGE');
+  });
+
+  it.each([
+    ['--ocsf', 'x.json', '--event', '1'],
+    ['--ocsf', 'x.json', '--key', 'ledger.jsonl.key'],
+    ['--dsse', 'x.json', '--complete', '0..1'],
+    ['--csv', 'x', '--currency-unit', 'usd=USD'],
+    ['--focus', 'x.csv', '--currency-unit', 'usd=USD', 'usd=EUR'],
+  ])('takes no option that would change nothing: %j', (...args) => {
+    expectError(shop.run(['export', 'ledger.jsonl', ...args]), 2, 'USAGE');
+    expect(readdirSync(shop.path('.')).filter((name) => name.startsWith('x'))).toEqual([]);
   });
 
   it('leaves nothing where the ledger cannot be read', () => {

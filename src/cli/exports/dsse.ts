@@ -10,7 +10,8 @@ export const DSSE: ExportKind = {
   description: 'DSSE envelopes of the events, one JSON object a line',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {
-      const { skipped, ...pass } = await exportDsse(ledger, sink, options);
-      return { ...pass, skipped, what: 'envelope' };
+      const { skipped, signaturesLeftOut: left, ...pass } = await exportDsse(ledger, sink, options);
+      const also = `${left} signature${left === 1 ? '' : 's'} left out: not base64url`;
+      return { ...pass, skipped, what: 'envelope', ...(left === 0 ? {} : { also }) };
     }),
 };

@@ -20,6 +20,8 @@ export interface Exported extends ExportPass {
   readonly skipped?: number;
   /** What is said of those; default: not readable. */
   readonly why?: string;
+  /** What else is to be said of what was written. */
+  readonly also?: string;
 }
 
 /** @param run - The library's function, given the ledger, where to write and how to verify. */
@@ -36,11 +38,12 @@ export async function exportTo(
     skipped = 0,
     what,
     why = 'not readable',
+    also,
   } = await writeTarget(terminal, path, (sink) => run(source, sink, verificationOptions(job)));
   const left = skipped === 0 ? '' : `; ${skipped} record${skipped === 1 ? '' : 's'} left out: ${why}`;
   const written = selected - skipped;
   terminal.say(
-    `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
+    `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}${also === undefined ? '' : `; ${also}`}; the ledger's verdict is ${report.verdict}`,
   );
   return report.exit_status;
 }

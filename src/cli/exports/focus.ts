@@ -15,6 +15,7 @@ import { verificationOptions } from './export-to.js';
 export const FOCUS: ExportKind = {
   flags: '--focus <file>',
   target: 'files',
+  filesAt: (path) => [path, verificationPath(path)],
   description: 'FOCUS 1.2 cost rows as CSV; what was verified goes to FILE.verification.csv',
   further: [
     [
@@ -30,7 +31,7 @@ export const FOCUS: ExportKind = {
     };
     const source = await openLedger(job.ledger);
     const { rows, withoutCost, report } = await writeThrough(path, (costs) =>
-      writeThrough(`${path.replace(/\.csv$/, '')}.verification.csv`, (verification) =>
+      writeThrough(verificationPath(path), (verification) =>
         exportFocus(source, { costs, verification }, options),
       ),
     );
@@ -41,6 +42,10 @@ export const FOCUS: ExportKind = {
     return report.exit_status;
   },
 };
+
+function verificationPath(path: string): string {
+  return `${path.replace(/\.csv$/, '')}.verification.csv`;
+}
 
 function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | undefined {
   if (!Array.isArray(given)) return undefined;
@@ -53,5 +58,7 @@ function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | u
     }
     return [unit, code] as const;
   });
+  const [twice] = pairs.filter(([unit], i) => pairs.findIndex(([other]) => other === unit) < i);
+  if (twice !== undefined) throw new CommandError('USAGE', `${twice[0]} is given two currencies`);
   return Object.fromEntries(pairs);
 }
