@@ -7,16 +7,16 @@ import { concatBytes } from '../bytes/concat.js';
 import { equalBytes } from '../bytes/compare.js';
 import { sha256 } from '../bytes/sha256.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
-import { encodeCbor, readCbor } from '../cbor/codec.js';
-import type { CborKey, CborMap, CborValue } from '../cbor/value.js';
+import { decodeCbor, encodeCbor, parseCbor } from '../cbor/codec.js';
+import type { CborFault, CborKey, CborMap, CborValue } from '../cbor/value.js';
 import {
   COSE_HEADER,
   COSE_SIGN1_TAG,
+  decodeCoseValue,
   signCoseSign1,
-  toCoseSign1,
-  type CoseFault,
   type CoseSign1,
 } from '../cose/sign1.js';
+import { fail, succeed, type Fault, type Result } from '../fault.js';
 import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 import type { RecordSelection } from '../export/selection.js';
 import { formatPublicKey, tryParseWirePublicKey, type PublicKey } from '../key/public-key.js';
@@ -113,9 +113,9 @@ export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer):
 
 /** The same bundle with other contents attached. */
 export function replaceAttachments(bytes: Uint8Array, attachments: readonly Uint8Array[]): Uint8Array {
-  const parts = readParts(bytes);
-  if ('expected' in parts) throw new TypeError('expected the bytes of a bundle');
-  return joinParts(parts.content, parts.signature, attachments);
+  const parts = decodeParts(bytes);
+  if (!parts.ok) throw new TypeError('expected the bytes of a bundle');
+  return joinParts(parts.value.content, parts.value.signature, attachments);
 }
 
 /** Attached contents in their order, each once. */
@@ -124,26 +124,28 @@ export function sortContents(contents: readonly Uint8Array[]): Uint8Array[] {
   return [...byDigest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, content]) => content);
 }
 
-/** Reads the file of a bundle; what is wrong with its form is returned. */
-export function readBundle(bytes: Uint8Array): BundleFile | CoseFault {
-  const parts = readParts(bytes);
-  if ('expected' in parts) return parts;
-  const { content, digest, attachments } = parts;
-  const read = readCbor(content);
-  if ('expected' in read) return { ...read, expected: `${read.expected} in the content` };
-  try {
-    const bundle = fromCbor(read.value);
-    const signature = parts.signature === null ? undefined : readSignature(parts.signature);
-    if (signature !== undefined && 'expected' in signature) return signature;
+/** Why bytes are no bundle. */
+type BundleFault = Fault<'BUNDLE_MALFORMED'>;
+
+/** What decoding the file of a bundle gives. */
+export type BundleDecoded = Result<BundleFile, BundleFault>;
+
+/** Decodes the file of a bundle of at most {@link MAX_BUNDLE_BYTES}: its form alone, nothing in it is judged. */
+export function decodeBundle(bytes: Uint8Array): BundleDecoded {
+  const parts = decodeParts(bytes);
+  if (!parts.ok) return parts;
+  const { content, digest, attachments } = parts.value;
+  const decoded = decodeCbor(content);
+  if (!decoded.ok) return malformedAt(decoded.fault, content.byteOffset - bytes.byteOffset);
+  return catchMismatch(() => {
+    const bundle = fromCbor(decoded.value);
+    const signature = parts.value.signature === null ? undefined : signatureOf(parts.value.signature);
     if ((signature === undefined) !== (bundle.exporter === undefined)) {
       throw new Mismatch('a signature where the bundle names its exporter', 'one of the two');
     }
     assertOrdered(attachments);
     return { bundle, content, digest, signature, attachments };
-  } catch (error) {
-    if (error instanceof Mismatch) return { expected: error.expected, actual: error.actual };
-    throw error;
-  }
+  });
 }
 
 /** What a file consists of. */
@@ -163,18 +165,15 @@ function joinParts(
   return concatBytes([SELF_DESCRIBED, encodeCbor(parts)]);
 }
 
-function readParts(bytes: Uint8Array): Parts | CoseFault {
+function decodeParts(bytes: Uint8Array): Result<Parts, BundleFault> {
   if (bytes.length > MAX_BUNDLE_BYTES) {
-    return { expected: `at most ${MAX_BUNDLE_BYTES} bytes`, actual: `${bytes.length}` };
+    return malformed(`at most ${MAX_BUNDLE_BYTES} bytes`, `${bytes.length}`);
   }
-  if (!isBundle(bytes)) return { expected: 'the beginning of a bundle', actual: 'other bytes' };
-  const read = readCbor(bytes.subarray(SELF_DESCRIBED.length), TAGS);
-  if ('expected' in read) {
-    const at = read.offset + SELF_DESCRIBED.length;
-    return { expected: read.expected, actual: `${read.actual} at byte ${at}` };
-  }
-  try {
-    const [, version, digest, content, signature = null, attachments] = arrayOf(read.value, 'the file');
+  if (!isBundle(bytes)) return malformed('the beginning of a bundle', 'other bytes');
+  const decoded = decodeCbor(bytes.subarray(SELF_DESCRIBED.length), TAGS);
+  if (!decoded.ok) return malformedAt(decoded.fault, SELF_DESCRIBED.length);
+  return catchMismatch(() => {
+    const [, version, digest, content, signature = null, attachments] = arrayOf(decoded.value, 'the file');
     if (version !== VERSION) throw new Mismatch(`version ${VERSION} of the form`, nameOf(version));
     return {
       digest: hashBytesOf(digest, 'the digest of the content'),
@@ -184,8 +183,26 @@ function readParts(bytes: Uint8Array): Parts | CoseFault {
         bytesOf(each, 'an attached content'),
       ),
     };
+  });
+}
+
+function malformed(expected: string, actual: string): { readonly ok: false; readonly fault: BundleFault } {
+  return fail({ code: 'BUNDLE_MALFORMED', expected, actual });
+}
+
+/** @param start - Where in the file the CBOR begins that the fault is of. */
+function malformedAt(
+  { expected, actual, offset }: CborFault,
+  start: number,
+): { readonly ok: false; readonly fault: BundleFault } {
+  return malformed(expected, `${actual} at byte ${start + offset}`);
+}
+
+function catchMismatch<T>(decode: () => T): Result<T, BundleFault> {
+  try {
+    return succeed(decode());
   } catch (error) {
-    if (error instanceof Mismatch) return { expected: error.expected, actual: error.actual };
+    if (error instanceof Mismatch) return malformed(error.expected, error.actual);
     throw error;
   }
 }
@@ -195,20 +212,20 @@ function signContent(content: Uint8Array, signer: Signer): CborValue {
     [COSE_HEADER.contentType, BUNDLE_CONTENT_TYPE],
     [COSE_HEADER.kid, encodeUtf8(signer.publicKey.keyid)],
   ]);
-  const message = readCbor(signCoseSign1(content, signer, { protectedHeaders, detached: true }), TAGS);
-  return (message as { readonly value: CborValue }).value;
+  return parseCbor(signCoseSign1(content, signer, { protectedHeaders, detached: true }), TAGS);
 }
 
 /** Everything that a signature says must be under it, so that nothing of it can be changed. */
-function readSignature(value: CborValue): CoseSign1 | CoseFault {
-  const signature = toCoseSign1(value);
-  if ('expected' in signature) return signature;
+function signatureOf(value: CborValue): CoseSign1 {
+  const decoded = decodeCoseValue(value);
+  if (!decoded.ok) throw new Mismatch(`${decoded.fault.expected} in the signature`, decoded.fault.actual);
+  const signature = decoded.value;
   const { protectedHeaders, unprotectedHeaders, payload } = signature;
   if (unprotectedHeaders.size > 0 || payload !== undefined) {
-    return { expected: 'a signature without unprotected headers and payload', actual: 'another' };
+    throw new Mismatch('a signature without unprotected headers and payload', 'another');
   }
   if (protectedHeaders.size !== 3 || protectedHeaders.get(COSE_HEADER.contentType) !== BUNDLE_CONTENT_TYPE) {
-    return { expected: `a signature of ${BUNDLE_CONTENT_TYPE} that names its key`, actual: 'another' };
+    throw new Mismatch(`a signature of ${BUNDLE_CONTENT_TYPE} that names its key`, 'another');
   }
   return signature;
 }

@@ -7,8 +7,8 @@ import { readRecords } from '../reader/read-records.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
 import {
+  decodeBundle,
   MAX_BUNDLE_BYTES,
-  readBundle,
   replaceAttachments,
   sortContents,
   type BundleFile,
@@ -108,9 +108,9 @@ interface PlacedEvent extends Omit<ContentPlace, 'pointer'> {
 }
 
 function parseBundle(bytes: Uint8Array): BundleFile {
-  const file = readBundle(bytes);
-  if (!('expected' in file)) return file;
-  const { expected, actual } = file;
+  const decoded = decodeBundle(bytes);
+  if (decoded.ok) return decoded.value;
+  const { expected, actual } = decoded.fault;
   throw new NorthrootError(
     'BUNDLE_MALFORMED',
     `the bundle is malformed: expected ${printable(expected)}, found ${printable(actual)}`,

@@ -31,7 +31,7 @@ import { VERSION } from '../version.js';
 import type { Anchor } from '../verify/anchors.js';
 import { VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
-import { namesKey, readBundle, type Bundle, type BundledRecord, type BundleFile } from './bundle-file.js';
+import { decodeBundle, namesKey, type Bundle, type BundledRecord, type BundleFile } from './bundle-file.js';
 import { digestOf, isSalted, listDigests, MAX_NAMED_BY } from './contents.js';
 import { holdsAll, runRecords, type RecordsRun } from './run-records.js';
 
@@ -80,12 +80,12 @@ export async function verifyBundle(
   options: VerifyBundleOptions = {},
 ): Promise<BundleResult> {
   checkOptions('verifyBundle', options, OPTIONS);
-  const file = readBundle(bytes);
-  if ('expected' in file) {
-    const { expected, actual } = file;
-    return brokenResult(bytes, [{ code: 'BUNDLE_MALFORMED', kind: 'invalid', expected, actual }]);
+  const decoded = decodeBundle(bytes);
+  if (!decoded.ok) {
+    const { code, expected, actual } = decoded.fault;
+    return brokenResult(bytes, [{ code, kind: 'invalid', expected, actual }]);
   }
-  return new Judge(bytes.length, file, options).run();
+  return new Judge(bytes.length, decoded.value, options).run();
 }
 
 /** One verification. */

@@ -170,5 +170,5 @@ function tooLong(offset: number, length: number, left: number, what: string): Cb
 }
 
 function fault(offset: number, expected: string, actual: string): CborFault {
-  return { expected, actual, offset };
+  return { code: 'CBOR_MALFORMED', expected, actual, offset };
 }

@@ -2,18 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { attachContents, findContent } from '../../src/bundle/disclose.js';
-import {
-  formatBundle,
-  readBundle,
-  replaceAttachments,
-  type BundleFile,
-} from '../../src/bundle/bundle-file.js';
+import { decodeBundle, formatBundle, replaceAttachments } from '../../src/bundle/bundle-file.js';
 import { digestOf } from '../../src/bundle/contents.js';
 import { verifyBundle } from '../../src/bundle/verify-bundle.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
 import { sha256Digest } from '../../src/value/digest.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { linesOf } from '../verify/support.js';
+import { valueOf } from '../value-of.js';
 import { bundleOf, exporter, opener, seal } from './support.js';
 
 const salted = { salt: 'mR2nUu0qNwGrYV3zD8p1sQ', value: 'approved' };
@@ -73,7 +69,7 @@ describe('attachContents', () => {
 
   it('leaves the rest of the file as it is', async () => {
     const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note, signer: exporter });
-    const { bundle } = readBundle(attachContents(file, contents)) as BundleFile;
+    const { bundle } = valueOf(decodeBundle(attachContents(file, contents)));
     expect(Buffer.from(formatBundle(bundle, exporter)).equals(file)).toBe(true);
   });
 });
