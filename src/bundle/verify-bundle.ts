@@ -211,8 +211,10 @@ class Judge {
     const { selection, records, tree } = this.#bundle;
     const incomplete = (expected: string, actual: string): void =>
       this.#add('BUNDLE_INCOMPLETE', expected, actual);
-    if (tree.size > 0 && records[0]?.seq !== 0 && !this.#bundle.leaves.some(({ index }) => index === 0)) {
-      incomplete('the first record of the ledger', 'none');
+    // It says what all others must have. As a hash it would say nothing of that.
+    if (tree.size > 0 && records[0]?.seq !== 0) {
+      const isHash = this.#bundle.leaves[0]?.index === 0;
+      incomplete('the first record of the ledger', isHash ? 'its hash only' : 'none');
     }
     const { grantId, eventIds } = selection;
     if (grantId !== undefined && !this.#seen.has(grantId)) incomplete(`the grant ${grantId}`, 'none');

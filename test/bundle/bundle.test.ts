@@ -285,6 +285,16 @@ describe('a bundle that says more than it holds is invalid', () => {
       { selection: { principal } },
     ],
     [
+      'genesis as a hash only, and a report of no origin',
+      'BUNDLE_INCOMPLETE',
+      ({ records, leaves, report }) => ({
+        records: records.slice(1),
+        leaves: [{ index: 0, leafHash: leafHash(run.lines[0] as Buffer) }, ...leaves],
+        report: report.replace(/"origin":"[^"]*"/, '"origin":null'),
+      }),
+      { selection: { eventIds: new Set([idOf(grantSeq)]) } },
+    ],
+    [
       'a grant that is not there',
       'BUNDLE_INCOMPLETE',
       ({ records }) => ({ records: records.filter(({ seq }) => seq !== grantSeq) }),
