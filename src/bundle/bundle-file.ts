@@ -8,7 +8,7 @@ import { equalBytes } from '../bytes/compare.js';
 import { sha256 } from '../bytes/sha256.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { decodeCbor, encodeCbor, parseCbor } from '../cbor/codec.js';
-import type { CborFault, CborKey, CborMap, CborValue } from '../cbor/value.js';
+import { TaggedCbor, type CborFault, type CborKey, type CborMap, type CborValue } from '../cbor/value.js';
 import {
   COSE_HEADER,
   COSE_SIGN1_TAG,
@@ -217,6 +217,9 @@ function signContent(content: Uint8Array, signer: Signer): CborValue {
 
 /** Everything that a signature says must be under it, so that nothing of it can be changed. */
 function signatureOf(value: CborValue): CoseSign1 {
+  if (!(value instanceof TaggedCbor)) {
+    throw new Mismatch(`a signature with the tag ${COSE_SIGN1_TAG}, or null`, nameOf(value));
+  }
   const decoded = decodeCoseValue(value);
   if (!decoded.ok) throw new Mismatch(`${decoded.fault.expected} in the signature`, decoded.fault.actual);
   const signature = decoded.value;

@@ -13,7 +13,7 @@ import { isBundle } from '../../src/bundle/bundle-start.js';
 import type { BundleOptions } from '../../src/bundle/export-bundle.js';
 import { verifyBundle, type VerifyBundleOptions } from '../../src/bundle/verify-bundle.js';
 import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';
-import type { CborKey, CborValue } from '../../src/cbor/value.js';
+import type { CborKey, CborValue, TaggedCbor } from '../../src/cbor/value.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { BundleResult } from '../../src/schema/generated/types.js';
@@ -413,6 +413,17 @@ describe('one changed byte', () => {
     for (const bytes of [file.subarray(0, -1), Buffer.concat([file, Buffer.of(0)]), Buffer.of()]) {
       expect(codes(await judge(bytes))).toEqual(['BUNDLE_MALFORMED']);
     }
+  });
+
+  it('a signature without its tag is found', async () => {
+    const file = await make({ signer: exporter }, small);
+    const parts = parseCbor(file.subarray(3), new Set([18])) as CborValue[];
+    const { value } = parts[4] as TaggedCbor;
+    const untagged = Buffer.concat([
+      file.subarray(0, 3),
+      encodeCbor([...parts.slice(0, 4), value, ...parts.slice(5)]),
+    ]);
+    expect(codes(await judge(untagged))).toEqual(['BUNDLE_MALFORMED']);
   });
 
   it('the signature taken off, and one by another key, are found', async () => {
