@@ -58,6 +58,16 @@ describe('attachContents', () => {
     expect(() => attachContents(sealed.ledger, contents)).toThrow(refused('BUNDLE_MALFORMED'));
   });
 
+  it('refuses a damaged bundle, of which it would make one with the right digest', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
+    const damaged = Buffer.from(file);
+    const at = damaged.indexOf('"findings_total":') + '"findings_total":'.length;
+    damaged.write('7', at);
+    const mismatch: unknown = expect.objectContaining({ code: 'BUNDLE_DIGEST_MISMATCH' });
+    expect(() => attachContents(damaged, contents)).toThrow(mismatch as Error);
+    await expect(findContent(damaged, contents)).rejects.toEqual(mismatch);
+  });
+
   it('is found out where somebody attaches something else', async () => {
     const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
     const result = await verifyBundle(replaceAttachments(file, [Buffer.from('another')]), {
