@@ -332,7 +332,7 @@ class Judge {
                 known_by:
                   entry === undefined
                     ? 'nobody'
-                    : state.mode === 'policy' && entry.addedAt === undefined
+                    : state.requirements.sourceOf(exporter.keyid) === 'trust-policy'
                       ? 'trust-policy'
                       : 'ledger',
                 ...(entry?.key.name === undefined ? {} : { name: entry.key.name }),
@@ -500,13 +500,19 @@ class Judge {
       'EXPORTER',
       "who put this bundle together: it is not signed; the ledger's own signatures vouch for its records, and nothing for its selection and its report",
     );
-    add(
-      isSigned === true &&
-        exporter !== undefined &&
-        (state.mode !== 'policy' || state.keyring.find(exporter.keyid) === undefined),
-      'EXPORTER',
-      'whose key signed this bundle: your trust policy does not pin it',
-    );
+    if (isSigned === true && exporter !== undefined) {
+      const revocation = state.keyring.find(exporter.keyid)?.revokedBy;
+      add(
+        state.requirements.sourceOf(exporter.keyid) !== 'trust-policy',
+        'EXPORTER',
+        'whose key signed this bundle: your trust policy does not pin it',
+      );
+      add(
+        revocation !== undefined,
+        'EXPORTER_REVOKED',
+        `whether this bundle was signed before its key was revoked at seq ${revocation?.seq ?? 0}: whoever got hold of the key may have signed it`,
+      );
+    }
     add(
       true,
       'REPORT_AT_EXPORT',
