@@ -26,6 +26,7 @@ import { defaultBackend } from '../signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { multiProofRoot, type PlacedLeaf } from '../tree/multi-proof.js';
 import { isSignedByLog, listSigners } from '../trust/checkpoint-judge.js';
+import { describeSkipped } from '../trust/witness-policy.js';
 import { toDigestText } from '../value/digest.js';
 import { VERSION } from '../version.js';
 import type { Anchor } from '../verify/anchors.js';
@@ -405,6 +406,15 @@ class Judge {
     return hasViolation ? 'violation' : 'ok';
   }
 
+  /** Whether somebody signed the checkpoint whose word owes nothing to a revoked key. */
+  #isSealedByOthers({ state: { keyring }, noteVerdict }: RecordsRun): boolean {
+    const unrevoked = keyring.keysWithUnrevokedLineage();
+    return (noteVerdict?.signers ?? []).some(
+      // Keys that the witness policy names need not be in the ring.
+      ({ keyid }) => unrevoked.has(keyid) || keyring.find(keyid) === undefined,
+    );
+  }
+
   /** What this verification leaves open, most important first. */
   #listNotChecked(run: RecordsRun, isSigned: boolean | undefined): NotChecked[] {
     const list: NotChecked[] = [];
@@ -468,10 +478,28 @@ class Judge {
         'WITNESSES',
         'no witness that you pinned cosigned the checkpoint: nothing shows that everybody is shown the same ledger',
       );
+      const continues = state.genesis?.continues;
       add(
-        state.policy?.require?.checkpoint_max_age_seconds !== undefined,
-        'CHECKPOINT_AGE',
-        'how old the checkpoint is, which your trust policy bounds: its record comes after the tree',
+        continues !== undefined,
+        'PREDECESSOR',
+        `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}: whether that one ended as genesis says was not checked`,
+      );
+      const checkpoints = state.countsByType.get('checkpoint') ?? 0;
+      add(
+        checkpoints > 0,
+        'CHECKPOINT_ROOTS',
+        `whether the roots that checkpoints among these records state are those of the ledger before them: ${checkpoints}`,
+      );
+      add(
+        run.byRevoked > 0 && !this.#isSealedByOthers(run),
+        'REVOKED_KEYS',
+        `records that only keys signed which were revoked later: ${run.byRevoked}; the checkpoint is by revoked keys too, or by keys that these added`,
+      );
+      const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
+      add(
+        skipped.length > 0,
+        'WITNESS_POLICY_KEYS',
+        `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
       );
       const others = (this.#options.checkpoints ?? []).filter(({ note }) => {
         const held = decodeCheckpoint(note);
@@ -485,6 +513,11 @@ class Judge {
     } else {
       list.push(...listNotChecked(whole));
     }
+    add(
+      this.#options.trust?.require?.checkpoint_max_age_seconds !== undefined,
+      'CHECKPOINT_AGE',
+      'how old the checkpoint is, which your trust policy bounds: its record comes after the tree',
+    );
     add(
       this.#stretches.hasHashes,
       'HASHES_ONLY',
