@@ -8,6 +8,7 @@ import { equalBytes } from '../bytes/compare.js';
 import { sha256 } from '../bytes/sha256.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { decodeCbor, encodeCbor, parseCbor } from '../cbor/codec.js';
+import { MAX_CBOR_ITEMS } from '../cbor/scan.js';
 import { TaggedCbor, type CborFault, type CborKey, type CborMap, type CborValue } from '../cbor/value.js';
 import {
   COSE_HEADER,
@@ -16,6 +17,7 @@ import {
   signCoseSign1,
   type CoseSign1,
 } from '../cose/sign1.js';
+import { NorthrootError } from '../error.js';
 import { fail, succeed, type Fault, type Result } from '../fault.js';
 import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 import type { RecordSelection } from '../export/selection.js';
@@ -104,8 +106,18 @@ export interface BundleFile {
 /**
  * The file of a bundle, signed where a signer is given. The same bundle gives the same bytes, but for signatures by P-256, which are
  * never the same.
+ *
+ * @throws NorthrootError `BUNDLE_TOO_LARGE` for one that nobody could read
  */
 export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer): Uint8Array {
+  if (countItems(bundle) > MAX_CBOR_ITEMS) {
+    const { records, leaves } = bundle;
+    throw new NorthrootError(
+      'BUNDLE_TOO_LARGE',
+      `the bundle would have ${records.length} records and ${leaves.length} hashes for others, more than can be read again`,
+      { hint: 'select fewer records, or shorter stretches' },
+    );
+  }
   const exporter = signer?.publicKey;
   const content = encodeCbor(toCbor(exporter === undefined ? bundle : { ...bundle, exporter }));
   return joinParts(content, signer === undefined ? null : signContent(content, signer), []);
@@ -147,6 +159,15 @@ export function decodeBundle(bytes: Uint8Array): BundleDecoded {
     return { bundle, content, digest, signature, attachments };
   });
 }
+
+/** How many items of CBOR a bundle is, or a few more. */
+function countItems({ records, leaves, hashes, stretches, selection }: Omit<Bundle, 'exporter'>): number {
+  const { size: events = 0 } = selection.eventIds ?? {};
+  return 4 * records.length + 3 * (leaves.length + stretches.length) + hashes.length + events + ITEMS_BESIDE;
+}
+
+/** More than the members of a bundle that are no lists. */
+const ITEMS_BESIDE = 100;
 
 /** What a file consists of. */
 interface Parts {

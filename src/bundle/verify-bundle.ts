@@ -638,10 +638,13 @@ class StretchTally {
     return undefined;
   }
 
+  /** Both ascend, and there may be many of both. */
   get hashes(): number {
-    return this.#leaves.filter((index) =>
-      this.#stretches.some(({ from, to }) => index >= from && index <= to),
-    ).length;
+    let at = 0;
+    return this.#leaves.filter((index) => {
+      while ((this.#stretches[at]?.to ?? Infinity) < index) at += 1;
+      return index >= (this.#stretches[at]?.from ?? Infinity);
+    }).length;
   }
 
   get hasHashes(): boolean {

@@ -109,7 +109,11 @@ function fromPlain(plain: unknown): CborValue {
     const entries = [...(plain as ReadonlyMap<unknown, unknown>)];
     return new Map(entries.map(([key, value]) => [fromPlain(key) as CborKey, fromPlain(value)]));
   }
-  return Array.isArray(plain) ? plain.map(fromPlain) : (plain as string | number | boolean | null);
+  if (!Array.isArray(plain)) return plain as string | number | boolean | null;
+  // In place, so that what was read is let go of as it goes: there may be millions.
+  const items: unknown[] = plain;
+  for (let i = 0; i < items.length; i += 1) items[i] = fromPlain(items[i]);
+  return items as CborValue[];
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array): number {

@@ -13,6 +13,7 @@ import { isBundle } from '../../src/bundle/bundle-start.js';
 import type { BundleOptions } from '../../src/bundle/export-bundle.js';
 import { verifyBundle, type VerifyBundleOptions } from '../../src/bundle/verify-bundle.js';
 import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';
+import { MAX_CBOR_ITEMS } from '../../src/cbor/scan.js';
 import type { CborKey, CborValue, TaggedCbor } from '../../src/cbor/value.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
@@ -485,6 +486,14 @@ describe('decodeBundle', () => {
 
   it('reads what formatBundle wrote', async () => {
     expect(await withContent(await content())).toHaveProperty('ok', true);
+  });
+
+  it('is given nothing by formatBundle that it would not read', async () => {
+    const { bundle } = read(await make({ complete: [{ from: 2, to: 3 }] }));
+    const leaves = Array.from({ length: Math.ceil(MAX_CBOR_ITEMS / 3) }, () => ({ index: 4, leafHash: '' }));
+    expect(() => formatBundle({ ...bundle, leaves })).toThrow(
+      expect.objectContaining({ code: 'BUNDLE_TOO_LARGE' }) as Error,
+    );
   });
 
   it.each<[string, CborKey, CborValue]>([

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeCbor, encodeCbor, parseCbor } from '../../src/cbor/codec.js';
-import { MAX_CBOR_DEPTH, MAX_CBOR_ITEMS } from '../../src/cbor/scan.js';
+import { MAX_CBOR_DEPTH, MAX_CBOR_ITEMS, MAX_CBOR_MAP_ENTRIES } from '../../src/cbor/scan.js';
 import { TaggedCbor, type CborKey, type CborValue } from '../../src/cbor/value.js';
 
 const TAGS = new Set([18]);
@@ -152,11 +152,27 @@ describe('decodeCbor', () => {
 
   it('refuses more items than it takes, before it makes any', () => {
     const bytes = Buffer.alloc(MAX_CBOR_ITEMS + 6);
-    Buffer.from('9a00800000', 'hex').copy(bytes);
+    Buffer.from('9a00400000', 'hex').copy(bytes);
     const before = process.memoryUsage().heapUsed;
     const decoded = decodeCbor(bytes.subarray(0, MAX_CBOR_ITEMS + 5));
     expect(decoded).toHaveProperty('fault.expected', `at most ${MAX_CBOR_ITEMS} items`);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+  });
+
+  it('refuses more maps and entries than it takes', () => {
+    const maps = Buffer.concat([Buffer.from('9a00010001', 'hex'), Buffer.alloc(0x1_0001, 0xa0)]);
+    const entries = Array.from({ length: MAX_CBOR_MAP_ENTRIES }, (_, i) =>
+      Buffer.concat([head(0, i), Buffer.of(0)]),
+    );
+    const map = Buffer.concat([head(5, MAX_CBOR_MAP_ENTRIES), ...entries]);
+    const less = Buffer.concat([head(5, MAX_CBOR_MAP_ENTRIES - 1), ...entries.slice(1)]);
+    for (const bytes of [maps, map]) {
+      expect(decodeCbor(bytes)).toHaveProperty(
+        'fault.expected',
+        `at most ${MAX_CBOR_MAP_ENTRIES} maps and entries of maps`,
+      );
+    }
+    expect(decodeCbor(less).ok).toBe(true);
   });
 
   it('reads no other bytes than it would write', () => {
