@@ -25,6 +25,7 @@ import { formatPublicKey, tryParseWirePublicKey, type PublicKey } from '../key/p
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
+import { MAX_TRUST_POLICY_BYTES } from '../trust/trust-policy.js';
 import type { PlacedLeaf } from '../tree/multi-proof.js';
 import { formatDigest, tryParseDigest } from '../value/digest.js';
 import { isPrincipalPattern } from '../value/principal.js';
@@ -35,6 +36,11 @@ import { isToolPattern } from '../value/tool.js';
 export const MAX_BUNDLE_BYTES = 268_435_456;
 /** Stretches of which a bundle says that all positions are there. */
 export const MAX_STRETCHES = 1_000;
+
+/** The longest report in a bundle, in characters. */
+export const MAX_REPORT_CHARACTERS = 67_108_864;
+/** The longest name and version of the tool that made a bundle, in characters each. */
+export const MAX_TOOL_CHARACTERS = 128;
 
 /** What a bundle's signature is of. */
 export const BUNDLE_CONTENT_TYPE = 'application/vnd.northroot.bundle+cbor';
@@ -110,6 +116,12 @@ export interface BundleFile {
  * @throws NorthrootError `BUNDLE_TOO_LARGE` for one that nobody could read
  */
 export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer): Uint8Array {
+  if (bundle.report.length > MAX_REPORT_CHARACTERS) {
+    throw new NorthrootError(
+      'BUNDLE_TOO_LARGE',
+      `the report of the whole ledger has ${bundle.report.length} characters, and a bundle takes at most ${MAX_REPORT_CHARACTERS}`,
+    );
+  }
   if (countItems(bundle) > MAX_CBOR_ITEMS) {
     const { records, leaves } = bundle;
     throw new NorthrootError(
@@ -314,7 +326,7 @@ function fromCbor(value: CborValue): Bundle {
   const size = countOf(members.tree, 0, 'the tree');
   const createdAt = optional(members.created_at, (each) => timestampOf(each, 'created_at'));
   const note = optional(members.note, (each) => bytesOf(each, 'the note'));
-  const policy = optional(members.policy, (each) => textOf(each, 'the policy'));
+  const policy = optional(members.policy, (each) => textOf(each, 'the policy', MAX_TRUST_POLICY_BYTES));
   const exporter = optional(members.exporter, keyOf);
   if (note !== undefined && note.length > MAX_NOTE_BYTES) {
     throw new Mismatch(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${note.length} bytes`);
@@ -346,8 +358,8 @@ function fromCbor(value: CborValue): Bundle {
   );
   return {
     tool: {
-      name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool'),
-      version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool'),
+      name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool', MAX_TOOL_CHARACTERS),
+      version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool', MAX_TOOL_CHARACTERS),
     },
     ...(createdAt === undefined ? {} : { createdAt }),
     tree: { size, root: hashOf(partOf(members.tree, 1, 2, 'the tree'), 'the root') },
@@ -358,7 +370,7 @@ function fromCbor(value: CborValue): Bundle {
     selection: selectionOf(members.selection),
     stretches,
     beyond: wholeOf(members.beyond, 'beyond'),
-    report: textOf(members.report, 'the report'),
+    report: textOf(members.report, 'the report', MAX_REPORT_CHARACTERS),
     ...(policy === undefined ? {} : { policy }),
     ...(exporter === undefined ? {} : { exporter }),
   };
@@ -481,8 +493,11 @@ function hashOf(value: CborValue | undefined, name: string): string {
   return decodeLatin1(hashBytesOf(value, name));
 }
 
-function textOf(value: CborValue | undefined, name: string): string {
+function textOf(value: CborValue | undefined, name: string, most: number): string {
   if (typeof value !== 'string') throw new Mismatch(`${name} as text`, nameOf(value));
+  if (value.length > most) {
+    throw new Mismatch(`${name} of at most ${most} characters`, `${value.length}`);
+  }
   return value;
 }
 

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import {
   decodeBundle,
   formatBundle,
+  MAX_REPORT_CHARACTERS,
+  MAX_TOOL_CHARACTERS,
   replaceAttachments,
   type Bundle,
   type BundleDecoded,
@@ -23,6 +25,7 @@ import { plainPaint } from '../../src/text/report.js';
 import { renderBundleResult } from '../../src/text/bundle-result.js';
 import { leafHash } from '../../src/tree/compact-range.js';
 import { validatorOf } from '../schema/ajv.js';
+import { MAX_TRUST_POLICY_BYTES } from '../../src/trust/trust-policy.js';
 import { samplePositions } from '../slow.js';
 import { ledgerOf, rememberingBackend } from '../verify/support.js';
 import { valueOf } from '../value-of.js';
@@ -534,6 +537,10 @@ describe('decodeBundle', () => {
     ['an exporter without a signature', 'exporter', 'ed25519:11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'],
     ['a key that is none', 'exporter', 'ed25519:x'],
     ['a report that is no text', 'report', new Map()],
+    ['a report that is too long', 'report', ' '.repeat(MAX_REPORT_CHARACTERS + 1)],
+    ['a policy that is too long', 'policy', ' '.repeat(MAX_TRUST_POLICY_BYTES + 1)],
+    ['a tool with a name that is too long', 'tool', ['x'.repeat(MAX_TOOL_CHARACTERS + 1), '1']],
+    ['a tool with a version that is too long', 'tool', ['x', 'x'.repeat(MAX_TOOL_CHARACTERS + 1)]],
   ])('refuses %s', async (_, key, value) => {
     const changed = await content();
     changed.set(key, value instanceof Uint8Array ? new Uint8Array(value) : value);

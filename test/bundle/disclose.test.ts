@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { attachContents, findContent } from '../../src/bundle/disclose.js';
 import { decodeBundle, formatBundle, replaceAttachments } from '../../src/bundle/bundle-file.js';
-import { digestOf } from '../../src/bundle/contents.js';
+import { digestOf, isSalted, MAX_SALTED_BYTES } from '../../src/bundle/contents.js';
 import { verifyBundle } from '../../src/bundle/verify-bundle.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
 import { sha256Digest } from '../../src/value/digest.js';
@@ -82,6 +82,15 @@ describe('attachContents', () => {
     const { bundle } = valueOf(decodeBundle(attachContents(file, contents)));
     expect(Buffer.from(formatBundle(bundle, exporter)).equals(file)).toBe(true);
   });
+});
+
+it('isSalted takes no content apart that is too large to be guessed', () => {
+  const of = (length: number): Buffer => {
+    const [start, end] = ['{"salt":"mR2nUu0qNwGrYV3zD8p1sQ","value":"', '"}'];
+    return Buffer.from(`${start}${'x'.repeat(length - start.length - end.length)}${end}`);
+  };
+  expect(isSalted(of(MAX_SALTED_BYTES))).toBe(true);
+  expect(isSalted(of(MAX_SALTED_BYTES + 1))).toBe(false);
 });
 
 describe('findContent', () => {
