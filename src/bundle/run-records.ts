@@ -6,7 +6,7 @@
 
 import { allocateBytes } from '../bytes/concat.js';
 import type { FindingCode } from '../finding/catalog.js';
-import type { Finding } from '../finding/finding.js';
+import { RANKS, rankOf, type Finding, type FindingRank } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
@@ -231,26 +231,27 @@ function countByRevoked({ keyring, seals }: VerifyState): number {
     .reduce((sum, { counts: { ok, denied, violation } }) => sum + ok + denied + violation, 0);
 }
 
-/** Findings by class, of each at most as many as a report lists. */
+/** Findings by rank, of each at most as many as a report lists. */
 class WorstFindings {
-  readonly #byClass = { invalid: [] as Finding[], violation: [] as Finding[], none: [] as Finding[] };
+  readonly #byRank = new Map<FindingRank, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #classes = new Set<Finding['class']>();
   total = 0;
 
   add(findings: readonly Finding[]): void {
     this.total += findings.length;
     for (const finding of findings) {
-      const list = this.#byClass[finding.class];
+      this.#classes.add(finding.class);
+      const list = this.#byRank.get(rankOf(finding)) as Finding[];
       if (list.length < DEFAULT_MAX_FINDINGS) list.push(finding);
     }
   }
 
   has(kind: 'invalid' | 'violation'): boolean {
-    return this.#byClass[kind].length > 0;
+    return this.#classes.has(kind);
   }
 
   list(): Finding[] {
-    const { invalid, violation, none } = this.#byClass;
-    return [...invalid, ...violation, ...none].slice(0, DEFAULT_MAX_FINDINGS);
+    return [...this.#byRank.values()].flat().slice(0, DEFAULT_MAX_FINDINGS);
   }
 }
 

@@ -92,6 +92,21 @@ describe('a bundle of a selection', () => {
       { event: event('x.note', { text: 'after' }), signers: by },
     );
 
+  it('lists warnings before what is only to be known', async () => {
+    const of = sealed(
+      { event: genesis() },
+      { event: event('foo.bar') },
+      { event: event('x.note'), signers: [exporter] },
+      { event: event('x.note', { text: 'not selected' }) },
+    );
+    const eventIds = new Set([idOf(of.lines[1]), idOf(of.lines[2])]);
+    const { findings } = await judge(of, { selection: { eventIds } });
+    expect(findings.map(({ code, severity }) => [code, severity])).toEqual([
+      ['KEY_UNKNOWN', 'warning'],
+      ['EVENT_TYPE_UNKNOWN', 'info'],
+    ]);
+  });
+
   it('says that roots of checkpoints in it, and the predecessor, were not checked', async () => {
     const of = state();
     const id = idOf(of.lines[2]);
