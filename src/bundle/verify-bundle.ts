@@ -526,7 +526,7 @@ class Judge {
     add(
       true,
       'AFTER_CHECKPOINT',
-      `what came after the first ${tree.size} records${beyond > 0 ? `; the exporter left out ${beyond} selected records that come later, as nothing proves them` : ''}`,
+      `what came after the first ${tree.size} records${beyond > 0 ? `; selected records that come later, which the exporter left out, as nothing proves them: ${beyond}` : ''}`,
     );
     add(
       isSigned === undefined,
