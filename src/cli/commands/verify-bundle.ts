@@ -79,6 +79,8 @@ function cut(result: BundleResult, most: number): BundleResult {
   return {
     ...result,
     findings: findings.slice(0, most),
-    ...(report === undefined ? {} : { report: { ...report, findings: report.findings.slice(0, most) } }),
+    ...(report === undefined
+      ? {}
+      : { report: { ...report, findings: (report.findings ?? []).slice(0, most) } }),
   };
 }
