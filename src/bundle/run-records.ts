@@ -123,9 +123,10 @@ async function runWhole(
 }
 
 /** The record of the checkpoint, which is dated, comes after the tree: of its age nothing can be said. */
-function withoutAge({ require: demands = {}, ...policy }: TrustPolicy): TrustPolicy {
-  const { checkpoint_max_age_seconds: _, ...others } = demands;
-  return { ...policy, require: others };
+function withoutAge(policy: TrustPolicy): TrustPolicy {
+  const demands = { ...policy.require };
+  delete demands.checkpoint_max_age_seconds;
+  return { ...policy, require: demands };
 }
 
 /** What only a whole ledger can show: records that are not there may explain it. */

@@ -293,7 +293,7 @@ describe('a bundle that says more than it holds is invalid', () => {
       'BUNDLE_INCOMPLETE',
       ({ records, leaves, report }) => ({
         records: records.slice(1),
-        leaves: [{ index: 0, leafHash: leafHash(run.lines[0] as Buffer) }, ...leaves],
+        leaves: [{ index: 0, leafHash: leafHash(run.lines[0]) }, ...leaves],
         report: report.replace(/"origin":"[^"]*"/, '"origin":null'),
       }),
       { selection: { eventIds: new Set([idOf(grantSeq)]) } },

@@ -64,7 +64,7 @@ describe('attachContents', () => {
     const at = damaged.indexOf('"findings_total":') + '"findings_total":'.length;
     damaged.write('7', at);
     const mismatch: unknown = expect.objectContaining({ code: 'BUNDLE_DIGEST_MISMATCH' });
-    expect(() => attachContents(damaged, contents)).toThrow(mismatch as Error);
+    expect(() => attachContents(damaged, contents)).toThrow(mismatch);
     await expect(findContent(damaged, contents)).rejects.toEqual(mismatch);
   });
 
