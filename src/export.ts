@@ -22,9 +22,10 @@ export { exportDsse, type DsseExport } from './export/dsse.js';
 export { BUNDLE_START_BYTES, isBundle } from './bundle/bundle-start.js';
 export {
   BUNDLE_CONTENT_TYPE,
+  decodeBundle,
   MAX_BUNDLE_BYTES,
-  readBundle,
   type Bundle,
+  type BundleDecoded,
   type BundledRecord,
   type BundleFile,
   type Stretch,

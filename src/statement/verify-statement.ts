@@ -46,11 +46,14 @@ export interface StatementResult {
  * by a given key is enough, as DSSE has it; one that names a given key and is wrong spoils the whole.
  *
  * @returns with the codes `STATEMENT_MALFORMED`, `SIGNATURE_INVALID`, `SUBJECT_MISMATCH`, `KEY_UNKNOWN` (undecided).
- * @throws TypeError for an option that is not known or of the wrong type
+ * @throws TypeError for an option that is not known or of the wrong type; RangeError for a `sha256` that is none
  */
 export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptions): StatementResult {
   checkOptions('verifyStatement', options, { keys: 'array', sha256: 'string', backend: 'object' });
   const { keys, sha256, backend = defaultBackend } = options;
+  if (sha256 !== undefined && !SHA256_HEX.test(sha256)) {
+    throw new RangeError('verifyStatement: expected sha256 as 64 lower-case hexadecimal digits');
+  }
   const malformed = (expected: string): StatementResult =>
     conclude([problem('STATEMENT_MALFORMED', expected)], null, []);
   if (bytes.length > MAX_STATEMENT_BYTES) return malformed(`at most ${MAX_STATEMENT_BYTES} bytes`);
@@ -95,6 +98,8 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
   }
   return conclude(problems, statement, [...signers]);
 }
+
+const SHA256_HEX = /^[0-9a-f]{64}$/;
 
 /** in-toto allows the predicate's name in the type, which is not to be relied upon. */
 const PAYLOAD_TYPE = /^application\/vnd\.in-toto(?:\.vsa)?\+json$/;

@@ -108,6 +108,12 @@ describe('verifyStatement', () => {
     expect(result.statement).toEqual(made.statement);
   });
 
+  it('refuses to be asked about what is no hash', () => {
+    for (const asked of ['junk', sha256(ledger).toUpperCase()]) {
+      expect(() => verifyStatement(made.bytes, { keys, sha256: asked })).toThrow(RangeError);
+    }
+  });
+
   it.each<[string, () => string[], string[]]>([
     [
       'by an unknown key',
