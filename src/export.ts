@@ -60,11 +60,13 @@ export {
   type VerificationSummary,
 } from './statement/statement.js';
 export {
+  isStatement,
   MAX_STATEMENT_BYTES,
   verifyStatement,
   type StatementResult,
   type VerifyStatementOptions,
 } from './statement/verify-statement.js';
+export { renderStatementResult } from './text/proof-result.js';
 
 // Northroot journals (.nrj)
 export { exportJournal, type JournalExport } from './journal/export-journal.js';

@@ -88,6 +88,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify-proof event.tlog-proof --key log.pub',
     'northroot verify-proof event.cose --key log.pub --entry event.json',
     'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
+    'northroot verify-proof verified.json --key auditor.pub --ledger ledger.jsonl',
   ],
   disclose: [
     'northroot disclose audit.nrb --content params.json --out audit-with-params.nrb',
