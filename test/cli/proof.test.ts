@@ -343,7 +343,7 @@ describe('verify-proof of a statement', () => {
       subject: [{ name: hostile, digest: { sha256: hostile } }],
       predicate: { verificationResult: hostile, verifier: { id: hostile }, verifiedLevels: [hostile, {}] },
     }));
-     
+
     expect(verify('hostile.json').stdout).not.toMatch(/\u001b|\u202e/);
   });
 });

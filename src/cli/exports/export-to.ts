@@ -10,7 +10,8 @@ import {
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
 import { writeTarget } from '../targets.js';
-import type { ExportJob } from './export-kind.js';
+import { CommandError } from '../command-error.js';
+import type { ExportJob, ExportKind } from './export-kind.js';
 
 /** What an export gave, and how what it wrote is counted. */
 export interface Exported extends ExportPass {
@@ -45,19 +46,38 @@ export async function exportTo(
   return report.exit_status;
 }
 
+/** The option of every kind that signs. */
+export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
+  '--key <file>',
+  'the private key that signs what is exported',
+];
+
+/**
+ * The one checkpoint that records are proven against, where one is given.
+ *
+ * @throws NorthrootError `USAGE` for several
+ */
+export function heldNote({ checkpoints: [held, other] }: ExportJob, flag: string): Uint8Array | undefined {
+  if (other === undefined) return held?.note;
+  throw new CommandError('USAGE', `${flag} takes one --checkpoint: the records are proven against it`);
+}
+
 /** How the ledger of an export is verified. */
-export function verificationOptions({
+export function verificationOptions(job: ExportJob): ExportOptions {
+  return { ...provenOptions(job), checkpoints: job.checkpoints };
+}
+
+/** The same where a checkpoint is what records are proven against. */
+export function provenOptions({
   context,
   selection,
   trust,
-  checkpoints,
   now,
-}: ExportJob): ExportOptions {
+}: ExportJob): Omit<ExportOptions, 'checkpoints'> {
   const { terminal, signal } = context;
   return {
     selection,
     trust,
-    checkpoints,
     ...(now === undefined ? {} : { now }),
     signal,
     onProgress: (done, size) => terminal.progress(done, size),
