@@ -8,7 +8,7 @@
 import { encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import {
-  EXPORT_OPTIONS,
+  PROVEN_OPTIONS,
   writeRecords,
   type ExportOptions,
   type ExportPass,
@@ -58,12 +58,7 @@ export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
 }
 
 const OPTIONS: OptionTypes<BundleOptions> = {
-  trust: EXPORT_OPTIONS.trust,
-  witnessPolicy: EXPORT_OPTIONS.witnessPolicy,
-  now: EXPORT_OPTIONS.now,
-  onProgress: EXPORT_OPTIONS.onProgress,
-  signal: EXPORT_OPTIONS.signal,
-  selection: EXPORT_OPTIONS.selection,
+  ...PROVEN_OPTIONS,
   complete: 'array',
   checkpoint: 'bytes',
   signer: 'object',

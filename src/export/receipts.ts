@@ -15,7 +15,7 @@ import { inclusionRanges } from '../tree/proof.js';
 import type { VerifyState } from '../verify/state.js';
 import { assertReaches, forked } from './held-checkpoint.js';
 import { isSelected } from './selection.js';
-import { EXPORT_OPTIONS, writeRecords, type ExportOptions, type ExportPass } from './write-records.js';
+import { PROVEN_OPTIONS, writeRecords, type ExportOptions, type ExportPass } from './write-records.js';
 
 /** How the ledger is verified for receipts, and which records get one. */
 export interface ReceiptsOptions extends Omit<ExportOptions, 'checkpoints'> {
@@ -26,12 +26,7 @@ export interface ReceiptsOptions extends Omit<ExportOptions, 'checkpoints'> {
 }
 
 const OPTIONS: OptionTypes<ReceiptsOptions> = {
-  trust: EXPORT_OPTIONS.trust,
-  witnessPolicy: EXPORT_OPTIONS.witnessPolicy,
-  now: EXPORT_OPTIONS.now,
-  onProgress: EXPORT_OPTIONS.onProgress,
-  signal: EXPORT_OPTIONS.signal,
-  selection: EXPORT_OPTIONS.selection,
+  ...PROVEN_OPTIONS,
   signer: 'object',
   checkpoint: 'bytes',
 };

@@ -22,14 +22,24 @@ export interface ExportOptions extends Pick<
   readonly selection?: RecordSelection | undefined;
 }
 
-/** What each option that says how the ledger is verified may be. */
-export const PASS_OPTIONS: OptionTypes<Omit<ExportOptions, 'selection'>> = {
+const VERIFYING = {
   trust: VERIFY_OPTIONS.trust,
   witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
-  checkpoints: VERIFY_OPTIONS.checkpoints,
   now: VERIFY_OPTIONS.now,
   onProgress: VERIFY_OPTIONS.onProgress,
   signal: VERIFY_OPTIONS.signal,
+};
+
+/** What each option that says how the ledger is verified may be. */
+export const PASS_OPTIONS: OptionTypes<Omit<ExportOptions, 'selection'>> = {
+  ...VERIFYING,
+  checkpoints: VERIFY_OPTIONS.checkpoints,
+};
+
+/** What each option may be where a checkpoint is not verified against, but what records are proven against. */
+export const PROVEN_OPTIONS: OptionTypes<Omit<ExportOptions, 'checkpoints'>> = {
+  ...VERIFYING,
+  selection: 'object',
 };
 
 /** What each of {@link ExportOptions} may be. */

@@ -5,7 +5,6 @@ import {
   exportBundle,
   findRecord,
   openLedger,
-  printable,
   type BundleExport,
   type RecordSelection,
   type Stretch,
@@ -14,7 +13,7 @@ import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
-import { heldNote, provenOptions, SIGNING_KEY } from './export-to.js';
+import { count, heldNote, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
 
 /** The options that only this kind has. */
 interface BundleFlags {
@@ -56,8 +55,7 @@ export const BUNDLE: ExportKind = {
         createdAt: flags.createdAt,
       }),
     );
-    terminal.say(`${printable(path)}: ${describe(made, signer !== undefined)}`);
-    return made.report.exit_status;
+    return sayWritten(job, describe(made, signer !== undefined), made.report);
   },
 };
 
@@ -71,10 +69,10 @@ async function withEvents(
   return { ...selection, eventIds };
 }
 
-function describe(made: BundleExport, isSigned: boolean): string {
-  const { selected, linked, hashesOnly, beyond, treeSize, hasCheckpoint, report } = made;
-  const parts = [
-    `${selected} record${selected === 1 ? '' : 's'} and ${linked} that they link to`,
+function describe(made: BundleExport, isSigned: boolean): string[] {
+  const { selected, linked, hashesOnly, beyond, treeSize, hasCheckpoint } = made;
+  return [
+    `${count(selected, 'record')} and ${linked} that they link to`,
     hasCheckpoint
       ? `proven against the checkpoint of ${treeSize} records`
       : 'which nothing proves: the ledger has no checkpoint (northroot checkpoint)',
@@ -89,9 +87,7 @@ function describe(made: BundleExport, isSigned: boolean): string {
           `${beyond} selected records after that checkpoint are left out, as nothing proves them yet (northroot checkpoint)`,
         ]),
     ...(isSigned ? [] : ['not signed (--key)']),
-    `the ledger's verdict is ${report.verdict}`,
   ];
-  return parts.join('; ');
 }
 
 /** Collects `from..to`, both ends included. */

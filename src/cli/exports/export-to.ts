@@ -7,6 +7,7 @@ import {
   type ExportOptions,
   type ExportPass,
   type LedgerSource,
+  type Report,
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
 import { writeTarget } from '../targets.js';
@@ -29,7 +30,6 @@ export async function exportTo(
   run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
 ): Promise<ExitStatus> {
   const { context, ledger, path } = job;
-  const { terminal } = context;
   const source = await openLedger(ledger);
   const {
     report,
@@ -37,13 +37,25 @@ export async function exportTo(
     skipped = 0,
     what,
     why = 'not readable',
-  } = await writeTarget(terminal, path, (sink) => run(source, sink, verificationOptions(job)));
-  const left = skipped === 0 ? '' : `; ${skipped} record${skipped === 1 ? '' : 's'} left out: ${why}`;
-  const written = selected - skipped;
-  terminal.say(
-    `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
-  );
-  return report.exit_status;
+  } = await writeTarget(context.terminal, path, (sink) => run(source, sink, verificationOptions(job)));
+  const left = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: ${why}`];
+  return sayWritten(job, [count(selected - skipped, what), ...left], report);
+}
+
+/** Says what was written, and what the ledger is; gives the status of that. */
+export function sayWritten(
+  { context, path }: ExportJob,
+  parts: readonly string[],
+  { verdict, exit_status: status }: Report,
+): ExitStatus {
+  const words = [...parts, `the ledger's verdict is ${verdict}`].join('; ');
+  context.terminal.say(`${printable(path)}: ${words}`);
+  return status;
+}
+
+/** `1 record`, `2 records`. */
+export function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
 /** The option of every kind that signs. */

@@ -4,7 +4,6 @@ import {
   exportCsv,
   exportParquet,
   openLedger,
-  printable,
   writeFolderThrough,
   type ExportOptions,
   type LedgerSource,
@@ -12,7 +11,7 @@ import {
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
 
 export const CSV: ExportKind = {
   flags: '--csv <folder>',
@@ -52,8 +51,5 @@ async function writeTables(
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
   const { report, selected, meterRows } = await run(source, verificationOptions(job));
-  job.context.terminal.say(
-    `${printable(job.path)}: ${selected} event${selected === 1 ? '' : 's'}, ${meterRows} amount${meterRows === 1 ? '' : 's'}; the ledger's verdict is ${report.verdict}`,
-  );
-  return report.exit_status;
+  return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
 }
