@@ -35,7 +35,7 @@ export function addExport(
     .option('--trust <file>', 'verify with this trust policy')
     .option(
       '--checkpoint <file>',
-      'verify against a checkpoint that you hold (with --bundle: prove against it); may be given again',
+      'verify against a checkpoint that you hold (with --bundle and --receipts: prove against it); may be given again',
       collect,
       [],
     )

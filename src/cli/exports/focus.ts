@@ -10,7 +10,7 @@ import {
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
 
 export const FOCUS: ExportKind = {
   flags: '--focus <file>',
@@ -24,7 +24,7 @@ export const FOCUS: ExportKind = {
     ],
   ],
   write: async (job) => {
-    const { context, path } = job;
+    const { path } = job;
     const options: FocusOptions = {
       ...verificationOptions(job),
       currencyUnits: readCurrencyUnits(job.options['currencyUnit']),
@@ -35,11 +35,9 @@ export const FOCUS: ExportKind = {
         exportFocus(source, { costs, verification }, options),
       ),
     );
-    const left = withoutCost === 0 ? '' : `; ${withoutCost} executions name no amount in a currency`;
-    context.terminal.say(
-      `${printable(path)}: ${rows} cost row${rows === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
-    );
-    return report.exit_status;
+    const left =
+      withoutCost === 0 ? [] : [`${count(withoutCost, 'execution')} without an amount in a currency`];
+    return sayWritten(job, [count(rows, 'cost row'), ...left], report);
   },
 };
 

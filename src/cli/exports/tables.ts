@@ -5,7 +5,6 @@ import {
   exportCsv,
   exportParquet,
   openLedger,
-  printable,
   writeFolderThrough,
   type ExportOptions,
   type LedgerSource,
@@ -13,7 +12,7 @@ import {
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
 
 const CSV_FILES = ['events.csv', 'meters.csv', 'verification.csv'] as const;
 const PARQUET_FILES = ['events.parquet', 'meters.parquet'] as const;
@@ -58,8 +57,5 @@ async function writeTables(
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
   const { report, selected, meterRows } = await run(source, verificationOptions(job));
-  job.context.terminal.say(
-    `${printable(job.path)}: ${selected} event${selected === 1 ? '' : 's'}, ${meterRows} amount${meterRows === 1 ? '' : 's'}; the ledger's verdict is ${report.verdict}`,
-  );
-  return report.exit_status;
+  return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
 }
