@@ -34,6 +34,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   record: [
     'northroot record ledger.jsonl --auth 7 -- make test',
     'northroot record ledger.jsonl --auth 4 --tool net.get --outcome success --meter usd=0.02 --started-at 2026-03-01T12:00:00Z --ended-at 2026-03-01T12:00:02Z',
+    'northroot record ledger.jsonl --auth 4 --tool llm.chat --outcome success --meter tokens.output=812 --basis reported --model m-1 --provider Example',
     'northroot record ledger.jsonl --auth 7 --abandon',
   ],
   adjust: [
