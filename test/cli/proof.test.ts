@@ -226,6 +226,10 @@ describe('verify-proof', () => {
     expectError(verify('three.tlog-proof', ...args), 2, code);
   });
 
+  it('says how the public half of a private key is written', () => {
+    expect(verify('three.tlog-proof', '--key', 'log.key').stderr).toMatch(/^hint: .*key show/m);
+  });
+
   it('proves that the ledger only grew', () => {
     const args = ['grown.proof', '--consistency', 'old.note', '--key', 'log.pub'];
     const text = expectOk(verify(...args));
