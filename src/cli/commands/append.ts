@@ -288,7 +288,7 @@ async function withKeys(
   if (!isKey) return error;
   const at = new Date().toISOString();
   const said = principal === undefined ? event : { principal_id: principal, ...event };
-  return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }));
+  return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }), said);
 }
 
 /** An error of an append, with a hint for those who write drafts. */
