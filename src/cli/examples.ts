@@ -7,6 +7,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   init: [
     'northroot init ledger.jsonl --origin example.com/agents/prod',
     'northroot init ledger.jsonl --key prod.pem --recovery-key offline.pub',
+    'northroot init imported.jsonl --at 2026-03-01',
     'northroot init 2027.jsonl --origin example.com/agents/2027 --continues 2026.jsonl',
   ],
   append: [

@@ -60,6 +60,17 @@ describe('init', () => {
     expect(/^note: .*l\.jsonl\.key stands in the git work tree/m.test(run.stderr)).toBe(isTold);
   });
 
+  it('begins a past that is written down later: then drafts of it are in order', () => {
+    expectOk(shop.run(['init', 'past.jsonl', '--at', '2026-03-01']));
+    expect(shop.records('past.jsonl')[0].event.occurred_at).toBe('2026-03-01T00:00:00Z');
+    const draft = { event_type: 'x.note', principal_id: 'agent:a1', occurred_at: '2026-03-02T12:00:00Z' };
+    const input = `${JSON.stringify(draft)}\n`;
+    expect(expectOk(shop.run(['append', 'past.jsonl'], { input }))).not.toContain('TIME_REGRESSION');
+    expectOk(shop.run(['verify', 'past.jsonl']));
+    expectError(shop.run(['init', 'future.jsonl', '--at', '9999-01-01']), 2, 'USAGE');
+    expect(shop.files('future')).toEqual([]);
+  });
+
   it('takes an origin, a principal and a key', () => {
     const args = ['--origin', 'example.com/agents/prod', '--principal', 'org:example', '--key', 'own.pem'];
     const result = parse<KeyJson>(expectOk(shop.run(['init', 'options.jsonl', ...args])));
