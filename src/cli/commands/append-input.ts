@@ -234,7 +234,7 @@ function readTexts(value: JsonValue, name?: string): JsonValue {
   }
   if (typeof value !== 'string' || name === undefined || !AMOUNT.test(`/${name}`)) return value;
   try {
-    return quantity(value) as unknown as JsonValue;
+    return quantity(value);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return value;
