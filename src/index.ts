@@ -23,6 +23,7 @@ export {
   type PathKind,
   type ReplaceOptions,
 } from './fs/file-system.js';
+export { findTrackingWorkTree } from './fs/work-tree.js';
 
 // What is written piece by piece, and appears whole or not at all
 export { Spool } from './fs/spool.js';

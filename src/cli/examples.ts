@@ -7,6 +7,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   init: [
     'northroot init ledger.jsonl --origin example.com/agents/prod',
     'northroot init ledger.jsonl --key prod.pem --recovery-key offline.pub',
+    'northroot init imported.jsonl --at 2026-03-01',
     'northroot init 2027.jsonl --origin example.com/agents/2027 --continues 2026.jsonl',
   ],
   append: [
@@ -34,6 +35,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   record: [
     'northroot record ledger.jsonl --auth 7 -- make test',
     'northroot record ledger.jsonl --auth 4 --tool net.get --outcome success --meter usd=0.02 --started-at 2026-03-01T12:00:00Z --ended-at 2026-03-01T12:00:02Z',
+    'northroot record ledger.jsonl --auth 4 --tool llm.chat --outcome success --meter tokens.output=812 --basis reported --model m-1 --provider Example',
     'northroot record ledger.jsonl --auth 7 --abandon',
   ],
   adjust: [

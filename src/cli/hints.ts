@@ -18,6 +18,9 @@ const HINTS: Readonly<Record<string, Hint>> = {
   // Signing
   KEY_NOT_VALID_HERE: 'sign with another key: --key',
   SIGNATURE_MISSING: 'give the key with --key',
+  // Keys
+  // The secret form of a vkey and a key in JSON come from other tools; what is here reads them all.
+  KEY_IS_PRIVATE: 'northroot key show FILE --form pem writes its public half',
   // Ledgers and their files
   // What the file system says has a cause; without one it is the ledger itself that is not there.
   FILE_NOT_FOUND: ({ cause, hint }) => (cause === undefined ? 'northroot init LEDGER makes one' : hint),

@@ -7,7 +7,7 @@ import { formatReceipt } from '../cose/receipt.js';
 import { NorthrootError } from '../error.js';
 import { parseCheckpoint, type Checkpoint } from '../note/checkpoint.js';
 import { checkOptions, type OptionTypes } from '../options.js';
-import { assertReceiptSigner } from '../proof/make-receipt.js';
+import { assertReceiptKey, assertReceiptSigner } from '../proof/make-receipt.js';
 import type { LedgerInput } from '../report/verify-ledger.js';
 import type { Signer } from '../signature/signer.js';
 import { NodeStore } from '../tree/node-store.js';
@@ -60,7 +60,7 @@ export interface ReceiptsExport extends ExportPass {
  *
  * @param take - Called with each receipt in ledger order; what it returns is waited for.
  * @throws TypeError, RangeError and NorthrootError as `verifyLedger`; TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for
- *   an ml-dsa-44 key; `NOT_A_LEDGER` for bare events; `CHECKPOINT_MISSING` where no checkpoint seals the ledger; `NOTE_MALFORMED`,
+ *   an ml-dsa-44 key; `KEY_NOT_FOR_ROLE` for one that the ledger knows without the role checkpoint; `NOT_A_LEDGER` for bare events; `CHECKPOINT_MISSING` where no checkpoint seals the ledger; `NOTE_MALFORMED`,
  *   `TRUNCATED`, `FORKED` and `ORIGIN_MISMATCH` when the given checkpoint is none, or none of this ledger; what `take` rejects with
  */
 export async function exportReceipts(
@@ -85,6 +85,7 @@ export async function exportReceipts(
     return undefined;
   });
   const { origin, size, root } = findTree(pass.result.state, tree, given);
+  assertReceiptKey(pass.result.state, signer);
   const once = signOnce(signer);
   let receipts = 0;
   for (const index of places) {

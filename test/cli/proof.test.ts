@@ -197,6 +197,20 @@ describe('verify-proof', () => {
     expectError(prove('--consistency', 'old.note', '--format', 'cose', '--key', 'log.key'), 2, 'USAGE');
   });
 
+  it('makes no COSE receipt with a key that does not sign for the log', () => {
+    expectOk(shop.run(['init', 'roles.jsonl']));
+    expectOk(shop.run(['keygen', '--out', 'a1.pem']));
+    expectOk(shop.run(['key', 'add', 'roles.jsonl', 'a1.pem', '--role', 'event', '--for', 'agent:a1']));
+    expectOk(shop.run(['checkpoint', 'roles.jsonl']));
+    const receipt = (...args: string[]): Run =>
+      shop.run(['prove', 'roles.jsonl', '1', '--format', 'cose', '--out', 'a1.cose', ...args]);
+    expectError(receipt('--key', 'a1.pem', '--no-index'), 1, 'KEY_NOT_FOR_ROLE');
+    expectOk(shop.run(['index', 'roles.jsonl']));
+    expectError(receipt('--key', 'a1.pem'), 1, 'KEY_NOT_FOR_ROLE');
+    expect(shop.has('a1.cose')).toBe(false);
+    expectOk(receipt('--key', 'roles.jsonl.key'));
+  });
+
   it('refuses another origin than the policy pins', () => {
     const run = verify('three.tlog-proof', '--trust', 'elsewhere.json');
     expect(run.status).toBe(1);
@@ -211,6 +225,10 @@ describe('verify-proof', () => {
     ['keys and a policy', ['--key', 'log.pub', '--trust', 'trust.json'], 'USAGE'],
   ])('does not take %s', (_what, args, code) => {
     expectError(verify('three.tlog-proof', ...args), 2, code);
+  });
+
+  it('says how the public half of a private key is written', () => {
+    expect(verify('three.tlog-proof', '--key', 'log.key').stderr).toMatch(/^hint: .*key show/m);
   });
 
   it('proves that the ledger only grew', () => {
