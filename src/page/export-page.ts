@@ -30,7 +30,7 @@ import { CORE_ID, EMBEDDED_ID, LEDGER_TYPE, type Embedded, type EmbeddedSegment 
 /** What the ledger is verified against; all of it goes into the page. */
 export interface PageOptions extends Pick<
   VerifyOptions,
-  'trust' | 'checkpoints' | 'now' | 'onProgress' | 'signal'
+  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'onProgress' | 'signal'
 > {
   /** A page holds the whole ledger, or it could not verify it: only the empty selection is taken. */
   readonly selection?: RecordSelection | undefined;
@@ -38,6 +38,7 @@ export interface PageOptions extends Pick<
 
 const PAGE_OPTIONS: OptionTypes<PageOptions> = {
   trust: VERIFY_OPTIONS.trust,
+  witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
   checkpoints: VERIFY_OPTIONS.checkpoints,
   now: VERIFY_OPTIONS.now,
   onProgress: VERIFY_OPTIONS.onProgress,
@@ -101,6 +102,7 @@ export async function exportPage(
     paths: report.ledger.paths,
     segments: tapped.segments,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
+    ...(options.witnessPolicy === undefined ? {} : { witness_policy: options.witnessPolicy }),
     checkpoints: (options.checkpoints ?? []).map(toNote),
     ...(source.published === undefined ? {} : { published: toNote(source.published) }),
     ...(tapped.faults === undefined ? {} : { faults: tapped.faults }),

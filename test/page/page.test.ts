@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import axe from 'axe-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CASES, findingsOf, FIXTURES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
+import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';
@@ -102,8 +103,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
         ({ ledger, predecessor }) => predecessor === undefined && !ledger.includes('pipeline'),
       ).filter((_, i) => i % 40 === 7),
     )('for $ledger $trust $checkpoints', async (fixture) => {
-      const { trust, checkpoints = [], now, witnessPolicy } = optionsOf(fixture);
-      if (witnessPolicy !== undefined) return;
+      const { trust, checkpoints = [], now } = optionsOf(fixture);
       const { html, report } = await makePage(`${FIXTURES}${fixture.ledger}`, {
         trust,
         checkpoints,
@@ -113,6 +113,35 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       const open = await browser.open(html);
       expect(await open.done()).toMatchObject({ verdict: fixture.verdict, agreement: 'same' });
       await open.page.close();
+    });
+
+    const WITNESSED = CASES.filter(
+      ({ witness_policy: policy, predecessor }) => policy !== undefined && predecessor === undefined,
+    );
+
+    it.each(WITNESSED)('with the witness policy that it was exported with: $ledger', async (fixture) => {
+      const { html, report } = await makePage(`${FIXTURES}${fixture.ledger}`, optionsOf(fixture));
+      expect(report.verdict).toBe(fixture.verdict);
+      const open = await browser.open(html);
+      expect(await open.done()).toMatchObject({ verdict: fixture.verdict, agreement: 'same' });
+      expect(await open.text('.hero')).toContain('witness policy');
+      await open.page.close();
+    });
+
+    it('with a witness policy of unknown keys; and not with one that was damaged', async () => {
+      const [{ ledger, witness_policy: path } = {}] = WITNESSED;
+      const text = fixtureBytes(path!).toString();
+      const unknown = `${text}witness old old.example+00000000+AgAA\n`;
+      const witnessPolicy = parseWitnessPolicy(Buffer.from(unknown));
+      expect(witnessPolicy.skipped).toHaveLength(1);
+      const { html, report } = await makePage(`${FIXTURES}${ledger}`, { witnessPolicy });
+      const open = await browser.open(html);
+      expect(await open.done()).toMatchObject({ verdict: report.verdict, agreement: 'same' });
+      await open.page.close();
+      const damaged = await browser.open(html.replace('"witnesses":[', '"witnesses":7,"was":['));
+      expect(await damaged.done()).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
+      expect(await damaged.text('main')).toContain('witness policy');
+      await damaged.page.close();
     });
 
     it('of a ledger that was tampered with before the export: both find it', async () => {

@@ -40,7 +40,7 @@ export const BUNDLE: ExportKind = {
     ['--created-at <time>', 'for --bundle: when it was made, as it is to say (default: nothing)', instant],
   ],
   write: async (job) => {
-    const { context, ledger, path, trust } = job;
+    const { context, ledger, path, trust, witnessPolicy } = job;
     const { terminal, signal } = context;
     const flags = job.options as BundleFlags;
     const signer = flags.key === undefined ? undefined : await readSigner(terminal, flags.key);
@@ -53,6 +53,7 @@ export const BUNDLE: ExportKind = {
       exportBundle(() => openLedger(ledger), sink, {
         selection,
         trust,
+        witnessPolicy,
         complete: flags.complete,
         checkpoint: held?.note,
         now: job.now,

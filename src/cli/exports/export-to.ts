@@ -50,6 +50,7 @@ export function verificationOptions({
   context,
   selection,
   trust,
+  witnessPolicy,
   checkpoints,
   now,
 }: ExportJob): ExportOptions {
@@ -57,6 +58,7 @@ export function verificationOptions({
   return {
     selection,
     trust,
+    witnessPolicy,
     checkpoints,
     ...(now === undefined ? {} : { now }),
     signal,

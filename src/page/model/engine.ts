@@ -8,9 +8,9 @@ import type { LedgerSource, Segment } from '../../fs/source.js';
 import { toChunkSource } from '../../report/verify-chunks.js';
 import { defaultBackend } from '../../signature/default-backend.js';
 import { parseTrustPolicy } from '../../trust/trust-policy.js';
-import { parseWitnessPolicy } from '../../trust/witness-policy.js';
 import { runVerification } from '../../verify/run-verification.js';
 import type { VerifyState } from '../../verify/state.js';
+import { readWitnessPolicy } from './given-policy.js';
 import { LedgerModel } from './ledger-model.js';
 import { isExact, NativeSignatures, type HostCrypto } from './native-signatures.js';
 import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
@@ -65,7 +65,7 @@ export class Engine implements Methods {
     let slice = now();
     const result = await runVerification(toSource(inputs, bytes, native), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
-      witnessPolicy: inputs.witnessPolicy && parseWitnessPolicy(inputs.witnessPolicy),
+      witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
       checkpoints: inputs.checkpoints,
       ...(inputs.predecessor === undefined
         ? {}
@@ -101,7 +101,7 @@ export class Engine implements Methods {
     let state: VerifyState | undefined;
     const result = await verifyBundle(new Uint8Array(await head.arrayBuffer()), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
-      witnessPolicy: inputs.witnessPolicy && parseWitnessPolicy(inputs.witnessPolicy),
+      witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
       checkpoints: inputs.checkpoints,
       now: inputs.now,
       name: printable(name),

@@ -15,6 +15,7 @@ import { MAX_LINE_BYTES } from '../../ledger/line-splitter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { nameOfKey } from '../../report/accounts.js';
 import type { FindingJson } from '../../schema/generated/types.js';
+import { describeQuorum } from '../../trust/witness-policy.js';
 import { toDigestText } from '../../value/digest.js';
 import { formatRational } from '../../value/format-rational.js';
 import { compareRationals, subtractRationals, ZERO, type Rational } from '../../value/rational.js';
@@ -221,6 +222,7 @@ export class LedgerModel {
     return {
       report,
       remedies: remediesFor(report.findings),
+      quorum: state.witnessPolicy && describeQuorum(state.witnessPolicy),
       ...effort,
       bytes: state.bytes,
       warnings: result.warnings,

@@ -4,6 +4,7 @@ import type { Report } from '../../report/report.js';
 import type { EventVerdict } from '../../verify/state.js';
 import type { BundleResult, FindingJson } from '../../schema/generated/types.js';
 import type { FileFault } from '../../fault.js';
+import type { JsonObject } from '../../json/value.js';
 import type { TileFaultCode, SourceGrowth } from '../../fs/source.js';
 
 /** Bytes that can be read in parts; `Blob` and `File` are such. */
@@ -29,9 +30,10 @@ export interface InputSegment {
 
 /** Against what something is verified. */
 export interface Against {
-  /** The text of a trust policy, and of a witness policy. */
+  /** The text of a trust policy. */
   readonly trust: Uint8Array | undefined;
-  readonly witnessPolicy: Uint8Array | undefined;
+  /** The text of a witness policy; or what was read of one, as JSON. */
+  readonly witnessPolicy: Uint8Array | JsonObject | undefined;
   readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
   readonly now: string | undefined;
 }
@@ -222,6 +224,8 @@ export interface Overview {
   readonly report: Report;
   /** Of each code that the report lists. */
   readonly remedies: Remedies;
+  /** Of the witness policy: whose cosignatures it asks for. */
+  readonly quorum: string | undefined;
   readonly seconds: number;
   readonly bytes: number;
   /** How many signatures were left to the browser's own implementation. */

@@ -33,7 +33,7 @@ export function verdictSentence({ report }: Overview): string {
 }
 
 export function summaryView(overview: Overview, agreement: Agreement): HTMLElement {
-  const { report, seconds, bytes } = overview;
+  const { report, quorum, seconds, bytes } = overview;
   return h(
     'section',
     { 'aria-labelledby': 'verdict-title', class: `hero ${report.verdict}` },
@@ -51,6 +51,7 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
           `Verified just now by this browser: ${count(report.ledger.records, 'record')}, ${sizeText(bytes)}, in ${seconds.toFixed(1)} s. Exit status ${report.exit_status}, `,
           h('strong', {}, report.verdict),
           `. Signatures are judged by ${TRUST_WORDS[report.trust.mode]}.`,
+          quorum !== undefined && ` The witness policy that was given asks for ${quorum} on checkpoints.`,
         ),
         agreementView(agreement),
       ),
