@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import axe from 'axe-core';
+import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CASES, findingsOf, FIXTURES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
 import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
@@ -244,8 +245,8 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
     it.each(['light', 'dark'] as const)('axe-core finds nothing, %s', async (colorScheme) => {
       const open = await browser.open(demoPage, { colorScheme });
       await open.done();
-      await open.page.locator('.tree .toggle').first().click();
-      await open.page.locator('.tree .branch .branch li').first().waitFor();
+      await open.page.locator('.tree .act .toggle').first().click();
+      await open.page.locator('.tree .act .branch li').first().waitFor();
       expect(await findFaults(open)).toEqual([]);
       await open.page.evaluate("location.hash = '#seq-189'");
       await open.page.locator('dialog[open] #why-title').waitFor();
@@ -349,6 +350,40 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       const label = await open.page.locator('svg.meter').first().getAttribute('aria-label');
       expect(label).toBe('usd: 16.15 used and 0.32 reserved of 20, 3.53 left');
       expect(await open.page.locator('svg.burn').count()).toBe(8);
+    });
+
+    it('with a tree from the granter to what was done, each with its signer', async () => {
+      const { page } = open;
+      const top = page.locator('.tree > .branch > ul > li > .node');
+      expect(await top.count()).toBe(1);
+      expect(await top.first().innerText()).toMatch(
+        /^Mira \(lead\) signed 2 grants\s+key \S{16}… may grant, .*change keys for everybody/,
+      );
+      const below = (of: string): Locator =>
+        page.locator('.tree .node', { has: page.locator(`> a[href="#seq-${of}"]`) });
+      const path: [string, string][] = [
+        ['1', 'Mira (lead)'],
+        ['3', 'research agent'],
+        ['32', 'gateway'],
+      ];
+      for (const [seq, signer] of path) {
+        expect(await below(seq).last().innerText()).toContain(`signed by ${signer}`);
+        await below(seq).last().locator('> .toggle').click();
+      }
+      // What was delegated stands before what was allowed.
+      expect(await below('1').last().locator('> .branch li').first().innerText()).toContain('agent:summary');
+      expect(await below('33').last().innerText()).toMatch(/ran llm\.chat #33 .*signed by gateway/);
+    });
+
+    it('with granters that are not known told apart', async () => {
+      const [first = '', grant = '', ...rest] = demo.bytes.toString('latin1').split('\n');
+      const forged = [first, grant.replace(/"sig":"./, '"sig":"_'), ...rest].join('\n');
+      const other = await browser.open((await makePage(Buffer.from(forged, 'latin1'))).html);
+      await other.done();
+      await other.page.locator('.granter').first().waitFor();
+      expect(await other.text('.granter.unknown')).toMatch(/^Granter not known 1 grant\b/);
+      expect(await other.text('.granter.known')).toMatch(/^Mira \(lead\) signed 1 grant\b/);
+      await other.page.close();
     });
 
     it('with a table that is searched and filtered', async () => {

@@ -125,6 +125,10 @@ export class Engine implements Methods {
     return Promise.resolve(this.#model?.grants(at) ?? { total: 0, grants: [] });
   }
 
+  granters(...[at]: Parameters<Methods['granters']>): ReturnType<Methods['granters']> {
+    return Promise.resolve(this.#model?.granters(at) ?? { total: 0, granters: [] });
+  }
+
   branch(...[at]: Parameters<Methods['branch']>): ReturnType<Methods['branch']> {
     return Promise.resolve(this.#model?.branch(at) ?? { total: 0, rows: [] });
   }

@@ -1,6 +1,7 @@
 /** What the page asks of the thread that verifies, and what that answers: plain data, and files. */
 
 import type { Report } from '../../report/report.js';
+import type { Role } from '../../trust/authority.js';
 import type { EventVerdict } from '../../verify/state.js';
 import type { BundleResult, FindingJson } from '../../schema/generated/types.js';
 import type { FileFault } from '../../fault.js';
@@ -290,11 +291,38 @@ export interface Why {
   readonly text: string;
 }
 
-/** A part of the tree: what hangs below a record, or the ends that hang below none. */
-export interface Branch {
-  readonly of: number | undefined;
-  readonly offset: number;
+/** A key that let somebody act, and what it may do. */
+export interface GranterKey {
+  readonly keyid: string;
+  readonly name: string | undefined;
+  readonly roles: readonly Role[];
+  /** Patterns of the principals that it may sign for: the first ones, and how many there are. */
+  readonly principals: readonly string[];
+  readonly principalsTotal: number;
+  /** Whether the trust policy names it; else it is the ledger's own word. */
+  readonly isPinned: boolean;
+  readonly isRevoked: boolean;
 }
+
+/** The top of the tree: whose signatures let somebody act, and how many records hang below it at once. */
+export interface GranterNode {
+  readonly number: number;
+  /** `unknown`: no known key signed; `nobody`: records that name no authorization that is here. */
+  readonly kind: 'known' | 'unknown' | 'nobody';
+  /** All of them signed. */
+  readonly keys: readonly GranterKey[];
+  readonly grants: number;
+  readonly records: number;
+}
+
+/** Some of the tops of the tree, and how many there are. */
+export interface GranterNodes {
+  readonly total: number;
+  readonly granters: readonly GranterNode[];
+}
+
+/** A part of the tree: what hangs below a record, or below a granter. */
+export type Branch = { readonly offset: number } & ({ readonly of: number } | { readonly granter: number });
 
 /** What can be asked. */
 export interface Methods {
@@ -302,6 +330,7 @@ export interface Methods {
   verifyBundle(inputs: BundleInputs): Promise<BundleOverview>;
   rows(query: RowQuery): Promise<Rows>;
   grants(at: { readonly offset: number }): Promise<Grants>;
+  granters(at: { readonly offset: number }): Promise<GranterNodes>;
   branch(at: Branch): Promise<Rows>;
   why(at: { readonly ordinal: number }): Promise<Why | undefined>;
 }

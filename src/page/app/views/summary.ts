@@ -223,7 +223,7 @@ function byWhomAnswer({ granters, report }: Overview): Child[] {
 }
 
 /** Who signed what for whom. */
-export function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
+function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
   const what = [
     grants > 0 ? count(grants, 'grant') : '',
     delegated > 0 ? count(delegated, 'delegated grant') : '',
