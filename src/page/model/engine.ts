@@ -47,7 +47,7 @@ export class Engine implements Methods {
   /** @throws NorthrootError for policies, checkpoints and ledgers that are none; what the bytes' stream rejects with. */
   async verify(inputs: Inputs): Promise<Overview> {
     this.#model = undefined;
-    const { crypto, now, pause } = this.#host;
+    const { crypto, now } = this.#host;
     const begun = now();
     const bytes = inputs.isCompressed ? await this.#host.inflate(inputs.bytes) : inputs.bytes;
     const native = crypto !== undefined && (await isExact(crypto)) ? new NativeSignatures(crypto) : undefined;
@@ -62,7 +62,7 @@ export class Engine implements Methods {
       async ({ offset, size }) => new Uint8Array(await bytes.slice(offset, offset + size).arrayBuffer()),
       starts,
     );
-    let slice = now();
+    const turns = this.#takeTurns();
     const result = await runVerification(toSource(inputs, bytes, native), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
       witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
@@ -75,10 +75,7 @@ export class Engine implements Methods {
       onFinding: (finding) => model.tell(finding),
       onRecord: (record) => {
         model.add(record);
-        if (pause === undefined || now() - slice < SLICE_MS) return undefined;
-        return pause().then(() => {
-          slice = now();
-        });
+        return turns();
       },
       onProgress: (done) => this.#host.onProgress({ bytes: done, size: bytes.size }),
     });
@@ -93,12 +90,14 @@ export class Engine implements Methods {
     this.#model = undefined;
     const { now } = this.#host;
     const begun = now();
+    const turns = this.#takeTurns();
     const { bundle, name } = inputs;
     // One byte more is enough to see that it is too large.
     const head = bundle.slice(0, Math.min(bundle.size, MAX_BUNDLE_BYTES + 1));
     const lines: Uint8Array[] = [];
     const model = new LedgerModel(({ index }) => Promise.resolve(lines[index] ?? new Uint8Array()));
     let state: VerifyState | undefined;
+    let done = 0;
     const result = await verifyBundle(new Uint8Array(await head.arrayBuffer()), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
       witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
@@ -109,12 +108,27 @@ export class Engine implements Methods {
         lines.push(record.bytes?.slice() ?? new Uint8Array());
         state = record.state;
         model.add(record, !isSelected);
+        done += record.byteLength;
+        this.#host.onProgress({ bytes: Math.min(done, head.size), size: head.size });
+        return turns();
       },
     });
     const scope = result.scope === 'whole' ? 'whole' : 'selection';
     const overview = { result, ...model.finishBundle(scope, state, result.findings) };
     this.#model = model;
     return { ...overview, seconds: (now() - begun) / 1_000 };
+  }
+
+  /** Where others wait: gives them their turn, when it is time. */
+  #takeTurns(): () => Promise<void> | undefined {
+    const { now, pause } = this.#host;
+    let slice = now();
+    return () => {
+      if (pause === undefined || now() - slice < SLICE_MS) return undefined;
+      return pause().then(() => {
+        slice = now();
+      });
+    };
   }
 
   rows(...[query]: Parameters<Methods['rows']>): ReturnType<Methods['rows']> {
