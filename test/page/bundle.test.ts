@@ -16,7 +16,7 @@ import { fixtureBytes } from '../fixtures/cases.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { linesOf } from '../verify/support.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
-import { hostileLedger, HOSTILE } from './hostile-ledger.js';
+import { hostileLedger } from './hostile-ledger.js';
 import { makePage } from './support.js';
 
 const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
@@ -213,7 +213,7 @@ describe.skipIf(!isReady)('a bundle on the page', () => {
       const other = await browser.open((await makePage(hostileLedger())).html);
       await other.done();
       for (const [index, name] of names.entries()) {
-        const { file } = bundles[index % 2]!;
+        const { file } = bundles[index % 2];
         const shown = await other.choose([name, file], policy);
         expect(shown.scope).toBe((await verifyBundle(file)).scope);
         const links = other.page.locator('table.events th a.record');

@@ -26,8 +26,8 @@ const NEWLINE = 0x0a;
 /** What the engine needs of where it runs. */
 export interface Host {
   readonly crypto: HostCrypto | undefined;
-  /** Unpacks raw deflate. */
-  inflate(bytes: Bytes): Promise<Bytes>;
+  /** Unpacks raw deflate: all of it, or where that is more than `size` bytes, some that are more. */
+  inflate(bytes: Bytes, size: number): Promise<Bytes>;
   /** Milliseconds. */
   readonly now: () => number;
   /** Lets others have their turn; undefined where nobody else has one. */
@@ -49,7 +49,6 @@ export class Engine implements Methods {
     this.#model = undefined;
     const { crypto, now } = this.#host;
     const begun = now();
-    const bytes = inputs.isCompressed ? await this.#host.inflate(inputs.bytes) : inputs.bytes;
     const native = crypto !== undefined && (await isExact(crypto)) ? new NativeSignatures(crypto) : undefined;
     const starts = new Map<string, number>();
     let end = 0;
@@ -57,6 +56,7 @@ export class Engine implements Methods {
       if (!starts.has(file)) starts.set(file, end);
       end += size;
     }
+    const bytes = inputs.isCompressed ? await this.#host.inflate(inputs.bytes, end) : inputs.bytes;
     if (bytes.size !== end) throw new Error('the ledger in the page has another size than the page says');
     const model = new LedgerModel(
       async ({ offset, size }) => new Uint8Array(await bytes.slice(offset, offset + size).arrayBuffer()),
