@@ -177,6 +177,110 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
     });
   });
 
+  describe('given what it cannot use', () => {
+    const policy = Buffer.from('{"trust_version":"1","origins":["a.example/x"],"keys":7}');
+    const otherCheckpoint = CASES.flatMap(({ checkpoints = [] }) => checkpoints)[0];
+    const WRONG: [string, NamedBytes[]][] = [
+      ['an archive', [['ledger.zip', Buffer.from('PK\x03\x04\x14\0\0\0\x08\0')]]],
+      [
+        'two ledgers',
+        [
+          ['a.jsonl', demo.bytes],
+          ['b.jsonl', demo.bytes],
+        ],
+      ],
+      ['an invalid policy', [['trust.json', policy]]],
+      ['nothing', [['empty.jsonl', Buffer.alloc(0)]]],
+    ];
+
+    it.each(WRONG)('%s: says so, takes nothing for verified, and goes back', async (_, files) => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      expect(await open.choose(...files)).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
+      expect(await open.page.title()).toMatch(/^undecided/);
+      expect(await open.text('.subject')).not.toContain('ledger.jsonl');
+      await open.page.evaluate("document.documentElement.dataset.state = 'asked'");
+      await open.page.getByRole('button', { name: 'Back' }).click();
+      expect(await open.done()).toMatchObject({ verdict: 'violation', agreement: 'same' });
+      expect({ requests: open.requests, errors: open.errors }).toEqual({ requests: [], errors: [] });
+      await open.page.close();
+    });
+
+    it('a checkpoint of another log: invalid', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const shown = await open.choose(['other.txt', fixtureBytes(otherCheckpoint ?? '')]);
+      expect(shown).toMatchObject({ verdict: 'invalid', exitStatus: '1' });
+      await open.page.close();
+    });
+
+    it('forgets a policy that could not be used', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      expect(await open.choose(['trust.json', policy])).toMatchObject({ verdict: 'undecided' });
+      expect(await open.choose(['kept.checkpoint', demo.note])).toMatchObject({ verdict: 'violation' });
+      await open.page.close();
+    });
+
+    it('a folder: says to give its files', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const session = await open.page.context().newCDPSession(open.page);
+      await open.page.evaluate("document.documentElement.dataset.state = 'asked'");
+      const data = { items: [], files: [browser.folder], dragOperationsMask: 1 };
+      for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+        await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+      expect(await open.done()).toMatchObject({ verdict: 'undecided' });
+      expect(await open.text('main')).toContain('give the files in it');
+      await open.page.close();
+    });
+  });
+
+  describe('given something while it is at work', () => {
+    it('shows what was given last, and never the verdict of what was before', async () => {
+      const open = await browser.open(demoPage, { hash: '#seq-17' });
+      await open.done();
+      await open.page.locator('dialog[open] #why-title').waitFor();
+      const ok = fixtureBytes('ledgers/agent-run.jsonl');
+      const first = open.verify([['slow.jsonl', demo.bytes]]);
+      expect(await open.choose(['other.jsonl', ok])).toMatchObject({ verdict: 'ok' });
+      expect(await first).toMatchObject({ verdict: expect.stringMatching(/undecided|violation/) as string });
+      expect(await open.text('.subject')).toBe('other.jsonl');
+      expect(await open.page.title()).toMatch(/^ok: other\.jsonl/);
+      // A record of the ledger before is not taken for one of this.
+      expect(await open.page.locator('dialog[open]').count()).toBe(0);
+      await open.page.close();
+    });
+
+    it('says no verdict until it has one', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const shown = await open.page.evaluate(
+        "(document.querySelector('header button').click(), [document.title, document.getElementById('main').dataset.verdict].join())",
+      );
+      expect(shown).toMatch(/^verifying[^,]*,$/);
+      expect(await open.done()).toMatchObject({ verdict: 'violation' });
+      await open.page.close();
+    });
+
+    it('keeps a refusal that came while something else was verified', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const running = open.verify([['slow.jsonl', demo.bytes]]);
+      await open.choose(['a.jsonl', demo.bytes], ['b.jsonl', demo.bytes]);
+      await running;
+      expect(await open.done()).toMatchObject({ verdict: 'undecided' });
+      expect(await open.text('h1')).toContain('could not be verified');
+      await open.page.close();
+    });
+  });
+
+  it('shows its own verdict where the exporter’s report cannot be read', async () => {
+    const open = await browser.open(demoPage.replace('"report":{', '"report":7,"was":{'));
+    expect(await open.done()).toEqual({ verdict: 'violation', exitStatus: '3', agreement: 'differs' });
+    await open.page.close();
+  });
+
   it('verifies beside the page where workers are refused', async () => {
     const open = await browser.open(demoPage, {
       first: 'globalThis.Worker = class { constructor() { throw new Error("refused"); } };',
