@@ -61,6 +61,7 @@ const PAGE_ROWS = 100;
 const MAX_SPENDERS = 50;
 const MAX_PRINCIPALS = 200;
 const MAX_REFUSALS = 8;
+const REFUSED_SHOWN = 5;
 const MAX_GRANTERS = 20;
 const GRANTS_SHOWN = 10;
 const DELEGATED_SHOWN = 10;
@@ -249,6 +250,7 @@ export class LedgerModel {
       refusedActions: totals.actions.denied,
       blocked: totals.executions.blocked,
       refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
+      ...this.#findRefused(),
       granters: this.#listGranters(),
       principals: this.#listPrincipals(),
       timeline: this.#drawTimeline(report),
@@ -381,6 +383,17 @@ export class LedgerModel {
       else high = middle;
     }
     return low < this.length && this.#place.at(low) === place ? low : undefined;
+  }
+
+  #findRefused(): Pick<Overview, 'refused' | 'brokenGrants'> {
+    const refused: Row[] = [];
+    let brokenGrants = 0;
+    for (let i = 0; i < this.length; i++) {
+      const verdict = this.#verdictAt(i);
+      if (verdict === 'denied' && refused.length < REFUSED_SHOWN) refused.push(this.row(i));
+      if (verdict === 'invalid' && this.#kindAt(i) === 'grant') brokenGrants += 1;
+    }
+    return { refused, brokenGrants };
   }
 
   #countKinds(): Record<Kind, number> {

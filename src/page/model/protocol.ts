@@ -242,6 +242,10 @@ export interface Overview {
   readonly refusedActions: number;
   readonly blocked: number;
   readonly refusals: readonly Refusal[];
+  /** The first records that were refused or blocked. */
+  readonly refused: readonly Row[];
+  /** Grants whose own evidence is broken. */
+  readonly brokenGrants: number;
   readonly granters: readonly Granter[];
   readonly principals: readonly string[];
   readonly timeline: Timeline;
