@@ -26,7 +26,13 @@ export {
 
 // What is written piece by piece, and appears whole or not at all
 export { Spool } from './fs/spool.js';
-export { writeFolderThrough, writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';
+export {
+  writeFilesThrough,
+  writeFolderThrough,
+  writeThrough,
+  type ByteSink,
+  type WriteThroughOptions,
+} from './fs/file-sink.js';
 
 export * from './format.js';
 export * from './verify.js';

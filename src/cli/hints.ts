@@ -72,7 +72,7 @@ const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>
   'a trust policy': 'name the ledger, and give the policy with --trust',
   'a witness policy': 'name the ledger, and give the policy with --witness-policy',
   'a Sigstore bundle': BUNDLE,
-  'a DSSE envelope': BUNDLE,
+  'a DSSE envelope': 'northroot verify-proof verifies in-toto statements; for all else name the ledger',
   'a JSON array': 'northroot append LEDGER FILE appends the events of an array',
   'a saved state': 'name the ledger, and give the state with --state',
   'a gzip archive': 'unpack it first: gunzip -c … | northroot verify -',

@@ -32,16 +32,23 @@ export async function makeReceipt(
   checkOptions('makeReceipt', options, { ...PROOF_OPTIONS, signer: 'object' });
   checkString('makeReceipt', 'the record', wanted);
   const { signer } = options;
-  if ((signer as Signer | undefined) === undefined) throw new TypeError('makeReceipt: expected a signer');
-  if (signer.publicKey.alg === 'ml-dsa-44') {
-    throw new NorthrootError(
-      'KEY_UNSUPPORTED',
-      'expected an ed25519 or p256 key to sign a COSE receipt, found ml-dsa-44',
-    );
-  }
+  assertReceiptSigner('makeReceipt', signer);
   const { record, hashes, base } = await proveInclusion(from, wanted, options);
   const { bytes: entry, eventId, seq: index } = record;
   const { origin: issuer, size, root } = base.checkpoint;
   const bytes = formatReceipt({ issuer, size, index, hashes, root }, signer);
   return { bytes, entry, eventId, index, checkpoint: base.checkpoint };
+}
+
+/**
+ * @param where - The function that a TypeError names.
+ * @throws TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for one whose signatures COSE receipts do not have
+ */
+export function assertReceiptSigner(where: string, signer: Signer | undefined): void {
+  if (signer === undefined) throw new TypeError(`${where}: expected a signer`);
+  if (signer.publicKey.alg !== 'ml-dsa-44') return;
+  throw new NorthrootError(
+    'KEY_UNSUPPORTED',
+    'expected an ed25519 or p256 key to sign a COSE receipt, found ml-dsa-44',
+  );
 }

@@ -3,10 +3,11 @@
 import type { Command } from 'commander';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
 import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
-import { assertTargets, filesOf, STDOUT } from '../targets.js';
+import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
@@ -36,7 +37,7 @@ export function addExport(
     .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option(
       '--checkpoint <file>',
-      'verify against a checkpoint that you hold (with --bundle: prove against it); may be given again',
+      'verify against a checkpoint that you hold (with --bundle and --receipts: prove against it); may be given again',
       collect,
       [],
     )
@@ -68,6 +69,10 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
       hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
     });
   }
+  assertOptionsApply(
+    asked.map(({ kind }) => kind),
+    options,
+  );
   if (ledger === STDIN) {
     throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
   }
@@ -77,7 +82,10 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   }
   const { key } = options;
   await assertTargets(
-    asked.map(({ kind, path }) => ({ path, kind: kind.target === 'folder' ? 'folder' : 'file' })),
+    asked.flatMap(({ kind: { target, filesAt = (only) => [only] }, path }): Target[] => [
+      ...(target === 'folder' ? [{ path, kind: 'folder' } as const] : []),
+      ...filesAt(path).map((file) => ({ path: file, kind: 'file' }) as const),
+    ]),
     [
       ...filesOf(ledger),
       ...[options.trust, options.witnessPolicy, ...options.checkpoint],
@@ -95,6 +103,19 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     statuses.push(await kind.write({ ...given, path }));
   }
   return WORST.find((status) => statuses.includes(status)) ?? 0;
+}
+
+/** An option that no kind takes would change nothing, and whoever gave it would believe that it did. */
+function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions): void {
+  const taken = new Set(kinds.flatMap(({ further = [] }) => further.map(([flags]) => flags)));
+  for (const [flags] of EXPORT_KINDS.flatMap(({ further = [] }) => further)) {
+    if (taken.has(flags) || options[nameOf(flags)] === undefined) continue;
+    const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
+    const [option = ''] = flags.split(' ');
+    throw new CommandError('USAGE', `${option} is for none of the exports that are asked for`, {
+      hint: `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
+    });
+  }
 }
 
 /** `--in-toto <file>` is `inToto`. */

@@ -28,6 +28,8 @@ export interface ExportKind {
   readonly description: string;
   /** Whether it writes one file, which may be `-`, or several, named after a file or in a folder. */
   readonly target: 'file' | 'files' | 'folder';
+  /** The files that it writes for its option's value; default: the one that has that name. */
+  readonly filesAt?: (path: string) => readonly string[];
   /** Further options that this kind has, each with its description and, where its value is no text, what reads it; kinds may share one. */
   readonly further?: readonly (readonly [
     flags: string,
