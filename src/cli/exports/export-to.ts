@@ -88,12 +88,14 @@ export function provenOptions({
   context,
   selection,
   trust,
+  witnessPolicy,
   now,
 }: ExportJob): Omit<ExportOptions, 'checkpoints'> {
   const { terminal, signal } = context;
   return {
     selection,
     trust,
+    witnessPolicy,
     ...(now === undefined ? {} : { now }),
     signal,
     onProgress: (done, size) => terminal.progress(done, size),

@@ -34,7 +34,7 @@ export const IN_TOTO: ExportKind = {
       'for --in-toto: what was verified, as a URI (default: its bytes by their hash, ni:)',
     ],
   ],
-  write: async ({ context, ledger, path, trust, checkpoints, now, options }) => {
+  write: async ({ context, ledger, path, trust, witnessPolicy, checkpoints, now, options }) => {
     const { terminal, signal } = context;
     const { key, timeVerified, verifierId, resourceUri } = options as InTotoFlags;
     if (key === undefined)
@@ -43,6 +43,7 @@ export const IN_TOTO: ExportKind = {
     const { bytes, statement, report } = await makeStatement(await openLedger(ledger), {
       signer,
       trust,
+      witnessPolicy,
       checkpoints,
       now,
       timeVerified,
