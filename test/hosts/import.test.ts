@@ -190,7 +190,7 @@ it('calls it no conflict that the end of what ran is known by now', async () => 
     { id: '1', ms: T, allow: true },
     { id: '1', ms: T, ran: 'unknown' },
   ];
-  const later = [lines[0]!, { id: '1', ms: T, ran: 'success' }];
+  const later = [lines[0], { id: '1', ms: T, ran: 'success' }];
   const other = newPath();
   await importInto(other, plainFile(...lines));
   const again = await importInto(other, plainFile(...later));
