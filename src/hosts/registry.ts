@@ -1,10 +1,10 @@
 /** All hosts, and all that files can be checked as. A fifth host is one folder and one line here. */
 
 import type { Checker, Host } from './host.js';
-import { openclaw } from './openclaw/index.js';
+import { openclaw, openclawPipeline } from './openclaw/index.js';
 
 /** In the order in which help lists them. */
 export const HOSTS: readonly Host[] = [openclaw];
 
 /** In the order in which help lists them. */
-export const CHECKERS: readonly Checker[] = [];
+export const CHECKERS: readonly Checker[] = [openclawPipeline];

@@ -8,6 +8,7 @@ import { digestOf, type Calls } from './calls.js';
 import { factsOf, hexOf, type ClaimBase, type Context } from './context.js';
 import type { Deliveries } from './deliveries.js';
 import type { Entry } from './entries.js';
+import { FAMILIES_OF_HOOKS } from './families.js';
 import type { ModelCalls } from './model-calls.js';
 
 /** What hooks are read into. */
@@ -138,6 +139,7 @@ export class Hooks {
     const returned = valueAt(entry.value, 'returned') ?? undefined;
     const facts = factsOf({
       hook,
+      family: FAMILIES_OF_HOOKS.get(hook)?.join(' '),
       session: context.scopeOf(hookContext, event),
       run: textAt(event, 'runId') ?? textAt(hookContext, 'runId'),
       role: textAt(event, 'message', 'role'),

@@ -26,6 +26,15 @@ const AIDS = {
     'how to read: JSON such as {"nonzero_exit":"success"}; a command that ended with another status than 0 is a failure without it',
 } as const;
 
+export { openclawPipeline } from './pipeline.js';
+export {
+  FAMILIES_OF_HOOKS,
+  PIPELINE_FAMILIES,
+  type HandlerClass,
+  type StageMode,
+  type StageRule,
+} from './families.js';
+
 /** The host OpenClaw. */
 export const openclaw: Host = {
   name: SYSTEM,

@@ -298,7 +298,7 @@ function outcomeOf(stopReason: string | undefined): Pick<ExecutionClaim, 'outcom
 
 function metersOf(usage: SourceObject, isOneCall: boolean): MeterVector {
   const amounts = TOKEN_NAMES.map((token) => ({
-    unit: TOKENS[token] as string,
+    unit: TOKENS[token],
     amount: amountOf(numberAt(usage, token)),
   }));
   const cost = { unit: 'usd', amount: amountOf(numberAt(usage, 'cost', 'total')) };
