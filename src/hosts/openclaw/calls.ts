@@ -446,7 +446,8 @@ export class Calls {
           textOfDigest(digestOf(call.asked)),
           textOfDigest(digestOf(args)),
         );
-      if (call.end === undefined) continue;
+      // What ran although it was blocked is told of already.
+      if (call.end === undefined || call.decision === 'deny') continue;
       // A transcript has isError false of errors too.
       if (isError !== call.end.isError && (source === 'agent_event' || isError))
         this.#disagree(
@@ -520,7 +521,7 @@ export class Calls {
         rule: 'OC-3',
         code: 'TOOL_DIFFERS',
         severity: 'error',
-        class: 'violation',
+        class: 'invalid',
         about,
         expected: call.tool,
         actual: said.tool,
@@ -532,7 +533,7 @@ export class Calls {
         rule: 'OC-3',
         code: 'PARAMS_DIFFER',
         severity: 'error',
-        class: 'violation',
+        class: 'invalid',
         about,
         expected: textOfDigest(digestOf(call.authorized)),
         actual: textOfDigest(digestOf(said.params)),
