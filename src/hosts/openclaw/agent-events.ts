@@ -162,6 +162,8 @@ export class AgentEvents {
     const context = this.#context;
     const isStart = stream === 'lifecycle' && phase === 'start';
     const isEnd = stream === 'lifecycle' && (phase === 'end' || phase === 'error');
+    // A run whose id the session's next run has, with numbers that go on.
+    if (isStart && segment.ended !== undefined) segment.ended = segment.started = undefined;
     if (segment.ended !== undefined) {
       context.find(at, {
         rule: 'OC-6',

@@ -7,7 +7,7 @@ import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../host.js';
 import { wellFormed } from '../names.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
-import { hexOf, shortDigest, type ClaimBase, type Context } from './context.js';
+import { hexOf, shortDigest, SYSTEM, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
 
 /** Tokens by the host's own names of them. */
@@ -19,6 +19,8 @@ const TOKENS = {
 } as const;
 type TokenName = keyof typeof TOKENS;
 const TOKEN_NAMES = Object.keys(TOKENS) as TokenName[];
+
+const HOST_MODELS = new Set(['delivery-mirror', 'gateway-injected']);
 
 /** Of so many runs and turns any may be the one that a command line's sum is of. */
 const MAX_COMPARED = 1_000;
@@ -78,6 +80,9 @@ export class ModelCalls {
     const usage = objectAt(message, 'usage');
     if (!(message instanceof SourceObject) || textAt(message, 'role') !== 'assistant' || usage === undefined)
       return 'none';
+    // The host's own copy of what it delivered or put in: no model was called.
+    if (textAt(message, 'provider') === SYSTEM && HOST_MODELS.has(textAt(message, 'model') ?? ''))
+      return 'none';
     const stamp = numberAt(message, 'timestamp');
     const call: ModelCall = { source, at: entry.at, usage, ms: Number(stamp ?? NaN) };
     const mark = stamp ?? shortDigest(message, entry.bytes);
@@ -91,7 +96,7 @@ export class ModelCalls {
       this.#compareUsage(known, call, key);
       return 'repeated';
     }
-    if (source === 'transcript' && this.#isCovered(scope, call.ms)) return 'repeated';
+    if (this.#isCovered(scope, call.ms)) return 'repeated';
     this.#byKey.set(key, call);
     if (!this.#byPrint.has(print)) this.#byPrint.set(print, call);
     if (source === 'recording') this.#pendingOf(scope).push(call);

@@ -134,6 +134,37 @@ it('keeps names of tools and models, whatever characters they have', async () =>
   expect(plan.reading.claims[1]).toMatchObject({ outcome: 'failure', errorCode: 'LLM_ERROR' });
 });
 
+it('takes a model call once, whichever hooks are recorded, and no message of the host for one', () => {
+  const said = (provider: string, model: string): object => ({
+    ...{ role: 'assistant', content: [], provider, model, usage: { input: 3, output: 4 } },
+    ...{ stopReason: 'stop', timestamp: 1795292352000 },
+  });
+  const messages = [{ role: 'user', content: [] }, said('p', 'm')];
+  const output = {
+    runId: 'r1',
+    provider: 'p',
+    model: 'm',
+    usage: { input: 3, output: 4 },
+    lastAssistant: messages[1],
+  };
+  const end = hook('agent_end', { messages });
+  const ids = (...lines: readonly object[]): string[] =>
+    claimsOf(...lines).flatMap(({ id, kind }) => (kind === 'execution' ? [id] : []));
+  expect(ids(end, hook('llm_output', output))).toEqual(['llm:s1/1795292352000']);
+  expect(ids(hook('llm_output', output), end)).toEqual(['llm-run:s1/r1']);
+  expect(ids(hook('before_message_write', { message: said('openclaw', 'delivery-mirror') }))).toEqual([]);
+});
+
+it('reads a run that has the id of the one before it', () => {
+  const event = (seq: number, phase: string): object => ({
+    ...{ runId: 'r1', seq, stream: 'lifecycle', ts: 1795292352000 + seq, data: { phase, at: ++clock } },
+  });
+  const again = [event(1, 'start'), event(2, 'end'), event(1, 'start'), event(2, 'end')];
+  expect(findingsOf([fileOf('e.jsonl', linesOf(...again))])).toEqual([]);
+  const on = [event(1, 'start'), event(2, 'end'), event(3, 'start'), event(4, 'end')];
+  expect(findingsOf([fileOf('e.jsonl', linesOf(...on))])).toEqual([]);
+});
+
 it('takes agent events that stand alone for what they say, and for no decision', () => {
   const event = (seq: number, stream: string, data: object): object => ({
     runId: 'r1',
