@@ -32,7 +32,7 @@ it('does not take for a run what 2026.9 says was blocked, whoever blocked it', (
     { kind: 'action', decisionCode: 'OPENCLAW_NO_DECISION' },
     { kind: 'action', decision: 'deny', decisionCode: 'OPENCLAW_BLOCKED_PLUGIN_BEFORE_TOOL_CALL' },
   ]);
-  const blocked = [before('c1', {}, { block: true, blockReason: 'no' }), lines[1]!];
+  const blocked = [before('c1', {}, { block: true, blockReason: 'no' }), lines[1]];
   expect(claimsOf(...blocked).map(({ kind }) => kind)).toEqual(['action', 'evidence', 'evidence']);
 });
 

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
 import type { ActionClaim, ExecutionClaim } from '../../../src/index.js';
 import { jcsDigest } from '../../../src/hosts/values.js';
+import { formatQuantity, fromRational, toRational } from '../../../src/value/quantity.js';
+import { addRationals, ZERO, type Rational } from '../../../src/value/rational.js';
 import { SourceObject } from '../../../src/json/source-json.js';
 import { hasRecordings } from '../recorded.js';
 import {
@@ -85,6 +87,26 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
     expect(models[0]).toMatchObject({ tool: 'llm.fake/fake-1', meterBasis: 'reported', outcome: 'success' });
   });
 
+  it('adds up by unit to what the documentation says', () => {
+    const sums = new Map<string, Rational>();
+    for (const claim of openclaw.read([hooks(hooksText())]).claims) {
+      if (claim.kind !== 'execution') continue;
+      for (const { unit, amount } of claim.meters)
+        sums.set(unit, addRationals(sums.get(unit) ?? ZERO, toRational(amount)));
+    }
+    expect(
+      Object.fromEntries([...sums].map(([unit, sum]) => [unit, formatQuantity(fromRational(sum))])),
+    ).toEqual({
+      calls: '12',
+      'time.ms': '244',
+      'tokens.cache_read': '0',
+      'tokens.cache_write': '0',
+      'tokens.input': '721',
+      'tokens.output': '140',
+      usd: '0.00100099999999999996',
+    });
+  });
+
   it('takes an exit status for success where the profile says so', () => {
     const profile = fileOf('profile.json', '{"nonzero_exit":"success"}');
     const { claims } = openclaw.read([hooks(hooksText())], { aids: { profile } });
@@ -144,7 +166,9 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
 
   it('finds its files by what is in them', () => {
     expect(
-      [hooks(hooksText()), transcript(transcriptText()), cli(cliText())].map(openclaw.recognises),
+      [hooks(hooksText()), transcript(transcriptText()), cli(cliText())].map((file) =>
+        openclaw.recognises(file),
+      ),
     ).toEqual([true, true, true]);
     expect(openclaw.recognises(fileOf('x', '{"event_type":"decision_made"}\n'))).toBe(false);
   });

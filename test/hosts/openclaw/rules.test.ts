@@ -220,7 +220,7 @@ describe.skipIf(!hasRecordings)('rules of OpenClaw', () => {
     const files = [hooks(hooksText()), fileOf('audit.jsonl', gap)];
     expect(findingsOf(files)).toEqual(['OC-7 AUDIT_INCOMPLETE', 'OC-7 START_MISSING']);
     expect(openclaw.read(files).findings.every(({ class: of }) => of === 'none')).toBe(true);
-    const conflict = `${whole}${lines[0]!.replace('call', 'cell').replace('"eventId":"e1"', '"eventId":"e0"')}\n`;
+    const conflict = `${whole}${lines[0].replace('call', 'cell').replace('"eventId":"e1"', '"eventId":"e0"')}\n`;
     expect(findingsOf([hooks(hooksText()), fileOf('audit.jsonl', conflict)])).toEqual([
       'OC-7 SEQUENCE_CONFLICT',
     ]);
