@@ -31,7 +31,7 @@ export const OPENCLAW_RULES: readonly HostRule[] = [
     id: 'OC-9',
     statement: 'handlers keep to the class, mode, order, merging and error policy of their stage',
     undecidable:
-      'recordings of hooks hold one result and no handlers; stage traces do, and check --as openclaw-pipeline decides it on them',
+      'recordings of hooks hold one result and no handlers; stage traces do, and the checker openclaw-pipeline decides it on them',
   },
   { id: 'OC-10', statement: 'the tokens of a run are the sum of those of its model calls' },
   { id: 'OC-11', statement: 'what ran was decided by somebody' },
