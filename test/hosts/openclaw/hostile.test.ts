@@ -76,7 +76,7 @@ describe.skipIf(!hasRecordings)('mutated recordings', () => {
           fileOf('c.json', mutated(cliText(), second)),
         ]);
       }),
-      { numRuns: 12 },
+      { numRuns: 8 },
     );
   });
 
