@@ -3,9 +3,10 @@
 import { cgf } from './cgf/index.js';
 import { clasper } from './clasper/index.js';
 import type { Checker, Host } from './host.js';
+import { openclaw, openclawPipeline } from './openclaw/index.js';
 
 /** In the order in which help lists them. */
-export const HOSTS: readonly Host[] = [cgf, clasper];
+export const HOSTS: readonly Host[] = [cgf, clasper, openclaw];
 
 /** In the order in which help lists them. */
-export const CHECKERS: readonly Checker[] = [];
+export const CHECKERS: readonly Checker[] = [openclawPipeline];
