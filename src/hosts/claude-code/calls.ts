@@ -23,6 +23,7 @@ export interface Decision {
   readonly code: string;
   /** The id of its claim. */
   readonly id: string;
+  readonly tool: string;
   readonly paramsDigest: Digest | undefined;
   readonly at: HostPlace;
 }
@@ -45,6 +46,8 @@ export interface Call {
   readonly proposals: Proposal[];
   readonly decisions: Decision[];
   ending: Ending | undefined;
+  /** Whether the files name it: a permission request that follows no PreToolUse does not. */
+  readonly isNamed: boolean;
 }
 
 /** The tool uses of all files, by their ids. */
@@ -58,10 +61,10 @@ export class Calls {
   }
 
   /** The tool use of that id, new where it is not known. */
-  of(id: string, session: string): Call {
+  of(id: string, session: string, isNamed = true): Call {
     let call = this.#calls.get(id);
     if (call === undefined) {
-      call = { id, session, proposals: [], decisions: [], ending: undefined };
+      call = { id, session, proposals: [], decisions: [], ending: undefined, isNamed };
       this.#calls.set(id, call);
     }
     return call;
@@ -78,6 +81,15 @@ export class Calls {
     if (paramsDigest === undefined) return undefined;
     const call = this.#latest.get(keyOf(session, tool, paramsDigest));
     return call?.ending === undefined ? call : undefined;
+  }
+
+  /** What was decided of a tool use before anything named it, by its session, tool and parameters. */
+  adopt(call: Call, tool: string, paramsDigest: Digest | undefined): void {
+    const unnamed = this.open(call.session, tool, paramsDigest);
+    if (unnamed === undefined || unnamed.isNamed || call.decisions.length > 0) return;
+    call.decisions.push(...unnamed.decisions);
+    this.#calls.delete(unnamed.id);
+    this.#latest.set(keyOf(call.session, tool, paramsDigest!), call);
   }
 
   all(): Iterable<Call> {

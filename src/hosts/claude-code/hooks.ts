@@ -87,7 +87,9 @@ export class HookReader {
     const params = valueAt(input, 'tool_input');
     const paramsDigest = params === undefined ? undefined : jcsDigest(params);
     const id = textAt(input, 'tool_use_id');
-    const call = id === undefined ? calls.open(session, tool, paramsDigest) : calls.of(id, session);
+    let call = id === undefined ? calls.open(session, tool, paramsDigest) : calls.of(id, session);
+    if (call === undefined && event === 'PermissionRequest' && !isAnswer)
+      call = calls.of(`unnamed:${contentOf(line)}`, session, false);
     if (call === undefined) {
       if (!isAnswer) {
         this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, {
@@ -108,7 +110,7 @@ export class HookReader {
     const { calls, reading } = this.#recorder;
     const { at } = line.item;
     const before = call.proposals.find(({ from }) => from === 'hook');
-    const isNew = line.event === 'PreToolUse' && before === undefined;
+    const isNew = before === undefined && (line.event === 'PreToolUse' || !call.isNamed);
     if (isNew) {
       calls.propose(call, { from: 'hook', tool, paramsDigest, at, occurredAt });
     } else if (
@@ -170,6 +172,7 @@ export class HookReader {
 
   #ended({ line, tool, call, occurredAt, paramsDigest }: ToolEvent): void {
     const { event, input, item } = line;
+    this.#recorder.calls.adopt(call, tool, paramsDigest);
     const before = call.proposals.find(({ from }) => from === 'hook');
     if (before === undefined && this.#hasPreToolUse) {
       this.#recorder.find('CC-2', 'RESULT_WITHOUT_USE', WARNING, item.at, {

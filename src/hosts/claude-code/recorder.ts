@@ -57,7 +57,6 @@ export class Recorder {
     { at, bytes }: SourceItem,
     said: Omit<Decision, 'at' | 'id'> & {
       readonly name: string;
-      readonly tool: string;
       readonly occurredAt: string;
     },
   ): boolean {
@@ -68,7 +67,7 @@ export class Recorder {
     if (before !== undefined && !differs(before.paramsDigest, paramsDigest)) return false;
     const nth = call.decisions.filter(({ id }) => id.startsWith(`${name}:`)).length;
     const id = `${name}:${call.id}${nth === 0 ? '' : `:${nth + 1}`}`;
-    call.decisions.push({ decision, code, id, paramsDigest, at });
+    call.decisions.push({ decision, code, id, tool, paramsDigest, at });
     this.reading.claim({
       kind: 'action',
       id,
@@ -127,7 +126,7 @@ export class Recorder {
     } else if (decision.decision === 'deny') {
       this.#findDenied(call, call.ending);
     } else {
-      this.#checkParams(call, decision, paramsDigest);
+      this.#checkAllowed(call, decision, tool, paramsDigest);
     }
     return true;
   }
@@ -143,13 +142,20 @@ export class Recorder {
     });
   }
 
-  #checkParams(call: Call, allowed: Decision, ran: Digest | undefined): void {
-    if (call.ending === undefined || !differs(allowed.paramsDigest, ran)) return;
-    this.find('CC-8', 'PARAMS_CHANGED', VIOLATION, call.ending.at, {
+  /** As a ledger has it: contradictory evidence, since nobody knows what was allowed. */
+  #checkAllowed(call: Call, allowed: Decision, tool: string, ran: Digest | undefined): void {
+    if (call.ending === undefined) return;
+    const related = [allowed.at];
+    if (allowed.tool !== tool) {
+      const details = { about: call.id, expected: allowed.tool, actual: tool, related };
+      this.find('CC-8', 'TOOL_CHANGED', INVALID, call.ending.at, details);
+    }
+    if (!differs(allowed.paramsDigest, ran)) return;
+    this.find('CC-8', 'PARAMS_CHANGED', INVALID, call.ending.at, {
       about: call.id,
       expected: `parameters ${allowed.paramsDigest?.b64 ?? ''}`,
       actual: ran?.b64,
-      related: [allowed.at],
+      related,
     });
   }
 
@@ -175,7 +181,7 @@ export class Recorder {
       const proposal = proposalOf(call);
       const decision = decisionOf(call);
       const { ending } = call;
-      if (proposal !== undefined && ending === undefined && decision?.decision !== 'deny') {
+      if (call.isNamed && proposal !== undefined && ending === undefined && decision?.decision !== 'deny') {
         this.find('CC-9', 'RESULT_MISSING', WARNING, proposal.at, {
           about: call.id,
           expected: 'a result, or a denial',
@@ -186,7 +192,7 @@ export class Recorder {
       if (at === undefined) continue;
       this.reading.observe({
         at,
-        callIds: [call.id],
+        callIds: call.isNamed ? [call.id] : [],
         tool: proposal?.tool,
         paramsDigest: ending?.paramsDigest ?? decision?.paramsDigest ?? proposal?.paramsDigest,
         decision: decision?.decision,

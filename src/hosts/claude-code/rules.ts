@@ -10,7 +10,7 @@ export const CLAUDE_CODE_RULES: readonly HostRule[] = [
   { id: 'CC-5', statement: 'a tool use ends once, and all that is said of its end agrees' },
   { id: 'CC-6', statement: 'what was denied does not run' },
   { id: 'CC-7', statement: 'what ran was allowed' },
-  { id: 'CC-8', statement: 'what ran has the parameters that were allowed' },
+  { id: 'CC-8', statement: 'what ran is the tool, with the parameters, that was allowed' },
   { id: 'CC-9', statement: 'a tool use has a result, or was denied' },
   { id: 'CC-10', statement: 'a result is not dated before its use' },
   {
