@@ -1,9 +1,10 @@
 /** All hosts, and all that files can be checked as. A fifth host is one folder and one line here. */
 
+import { apm2 } from './apm2/index.js';
 import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
-export const HOSTS: readonly Host[] = [];
+export const HOSTS: readonly Host[] = [apm2];
 
 /** In the order in which help lists them. */
 export const CHECKERS: readonly Checker[] = [];

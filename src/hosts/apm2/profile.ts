@@ -110,8 +110,7 @@ export function checkAdapterProfile(value: SourceValue): ProfileReading {
   const check = new Check();
   const canonical = cacBytes(value);
   const hash = canonical.ok ? blake3Hex(canonical.value) : undefined;
-  if (!canonical.ok)
-    check.fault('NO_CANONICAL_FORM', [], canonical.fault.expected, canonical.fault.actual);
+  if (!canonical.ok) check.fault('NO_CANONICAL_FORM', [], canonical.fault.expected, canonical.fault.actual);
   if (value instanceof SourceObject) checkProfile(check, value);
   else check.fault('NOT_AN_OBJECT', [], 'an object', describe(value));
   const { faults } = check;
@@ -150,7 +149,12 @@ class Check {
   }
 
   /** Looks at members; what is missing or not known is a fault. */
-  members(object: SourceObject, path: Path, required: readonly string[], optional: readonly string[] = []): void {
+  members(
+    object: SourceObject,
+    path: Path,
+    required: readonly string[],
+    optional: readonly string[] = [],
+  ): void {
     for (const name of required)
       if (!object.has(name)) this.fault('MEMBER_MISSING', [...path, name], 'a value', 'absent');
     for (const name of object.keys())
@@ -216,14 +220,28 @@ function describe(value: SourceValue): string {
 }
 
 const REQUIRED = [
-  ...['schema', 'profile_id', 'adapter_mode', 'command', 'args_template', 'env_template', 'cwd', 'requires_pty'],
+  ...[
+    'schema',
+    'profile_id',
+    'adapter_mode',
+    'command',
+    'args_template',
+    'env_template',
+    'cwd',
+    'requires_pty',
+  ],
   ...['input_mode', 'output_mode', 'permission_mode_map', 'capability_map', 'version_probe', 'health_checks'],
   ...['budget_defaults', 'evidence_policy'],
 ];
 const ADAPTER_MODES = ['black_box', 'structured_output', 'mcp_bridge', 'hooked_vendor'];
 const INPUT_MODES = ['arg', 'stdin', 'file', 'stream_json'];
 const OUTPUT_MODES = ['raw', 'json', 'jsonl', 'stream_json'];
-const TIMEOUTS = ['startup_timeout_ms', 'heartbeat_interval_ms', 'heartbeat_timeout_ms', 'stall_threshold_ms'];
+const TIMEOUTS = [
+  'startup_timeout_ms',
+  'heartbeat_interval_ms',
+  'heartbeat_timeout_ms',
+  'stall_threshold_ms',
+];
 const POLICIES = [
   'record_full_output',
   'record_tool_traces',
@@ -231,7 +249,14 @@ const POLICIES = [
   'record_token_usage',
   'redact_sensitive',
 ];
-const BRIDGE = ['enabled', 'protocol_version', 'nonce_prefix', 'max_args_size', 'max_result_size', 'tool_timeout_ms'];
+const BRIDGE = [
+  'enabled',
+  'protocol_version',
+  'nonce_prefix',
+  'max_args_size',
+  'max_result_size',
+  'tool_timeout_ms',
+];
 const MAX_TEXT = 4096;
 const MAX_NAME = 256;
 const MAX_REGEX = 1024;
@@ -372,12 +397,17 @@ function profileOf(value: SourceObject, hash: string): AdapterProfile {
     profileId: textAt(value, 'profile_id') ?? '',
     adapterMode: textAt(value, 'adapter_mode') ?? '',
     outputMode: mode.replace('-', '_'),
-    capabilityMap: new Map(tools.entries().map(([name, kernelClass]) => [name, String(kernelClass as string)])),
+    capabilityMap: new Map(
+      tools.entries().map(([name, kernelClass]) => [name, String(kernelClass as string)]),
+    ),
     noncePrefix: textAt(value, 'tool_bridge', 'nonce_prefix'),
     maxArgsSize: maxArgsSize === undefined ? undefined : Number(maxArgsSize),
     versionRegex: textAt(value, 'version_probe', 'regex') ?? '',
     budget: new Map(
-      Object.entries(BUDGET_UNITS).map(([name, unit]) => [unit, numberAt(value, 'budget_defaults', name) ?? '0']),
+      Object.entries(BUDGET_UNITS).map(([name, unit]) => [
+        unit,
+        numberAt(value, 'budget_defaults', name) ?? '0',
+      ]),
     ),
   };
 }

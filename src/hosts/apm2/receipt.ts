@@ -51,7 +51,8 @@ const INDEX_FIELDS: SerdeStruct = [
 ];
 
 /** Why a value is not a receipt or an index. */
-export type ArtifactCode = 'MEMBER_MISSING' | 'MEMBER_UNKNOWN' | 'TYPE_MISMATCH' | 'VALUE_UNKNOWN' | 'EMPTY' | 'TOO_LONG' | 'TOO_MANY';
+export type ArtifactCode =
+  'MEMBER_MISSING' | 'MEMBER_UNKNOWN' | 'TYPE_MISMATCH' | 'VALUE_UNKNOWN' | 'EMPTY' | 'TOO_LONG' | 'TOO_MANY';
 
 /** A receipt. Hashes are 64 hexadecimal digits. */
 export interface ToolReceipt {
@@ -217,7 +218,8 @@ class Reader {
     this.#value = value;
     this.#path = path;
     for (const name of required)
-      if (!value.has(name) && !optional.includes(name)) this.#found('MEMBER_MISSING', name, 'a value', 'absent');
+      if (!value.has(name) && !optional.includes(name))
+        this.#found('MEMBER_MISSING', name, 'a value', 'absent');
     for (const name of value.keys())
       if (!required.includes(name)) this.#found('MEMBER_UNKNOWN', name, 'no such member', 'one');
   }
@@ -233,7 +235,8 @@ class Reader {
     const schema = this.text('schema', MAX_CAPABILITY_ID);
     if (schema !== expected) this.#found('VALUE_UNKNOWN', 'schema', expected, printable(schema, 40));
     const version = this.text('schema_version', MAX_CAPABILITY_ID);
-    if (!version.startsWith('1.')) this.#found('VALUE_UNKNOWN', 'schema_version', VERSION, printable(version, 40));
+    if (!version.startsWith('1.'))
+      this.#found('VALUE_UNKNOWN', 'schema_version', VERSION, printable(version, 40));
   }
 
   text(name: string, most: number): string {
@@ -253,7 +256,12 @@ class Reader {
     const value = this.#value.get(name);
     const bytes = bytesOf(value);
     if (bytes?.length === length) return bytes;
-    this.#found('TYPE_MISMATCH', name, `${length} bytes`, bytes === undefined ? 'something else' : `${bytes.length} bytes`);
+    this.#found(
+      'TYPE_MISMATCH',
+      name,
+      `${length} bytes`,
+      bytes === undefined ? 'something else' : `${bytes.length} bytes`,
+    );
     return new Uint8Array(length);
   }
 
@@ -282,7 +290,8 @@ class Reader {
     if (list.length > most) this.#found('TOO_MANY', name, `at most ${most}`, String(list.length));
     const hashes: string[] = [];
     for (const element of list.slice(0, most)) {
-      if (typeof element === 'string' && /^[0-9a-fA-F]{64}$/.test(element)) hashes.push(element.toLowerCase());
+      if (typeof element === 'string' && /^[0-9a-fA-F]{64}$/.test(element))
+        hashes.push(element.toLowerCase());
       else this.#found('TYPE_MISMATCH', name, '64 hexadecimal digits', 'something else');
     }
     return hashes;
