@@ -1,10 +1,10 @@
 /** All hosts, and all that files can be checked as. A fifth host is one folder and one line here. */
 
-import { apm2 } from './apm2/index.js';
+import { adapterProfileChecker, apm2, episodeChecker } from './apm2/index.js';
 import type { Checker, Host } from './host.js';
 
 /** In the order in which help lists them. */
 export const HOSTS: readonly Host[] = [apm2];
 
 /** In the order in which help lists them. */
-export const CHECKERS: readonly Checker[] = [];
+export const CHECKERS: readonly Checker[] = [adapterProfileChecker, episodeChecker];

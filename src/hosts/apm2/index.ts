@@ -52,6 +52,9 @@ export {
 } from './receipt.js';
 export { ledgerRowHash, ledgerRowOf, verifyRowSignature, type LedgerRow } from './ledger-rows.js';
 
+export { adapterProfileChecker } from './profile-checker.js';
+export { BLOCKED_REASONS, episodeChecker } from './episode-checker.js';
+
 const AIDS = {
   profile: 'the adapter profile of the episodes: tools, limits, budget, prefix of the nonce',
   keys: 'public keys that are trusted, as 64 hexadecimal digits each',
