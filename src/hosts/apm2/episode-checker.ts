@@ -176,7 +176,9 @@ class Conformance {
       this.#fail('EP-2', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a ToolIntent', 'none', id);
     this.#executions(all, at, id);
     const logs = new Set([...episode.logs, ...(unnamed?.logs ?? [])]);
-    const isStructured = [...logs].some((name) => this.#entries.endings.get(name) !== undefined);
+    const { endings } = this.#entries;
+    const own = logs.size === 0 ? endings.keys() : logs;
+    const isStructured = [...own].some((name) => endings.get(name) !== undefined);
     if (!isStructured)
       this.#fail('EP-4', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a JSON object at the end of the log', 'none', id);
   }

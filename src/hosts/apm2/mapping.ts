@@ -64,6 +64,8 @@ class Mapper {
   >();
   readonly #runs = new Map<Case, ExecutionClaim>();
   readonly #receiptTimes = new Map<string, string>();
+  /** When episodes were attributed, by the profile's hash. */
+  readonly #profileTimes = new Map<string, string>();
   readonly #faults: ReadonlyMap<Entry, string>;
   readonly #listed: ReadonlySet<string>;
 
@@ -73,6 +75,17 @@ class Mapper {
     this.#faults = new Map(cases.badLines.map(({ entry, fault }) => [entry, fault.code]));
     const indexes = [...cases.episodes.values()].flatMap((episode) => episode.indexes);
     this.#listed = new Set(indexes.flatMap(({ value }) => value.receiptHashes));
+    for (const { attributions } of cases.episodes.values()) {
+      const time = attributions[0]?.value.time();
+      const hash = attributions[0]?.value.hash('adapter_profile_hash');
+      if (time !== undefined && !this.#profileTimes.has(hash ?? '')) this.#profileTimes.set(hash ?? '', time);
+    }
+    for (const episode of cases.episodes.values())
+      for (const each of episode.cases)
+        for (const { value } of each.receipts) {
+          const { time } = timeOfReceipt(each, value);
+          if (time !== undefined) this.#receiptTimes.set(value.hash, time);
+        }
   }
 
   add(entry: Entry, index: number): void {
@@ -82,7 +95,8 @@ class Mapper {
     else if (said.kind === 'index') {
       const { hash, episodeId, receiptHashes, firstSequence, isFinalChunk } = said.index;
       const last = receiptHashes.findLast((each) => this.#receiptTimes.has(each));
-      const time = last === undefined ? undefined : this.#receiptTimes.get(last);
+      const episode = this.#cases.episodes.get(episodeId);
+      const time = this.#receiptTimes.get(last ?? '') ?? this.#timeOfAttribution(episode);
       this.#evidence(entry, `index:${hash}`, 'tool_log_index', episodeId, time, {
         episode_id: episodeId,
         index_hash: hash,
@@ -94,8 +108,8 @@ class Mapper {
       const { hash, profile } = said.profile;
       if (hash === undefined) this.#drop(entry, 'NO_CANONICAL_FORM');
       else {
-        const episode = [...this.#cases.episodes.values()].find((each) => each.profile?.hash === hash);
-        const time = this.#timeOfAttribution(episode);
+        const [anyTime] = this.#profileTimes.values();
+        const time = this.#profileTimes.get(hash) ?? anyTime;
         const facts = { profile_hash: hash, ...fact('profile_id', profile?.profileId) };
         this.#evidence(entry, `profile:${hash}`, 'adapter_profile', '', time, facts);
       }
@@ -253,7 +267,8 @@ class Mapper {
           : [{ check: ruleName(rule), result: decision === 'allow' ? 'pass' : 'fail', code }],
       tool: this.#toolOf(found, proposal.tool),
       paramsDigest: params,
-      intentDigest: intentOf(proposal),
+      // Under a grant the intent is the grant's; an own one would have to be linked to it.
+      intentDigest: this.#grants.has(found.episode) ? undefined : intentOf(proposal),
       grant: this.#grants.get(found.episode),
       reservation: budgetConsumed(fields),
       foreignDigests: digestsOfRow(entry),
@@ -313,9 +328,7 @@ class Mapper {
       this.#repeat(entry, 'RECEIPT_REPEATED');
       return;
     }
-    const stated = timeOf(String(receipt.startedAtNs), 'ns');
-    const decided = found.decided[0]?.value.time();
-    const isBefore = stated !== undefined && decided !== undefined && compareTimestamps(stated, decided) < 0;
+    const { time, stated, isBefore } = timeOfReceipt(found, receipt);
     if (isBefore) {
       this.#findings.push({
         rule: 'AP-4',
@@ -324,11 +337,11 @@ class Mapper {
         class: 'none',
         at: entry.at,
         about: found.request,
-        expected: `a start at ${decided} or later; this time stands for it`,
+        expected: `a start at ${time} or later; this time stands for it`,
         actual: stated,
       });
     }
-    const base = this.#base(entry, found.scope, isBefore ? decided : stated);
+    const base = this.#base(entry, found.scope, time);
     if (base === undefined) return;
     this.#claim({
       ...base,
@@ -400,7 +413,7 @@ class Mapper {
       decision: 'allow',
       decisionCode: 'KERNEL_TOOL_ACTUATION',
       policyDigest: blake3Digest(fields.hash('policy_root_digest')),
-      intentDigest: blake3Digest(joined),
+      intentDigest: this.#grants.has(episode) ? undefined : blake3Digest(joined),
       checks,
       tool: fields.text('tool_class') ?? '',
       grant: this.#grants.get(episode),
@@ -609,11 +622,9 @@ class Mapper {
   }
 
   #startOf(found: Case, receipt: Of<ToolReceipt> | undefined): string | undefined {
-    const start = receipt && timeOf(String(receipt.value.startedAtNs), 'ns');
-    const decided = found.decided[0]?.value.time();
-    if (start === undefined || (decided !== undefined && compareTimestamps(start, decided) < 0))
-      return undefined;
-    return start;
+    if (receipt === undefined) return undefined;
+    const { stated, isBefore } = timeOfReceipt(found, receipt.value);
+    return isBefore ? undefined : stated;
   }
 
   #startOfEpisode(found: Case): string | undefined {
@@ -660,8 +671,6 @@ class Mapper {
     const id = isNew ? claim.id : `${claim.id}#${this.#claims.length}`;
     this.#ids.add(id);
     this.#claims.push(isNew ? claim : { ...claim, id });
-    if (claim.kind === 'evidence' && claim.type === 'tool_execution_receipt')
-      this.#receiptTimes.set(claim.id.slice('receipt:'.length), claim.occurredAt);
   }
 
   #item({ at, type }: Entry, fate: 'mapped' | 'evidence'): void {
@@ -675,6 +684,20 @@ class Mapper {
   #drop({ at, type }: Entry, reason: string): void {
     this.#items.push({ at, type, fate: 'dropped', reason });
   }
+}
+
+/**
+ * When a receipt says that the execution began. Its clock may be another than the kernel's: where it lies before the decision, the
+ * decision's time stands for it.
+ */
+function timeOfReceipt(
+  { decided }: Case,
+  { startedAtNs }: ToolReceipt,
+): { readonly time: string | undefined; readonly stated: string | undefined; readonly isBefore: boolean } {
+  const stated = timeOf(String(startedAtNs), 'ns');
+  const decision = decided[0]?.value.time();
+  const isBefore = stated !== undefined && decision !== undefined && compareTimestamps(stated, decision) < 0;
+  return { time: isBefore ? decision : stated, stated, isBefore };
 }
 
 /** What was asked for: as the event of the request says where one is before `index` or in another file, else as its line does. */

@@ -140,6 +140,8 @@ class Reader implements Entries {
   readonly #seen = new Set<string>();
   #seenHere: string[] = [];
   #isRepeated = false;
+  /** Whether the file is one of the content-addressed store, and whole. */
+  #isStored = false;
 
   constructor(builder: ReadingBuilder) {
     this.#builder = builder;
@@ -148,6 +150,7 @@ class Reader implements Entries {
   read(file: HostFile, isRepeated: boolean): void {
     this.#isRepeated = isRepeated;
     this.#seenHere = [];
+    this.#isStored = false;
     this.#checkName(file);
     const isLog = this.#isLog(file);
     if (isLog) this.#readLog(file);
@@ -161,7 +164,8 @@ class Reader implements Entries {
     if (name === undefined) return;
     const hash = blake3Hex(file.bytes);
     this.stored.add(hash);
-    if (hash === name) return;
+    this.#isStored = hash === name;
+    if (this.#isStored) return;
     this.#find('AP-9', 'STORED_CONTENT_MISMATCH', { file: file.name }, `the content of ${name}`, hash);
   }
 
@@ -227,7 +231,7 @@ class Reader implements Entries {
       this.#list(value as readonly SourceValue[], at, '');
       return;
     }
-    if (!(value instanceof SourceObject) || this.#isItem(value)) {
+    if (!(value instanceof SourceObject) || this.#isStored || this.#isItem(value)) {
       this.#value(value, at, own);
       return;
     }
@@ -360,6 +364,10 @@ class Reader implements Entries {
   }
 
   #unknown(at: HostPlace): void {
+    if (this.#isStored) {
+      this.#drop(at, 'artifact', 'STORED_CONTENT');
+      return;
+    }
     this.findings.push({
       rule: 'INPUT',
       code: 'UNKNOWN_SHAPE',
