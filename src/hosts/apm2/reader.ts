@@ -106,9 +106,11 @@ function isKnown(value: SourceValue): boolean {
   return event !== undefined && event.kind !== 'other';
 }
 
+/** A captured log may begin with a bracket too: `[INFO] …`. */
 function startsAsJson({ bytes }: HostFile): boolean {
-  const first = bytes.find((byte) => byte > 0x20);
-  return first === 0x7b || first === 0x5b;
+  const start = bytes.findIndex((byte) => byte > 0x20);
+  const head = decodeUtf8(bytes, Math.max(start, 0), Math.min(bytes.length, start + 256));
+  return start >= 0 && /^(?:\{\s*["}]|\[\s*[[{"\]])/.test(head);
 }
 
 /** Only as much of a line is decoded as its beginning needs. */

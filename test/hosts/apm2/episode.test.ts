@@ -53,8 +53,8 @@ describe('a whole episode', () => {
         meters: [
           { unit: 'bytes.evidence' },
           { unit: 'calls', used: { v: '1' } },
-          {},
           { unit: 'time.ms', used: { v: '5' } },
+          { unit: 'tokens' },
         ],
       },
     ]);

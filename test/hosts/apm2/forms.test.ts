@@ -337,7 +337,7 @@ describe.skipIf(!hasRecordings)('the derived receipt and ledger', () => {
 
 describe.skipIf(!hasRecordings)('recorded outputs of an agent', () => {
   it.each([
-    ['simple_read.txt', 5, 1],
+    ['simple_read.txt', 6, 1],
     ['multi_tool.txt', 8, 3],
     ['no_tools.txt', 6, 0],
     ['with_ansi.txt', 5, 1],
