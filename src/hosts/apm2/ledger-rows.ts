@@ -9,7 +9,7 @@ import { concatBytes } from '../../bytes/concat.js';
 import { encodeHex } from '../../bytes/encoding.js';
 import { sha256 } from '../../bytes/sha256.js';
 import { encodeUtf8 } from '../../bytes/text.js';
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import { SourceObject } from '../../json/source-json.js';
 import { cacBytes, decodeCacSource } from '../forms/cac.js';
 import { textAt } from '../values.js';
 import { anyBytesOf, Fields, hashOf } from './events.js';
@@ -87,11 +87,6 @@ function payloadOf(value: SourceObject): Uint8Array | undefined {
   }
   if (typeof text !== 'string') return anyBytesOf(text);
   return /^\s*[{[]/.test(text) ? encodeUtf8(text) : (anyBytesOf(text) ?? encodeUtf8(text));
-}
-
-/** Whether a row's payload stands in the object as an object, so that its bytes are not its own. */
-export function isPayloadRebuilt(value: SourceValue | undefined): boolean {
-  return value instanceof SourceObject && value.get('payload') instanceof SourceObject;
 }
 
 /** The hash that a row ought to have, in hexadecimal. */

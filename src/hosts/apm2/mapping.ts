@@ -183,8 +183,8 @@ class Mapper {
       code: cap === '0' ? 'NO_CAP' : 'CAP',
     }));
     const bounds: Bounds = {
-      allowed_tools: tools as unknown as Bounds['allowed_tools'] & object,
-      meter_caps: [...caps].sort((a, b) => (a.unit < b.unit ? -1 : 1)) as Bounds['meter_caps'] & object,
+      allowed_tools: tools,
+      meter_caps: [...caps].sort((a, b) => (a.unit < b.unit ? -1 : 1)),
     };
     const id = `grant:${episode.id}`;
     this.#claim({
@@ -566,13 +566,10 @@ class Mapper {
     ];
     const codes = ['reason_code', 'reason', 'budget_type', 'exit_classification', 'rationale_code'];
     this.#evidence(entry, id, type === '' ? 'event' : type, episode, time, {
-      ...Object.assign({}, ...[...names, ...codes].map((name) => fact(name, fields.text(name)))),
-      ...Object.assign({}, ...['limit', 'consumed'].map((name) => fact(name, fields.count(name)))),
-      ...Object.assign(
-        {},
-        ...['changeset_digest', 'artifact_bundle_hash', 'blocked_log_hash'].map((name) =>
-          fact(name, fields.hash(name)),
-        ),
+      ...factsOf([...names, ...codes], (name) => fields.text(name)),
+      ...factsOf(['limit', 'consumed'], (name) => fields.count(name)),
+      ...factsOf(['changeset_digest', 'artifact_bundle_hash', 'blocked_log_hash'], (name) =>
+        fields.hash(name),
       ),
     });
   }
@@ -795,6 +792,14 @@ function shown(text: string): string {
 
 function fact(name: string, value: string | undefined): JsonObject {
   return value === undefined ? {} : { [name]: shown(value) };
+}
+
+function factsOf(names: readonly string[], read: (name: string) => string | undefined): JsonObject {
+  const found = names.flatMap((name) => {
+    const value = read(name);
+    return value === undefined ? [] : [[name, shown(value)] as const];
+  });
+  return Object.fromEntries(found);
 }
 
 function digestText(text: string | undefined): string | undefined {

@@ -398,7 +398,9 @@ function profileOf(value: SourceObject, hash: string): AdapterProfile {
     adapterMode: textAt(value, 'adapter_mode') ?? '',
     outputMode: mode.replace('-', '_'),
     capabilityMap: new Map(
-      tools.entries().map(([name, kernelClass]) => [name, String(kernelClass as string)]),
+      tools
+        .entries()
+        .map(([name, kernelClass]) => [name, typeof kernelClass === 'string' ? kernelClass : '']),
     ),
     noncePrefix: textAt(value, 'tool_bridge', 'nonce_prefix'),
     maxArgsSize: maxArgsSize === undefined ? undefined : Number(maxArgsSize),

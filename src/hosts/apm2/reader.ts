@@ -93,7 +93,9 @@ function members(value: SourceValue): readonly SourceValue[] {
   if (!(value instanceof SourceObject)) return [];
   const inner = value
     .entries()
-    .flatMap(([, member]) => (Array.isArray(member) ? member.slice(0, 1) : [member]));
+    .flatMap(([, member]) =>
+      Array.isArray(member) ? (member as readonly SourceValue[]).slice(0, 1) : [member],
+    );
   return [value, ...(inner as readonly SourceValue[])];
 }
 

@@ -255,8 +255,7 @@ function toSource(value: unknown, depth: number): SourceValue {
     if (/\p{Surrogate}/u.test(value)) throw new RangeError('formatToolIntent: args: a lone surrogate');
     return value;
   }
-  if (typeof value === 'bigint' || Number.isSafeInteger(value))
-    return new SourceNumber(String(value as bigint | number));
+  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return new SourceNumber(String(value));
   if (typeof value === 'number')
     throw new RangeError('formatToolIntent: args: expected whole numbers, bigints beyond 2^53');
   if (Array.isArray(value)) return value.map((element) => toSource(element, depth + 1));

@@ -3,12 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/account.js';
 import { apm2, deriveNonce, formatToolIntent, formatToolResponse } from '../../../src/hosts/apm2/index.js';
+import type { drafts } from './kit.js';
 import {
   ANSWER,
   ARGS,
   ASK,
   codesOf,
-  drafts,
   EPISODE,
   episode,
   fileOf,
@@ -99,10 +99,10 @@ describe('a whole episode', () => {
 
   it('gives the same claims of a ledger that ends earlier', () => {
     const [ledger, ...others] = episode();
-    const whole = new Map(read([ledger!, ...others]).claims.map((claim) => [claim.id, claim]));
-    const text = Buffer.from(ledger!.bytes).toString();
+    const whole = new Map(read([ledger, ...others]).claims.map((claim) => [claim.id, claim]));
+    const text = Buffer.from(ledger.bytes).toString();
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) {
-      const { claims } = read([fileOf(text.slice(0, end + 1), ledger!.name), others[2]!]);
+      const { claims } = read([fileOf(text.slice(0, end + 1), ledger.name), others[2]]);
       for (const claim of claims) expect(whole.get(claim.id)?.bytes).toEqual(claim.bytes);
     }
   });
@@ -443,7 +443,7 @@ describe('an episode with one thing wrong', () => {
 
   it('says a row that was taken out', () => {
     const [ledger, ...others] = episode();
-    const lines = Buffer.from(ledger!.bytes).toString().split('\n');
+    const lines = Buffer.from(ledger.bytes).toString().split('\n');
     const text = lines.filter((_, i) => i !== 1).join('\n');
     const log = others.filter(({ name }) => name !== 'agent.log');
     expect(codesOf(read([fileOf(text, 'ledger.jsonl'), ...log]))).toEqual(['AP-10 LEDGER_LINK_BROKEN']);

@@ -274,8 +274,8 @@ describe.skipIf(!hasRecordings)('the derived receipt and ledger', () => {
   });
 
   it('go in with the lines of the same request', () => {
-    const { nonce } = (JSON.parse(recordedText(LINES)) as Lines).lines[0]!;
-    const log = `${(JSON.parse(recordedText(LINES)) as Lines).lines[0]!.line}\n${formatToolResponse({ nonce, requestId: 'req-001', status: 'ok', resultHash: '33'.repeat(32) })}`;
+    const { nonce } = (JSON.parse(recordedText(LINES)) as Lines).lines[0];
+    const log = `${(JSON.parse(recordedText(LINES)) as Lines).lines[0].line}\n${formatToolResponse({ nonce, requestId: 'req-001', status: 'ok', resultHash: '33'.repeat(32) })}`;
     const reading = read([recordedFile(DERIVED), fileOf(log, 'agent.log')], {
       occurredAt: '2023-11-14T22:13:21Z',
     });
@@ -431,11 +431,11 @@ describe('hostile files', () => {
       same: fc.boolean(),
     })
     .map(({ i, n, by, same }) => {
-      const line = lines[i]!;
+      const line = lines[i];
       if (same || !line.startsWith('{')) return n % 5 === 0 ? line.slice(0, n % (line.length + 1)) : line;
       const value = JSON.parse(line) as Record<string, unknown>;
       const names = Object.keys(value);
-      value[names[n % names.length]!] = by;
+      value[names[n % names.length]] = by;
       return JSON.stringify(value);
     });
 

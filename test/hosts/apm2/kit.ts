@@ -157,17 +157,17 @@ export function index(receipts: readonly string[], edits: Members = {}): string 
     total_wall_ms: 5 * count,
     ...(edits['counts'] as Members | undefined),
   };
-  const { counts: _, continuation_hashes: more, ...others } = edits;
+  const { continuation_hashes: more, ...others } = edits;
   return JSON.stringify({
     schema: 'apm2.tool_log_index.v1',
     schema_version: '1.0.0',
     episode_id: EPISODE,
     tool_execution_receipt_hashes: receipts.map(hashOf),
-    counts,
     first_sequence: 0,
     ...(more === undefined ? {} : { continuation_hashes: more }),
     is_final_chunk: true,
     ...others,
+    counts,
   });
 }
 
@@ -330,6 +330,6 @@ export function codesOf({ findings }: { readonly findings: readonly HostFinding[
 /** The report on the events of a reading's claims, as bare events. */
 export async function verifyClaims({ claims }: Pick<HostReading, 'claims'>): Promise<Report> {
   const { events, unfit } = eventsOfClaims(claims, { system: 'apm2' });
-  if (unfit.length > 0) throw unfit[0]!.error;
+  if (unfit.length > 0) throw unfit[0].error;
   return verifyLedger(Buffer.from(events.map(({ event }) => `${canonicalText(event)}\n`).join('')));
 }
