@@ -216,7 +216,8 @@ function describe(value: SourceValue): string {
   if (value instanceof SourceNumber) return printable(value.text, 40);
   if (value instanceof SourceObject) return 'an object';
   if (Array.isArray(value)) return 'an array';
-  return typeof value === 'string' ? printable(value, 40) : String(value);
+  if (typeof value === 'boolean') return value ? 'true' : 'false';
+  return printable(value as string, 40);
 }
 
 const REQUIRED = [

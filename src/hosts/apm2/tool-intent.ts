@@ -255,9 +255,11 @@ function toSource(value: unknown, depth: number): SourceValue {
     if (/\p{Surrogate}/u.test(value)) throw new RangeError('formatToolIntent: args: a lone surrogate');
     return value;
   }
-  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return new SourceNumber(String(value));
-  if (typeof value === 'number')
+  if (typeof value === 'bigint') return new SourceNumber(String(value));
+  if (typeof value === 'number') {
+    if (Number.isSafeInteger(value)) return new SourceNumber(String(value));
     throw new RangeError('formatToolIntent: args: expected whole numbers, bigints beyond 2^53');
+  }
   if (Array.isArray(value)) return value.map((element) => toSource(element, depth + 1));
   if (typeof value === 'object') {
     const entries = Object.entries(value).map(

@@ -1,0 +1,162 @@
+/**
+ * CGF HostAdapter: event logs of its four vocabularies, recorded requests, files of outcomes and replay packs. docs/hosts/cgf.md says what
+ * becomes of each field.
+ */
+
+import { decodeSourceJson } from '../../json/source-json.js';
+import type { Host, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostReading } from '../host.js';
+import { MAX_ITEM_BYTES, ReadingBuilder } from '../reading.js';
+import { checkOptions, type OptionTypes } from '../../options.js';
+import { casesOf } from './cases.js';
+import { checkCase, checkUnlinked, type CheckContext } from './checks.js';
+import { mapCases } from './mapping.js';
+import { checkBundle, checkPolicy } from './policy-checks.js';
+import { readFailModes, readPolicyBundle, type PolicyBundle } from './policy.js';
+import { looksLikeCgf, readStatements, type Statement, type Statements } from './reader.js';
+import { CGF_RULES } from './rules.js';
+
+export {
+  evaluatePolicy,
+  policyInput,
+  readPolicyBundle,
+  type PolicyBundle,
+  type PolicyInput,
+  type PolicyResult,
+  type PolicyRule,
+} from './policy.js';
+export { pythonSearch } from './regex.js';
+export { PYTHON_FORMS, pythonJson, pythonSha256, type PythonForm } from '../forms/python.js';
+
+const AIDS = {
+  'policy-bundle':
+    'the policy bundle that the server decided by: rules CGF-14 and CGF-15, and the fail modes in it',
+  'fail-modes': 'the fail-mode table of adapters whose registration is not in the files',
+} as const;
+
+/** The host CGF. */
+export const cgf: Host = {
+  name: 'cgf',
+  title: 'CGF HostAdapter',
+  rules: CGF_RULES,
+  aids: AIDS,
+  recognises: looksLikeCgf,
+  read: readCgf,
+};
+
+const OPTIONS: OptionTypes<HostOptions> = { occurredAt: 'string', aids: 'object' };
+
+function readCgf(files: readonly HostFile[], options: HostOptions = {}): HostReading {
+  checkOptions('cgf.read', options, OPTIONS);
+  const builder = new ReadingBuilder(options);
+  const found: HostFinding[] = [];
+  const { bundle, failModes } = readAids(options, found);
+  const statements = readStatements(files, builder);
+  const cases = casesOf(statements.statements);
+  const context: CheckContext = { tables: statements.tables, failModes, ends: endsOf(statements) };
+  const ofCases = cases.flatMap((each) => [
+    ...checkCase(each, context),
+    ...(bundle === undefined ? [] : checkPolicy(each, bundle)),
+  ]);
+  const { statements: all } = statements;
+  const findings = [
+    found,
+    statements.findings,
+    checkUnlinked(all, context),
+    ofCases,
+    reusedDecisions(all),
+  ].flat();
+  const mapped = mapCases({ statements, cases, bundle });
+  const reading = builder.finish();
+  const order = orderOf(files);
+  return {
+    items: sortedBy([...reading.items, ...mapped.items], order),
+    claims: mapped.claims,
+    observations: mapped.observations,
+    findings: sortedBy([...reading.findings, ...findings], order),
+  };
+}
+
+function readAids(
+  { aids = {} }: HostOptions,
+  found: HostFinding[],
+): {
+  readonly bundle: PolicyBundle | undefined;
+  readonly failModes: ReadonlyMap<string, string> | undefined;
+} {
+  for (const name of Object.keys(aids))
+    if (!Object.hasOwn(AIDS, name)) throw new RangeError(`cgf.read: there is no aid ${name}`);
+  const valueOf = (file: HostFile | undefined) => {
+    if (file === undefined || file.bytes.length > MAX_ITEM_BYTES) return undefined;
+    const decoded = decodeSourceJson(file.bytes);
+    return decoded.ok ? decoded.value : undefined;
+  };
+  const unreadable = (file: HostFile, rule: string, expected: string): void => {
+    found.push({
+      rule,
+      code: 'AID_NOT_READABLE',
+      severity: 'error',
+      class: 'invalid',
+      at: { file: file.name },
+      expected,
+      actual: 'something else',
+    });
+  };
+  const { 'policy-bundle': bundleFile, 'fail-modes': modesFile } = aids;
+  const bundleValue = valueOf(bundleFile);
+  const bundle = bundleValue === undefined ? undefined : readPolicyBundle(bundleValue);
+  if (bundleFile !== undefined) {
+    if (bundle === undefined) unreadable(bundleFile, 'CGF-14', 'a policy bundle');
+    else found.push(...checkBundle(bundle, { file: bundleFile.name }));
+  }
+  const modesValue = valueOf(modesFile);
+  const modes = modesValue === undefined ? undefined : readFailModes(modesValue);
+  if (modesFile !== undefined && modes === undefined) unreadable(modesFile, 'CGF-7', 'a fail-mode table');
+  const own = bundle === undefined || bundle.failModes.size === 0 ? undefined : bundle.failModes;
+  return { bundle, failModes: modes ?? own };
+}
+
+function endsOf({ statements }: Statements): ReadonlyMap<string, number> {
+  return new Map(statements.map(({ stream, index }) => [stream, index]));
+}
+
+/** CGF-3 across proposals: a decision is about one. */
+function reusedDecisions(statements: readonly Statement[]): readonly HostFinding[] {
+  const first = new Map<string, Statement>();
+  const findings: HostFinding[] = [];
+  const told = new Set<string>();
+  for (const statement of statements) {
+    const { kind, decisionId, proposalId, at } = statement;
+    if (kind !== 'decision' || decisionId === undefined || proposalId === undefined) continue;
+    const before = first.get(decisionId);
+    if (before === undefined) first.set(decisionId, statement);
+    else if (before.proposalId !== proposalId && !told.has(`${decisionId}\0${proposalId}`)) {
+      told.add(`${decisionId}\0${proposalId}`);
+      findings.push({
+        rule: 'CGF-3',
+        code: 'DECISION_REUSED',
+        severity: 'error',
+        class: 'invalid',
+        at,
+        about: proposalId,
+        expected: `${decisionId} about ${before.proposalId} alone`,
+        actual: `about ${proposalId} too`,
+        related: [before.at],
+      });
+    }
+  }
+  return findings;
+}
+
+function orderOf(files: readonly HostFile[]): (at: HostPlace) => number {
+  const positions = new Map<string, number>();
+  for (const [i, { name }] of files.entries()) if (!positions.has(name)) positions.set(name, i);
+  return ({ file }) => positions.get(file) ?? -1;
+}
+
+/** In the order of the files and their lines; what stands at one place as it was found. */
+function sortedBy<T extends HostFinding | HostItem>(
+  list: readonly T[],
+  order: (at: HostPlace) => number,
+): T[] {
+  return [...list].sort((a, b) => order(a.at) - order(b.at) || (a.at.line ?? 0) - (b.at.line ?? 0));
+}

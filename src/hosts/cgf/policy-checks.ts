@@ -1,0 +1,88 @@
+/** Rules CGF-14 and CGF-15: the policy bundle that the user gives, and the decisions held against it. */
+
+import { SourceObject } from '../../json/source-json.js';
+import type { HostFinding, HostPlace } from '../host.js';
+import { listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { constraintIn, ranked, type Case } from './cases.js';
+import { evaluatePolicy, isSameNumber, policyInput, type PolicyBundle } from './policy.js';
+
+/** CGF-14 */
+export function checkBundle(bundle: PolicyBundle, at: HostPlace): readonly HostFinding[] {
+  const { statedHash, computedHash } = bundle;
+  if (statedHash === computedHash) return [];
+  const isMissing = statedHash === undefined;
+  return [
+    {
+      rule: 'CGF-14',
+      code: isMissing ? 'BUNDLE_HASH_MISSING' : 'BUNDLE_HASH_MISMATCH',
+      severity: isMissing ? 'warning' : 'error',
+      class: isMissing ? 'none' : 'invalid',
+      at,
+      about: bundle.version,
+      expected: computedHash,
+      actual: statedHash ?? 'none',
+    },
+  ];
+}
+
+/** CGF-15: each decision whose proposal is in the files. What is not decided says so. */
+export function checkPolicy(of: Case, bundle: PolicyBundle): readonly HostFinding[] {
+  return of.decisions.flatMap(({ primary, decision }) => {
+    const { body, at } = primary;
+    const finding = (
+      code: string,
+      findingClass: 'violation' | 'none',
+      expected: string,
+      actual: string,
+      severity: HostFinding['severity'] = findingClass === 'none' ? 'warning' : 'error',
+    ): HostFinding => ({
+      rule: 'CGF-15',
+      code,
+      severity,
+      class: findingClass,
+      at,
+      about: of.id,
+      expected,
+      actual,
+    });
+    // What a proposal holds is in requests and replay packs; the signals only in requests.
+    const proposals = ranked(of.statements, 'proposal').filter(
+      ({ body: each }) => objectAt(each, 'action_params') !== undefined,
+    );
+    const [proposal] = proposals;
+    if (proposal === undefined) return [];
+    const version = textAt(body, 'policy_version');
+    if (version !== undefined && bundle.version !== undefined && version !== bundle.version)
+      return [finding('POLICY_NOT_GIVEN', 'none', `policy ${version}`, `policy ${bundle.version}`)];
+    const input = policyInput(proposal.body, proposals.find(({ signals }) => signals !== undefined)?.signals);
+    const result = evaluatePolicy(bundle, input);
+    if (!result.decided)
+      return [finding('POLICY_NOT_DECIDED', 'none', 'a rule that is decided', result.by, 'info')];
+    const { rule } = result;
+    const expected = rule?.decision ?? 'ALLOW';
+    const matched = listAt(body, 'matched_rule_ids');
+    // A server in strict mode audits what no rule but the last is about.
+    const isStrict = rule?.id === 'default-allow' && decision === 'AUDIT';
+    if (expected !== decision && !isStrict)
+      return [
+        finding('DECISION_NOT_OF_POLICY', 'violation', `${expected} by ${rule?.id ?? 'no rule'}`, decision),
+      ];
+    const isOther =
+      matched !== undefined &&
+      (matched.length !== (rule === undefined ? 0 : 1) || (rule !== undefined && matched[0] !== rule.id));
+    if (isOther)
+      return [
+        finding('RULE_NOT_OF_POLICY', 'violation', rule?.id ?? 'no rule', matched.map(String).join(', ')),
+      ];
+    const type = valueAt(body, 'constraint') instanceof SourceObject ? constraintIn(body)?.type : undefined;
+    if (type !== undefined && type !== rule?.constraintType)
+      return [
+        finding('CONSTRAINT_NOT_OF_POLICY', 'violation', rule?.constraintType ?? 'no constraint', type),
+      ];
+    const confidence = numberAt(body, 'confidence');
+    const wanted = rule?.confidence ?? '0.85';
+    if (confidence !== undefined && !isSameNumber(confidence, wanted))
+      return [finding('CONFIDENCE_NOT_OF_POLICY', 'none', wanted, confidence)];
+    return [];
+  });
+}

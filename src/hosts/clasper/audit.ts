@@ -1,0 +1,700 @@
+/** The audit chain, the audit log, stored traces and the bundles that hold them. */
+
+import { SourceObject } from '../../json/source-json.js';
+import type { PublicKey } from '../../key/public-key.js';
+import type { HostPlace } from '../host.js';
+import { codeOf } from '../names.js';
+import { numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { stableText } from '../forms/stable.js';
+import { checkBundle } from './bundle.js';
+import { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
+import { adapterPrincipal, hostPrincipal, mark, type Desk } from './desk.js';
+import type { HttpReader } from './http.js';
+import type { BundleParts, Part } from './parts.js';
+import { isNotBefore } from './scope.js';
+import { claimId, firstText, keyOf, type ClasperState } from './state.js';
+import { contentHash, eventTypeOf, type TelemetryReader } from './telemetry.js';
+import type { TraceReader } from './trace.js';
+
+/** The end of a chain that somebody kept elsewhere. */
+export interface ChainHead {
+  readonly tenant: string | undefined;
+  readonly seq: bigint;
+  readonly hash: string;
+}
+
+/** An entry with the part that it was read from. */
+interface Entry {
+  readonly part: Part;
+  readonly entry: ChainEntry;
+}
+
+/** A chain as one file has it. */
+interface Chain {
+  readonly group: string;
+  readonly tenant: string;
+  readonly entries: Entry[];
+  readonly bySeq: Map<bigint, Entry>;
+  /** What rows of the audit log share with their entries. */
+  readonly keys: Set<string>;
+}
+
+/** What an entry of a chain, or a row of an audit log without one, says. */
+interface Logged extends Pick<ChainEntry, 'tenant' | 'type' | 'data' | 'createdAt'> {
+  /** `seq 3`, `row 3` */
+  readonly name: string;
+}
+
+const CHAIN_CODES: Readonly<Record<ChainFaultKind, string>> = {
+  start: 'CHAIN_START_MISSING',
+  gap: 'SEQ_GAP',
+  order: 'SEQ_ORDER',
+  previous: 'PREV_HASH_MISMATCH',
+  hash: 'EVENT_HASH_MISMATCH',
+};
+
+const INGESTED: Readonly<Record<string, string>> = {
+  adapter_cost_ingested: 'cost',
+  adapter_metrics_ingested: 'metrics',
+  adapter_audit_event: 'audit',
+  adapter_violation_reported: 'violations',
+};
+
+const MAX_RELATED = 16;
+const ANY = 'any';
+
+/** Reads what a host keeps. */
+export class AuditReader {
+  readonly #desk: Desk;
+  readonly #state: ClasperState;
+  readonly #telemetry: TelemetryReader;
+  readonly #traces: TraceReader;
+  readonly #http: HttpReader;
+  /** By group and tenant, in the order of their files. */
+  readonly #chains = new Map<string, Chain>();
+  /** Rows of the audit log that stand in a chain, by group. */
+  readonly #rows = new Map<string, Part[]>();
+  readonly #storedTraces = new Map<string, Part[]>();
+
+  constructor(
+    desk: Desk,
+    state: ClasperState,
+    telemetry: TelemetryReader,
+    traces: TraceReader,
+    http: HttpReader,
+  ) {
+    this.#desk = desk;
+    this.#state = state;
+    this.#telemetry = telemetry;
+    this.#traces = traces;
+    this.#http = http;
+  }
+
+  /** Which trace is of which execution, as rows of the audit log say; before anything else of a bundle. */
+  noteRow({ value }: Part): void {
+    const trace = textAt(value, 'traceId');
+    const execution = textAt(value, 'eventData', 'execution_id');
+    const tenant = firstText(textAt(value, 'tenantId'));
+    if (trace !== undefined && execution !== undefined)
+      this.#state.executionOfTrace.set(keyOf(tenant, trace), execution);
+  }
+
+  entry(part: Part): void {
+    const { at, value, group } = part;
+    const entry = value instanceof SourceObject ? readChainEntry(value) : undefined;
+    if (entry === undefined) {
+      this.#malformed(part, 'audit_chain', 'an entry of an audit chain');
+      return;
+    }
+    const key = keyOf(group, entry.tenant);
+    const chain: Chain = this.#chains.get(key) ?? {
+      ...{
+        group,
+        tenant: entry.tenant,
+        entries: [],
+        bySeq: new Map<bigint, Entry>(),
+        keys: new Set<string>(),
+      },
+    };
+    this.#chains.set(key, chain);
+    const before = chain.entries.at(-1)?.entry;
+    chain.entries.push({ part, entry });
+    if (!chain.bySeq.has(entry.seq)) chain.bySeq.set(entry.seq, { part, entry });
+    chain.keys.add(entryKey(entry));
+    for (const kind of checkChainEntry(entry, before)) this.#chainFault(at, kind, entry, before);
+    const other = this.#sameIn(chain, entry);
+    if (other !== undefined) {
+      const isSame = other.entry.hash === entry.hash && other.entry.computed === entry.computed;
+      if (!isSame) {
+        this.#desk.find('CLA-9', 'CHAIN_FORKED', 'invalid', at, {
+          about: `seq ${entry.seq}`,
+          expected: other.entry.hash,
+          actual: entry.hash.slice(0, 128),
+          related: [other.part.at],
+        });
+      }
+      this.#desk.item(part, entry.type, 'repeated', isSame ? 'ALREADY_READ' : 'CHAIN_FORKED');
+      return;
+    }
+    this.#take(part, { ...entry, name: `seq ${entry.seq}` });
+  }
+
+  #chainFault(at: HostPlace, kind: ChainFaultKind, entry: ChainEntry, before: ChainEntry | undefined): void {
+    const [expected, actual] = {
+      start: ['seq 1 after nothing', `seq ${entry.seq}`],
+      gap: [`seq ${(before?.seq ?? 0n) + 1n}`, `seq ${entry.seq}`],
+      order: [`seq ${(before?.seq ?? 0n) + 1n}`, `seq ${entry.seq}`],
+      previous: [before?.hash ?? 'null', entry.previous ?? 'null'],
+      hash: [entry.computed, entry.hash],
+    }[kind] as [string, string];
+    this.#desk.find('CLA-9', CHAIN_CODES[kind], 'invalid', at, {
+      about: `seq ${entry.seq}`,
+      expected: expected.slice(0, 128),
+      actual: actual.slice(0, 128),
+    });
+  }
+
+  /** The entry of that number of another copy of the chain. */
+  #sameIn(own: Chain, { tenant, seq }: ChainEntry): Entry | undefined {
+    for (const chain of this.#chains.values()) {
+      const found = chain === own || chain.tenant !== tenant ? undefined : chain.bySeq.get(seq);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** What an entry says happened, where nothing nearer said it. */
+  #take(part: Part, { tenant, type, data, createdAt, name }: Logged): void {
+    const time = this.#desk.timeOf(part, type, timeOfText(createdAt), name);
+    if (time === undefined) return;
+    const adapterId = firstText(textAt(data, 'adapter_id'));
+    const executionId = firstText(textAt(data, 'execution_id'));
+    const ingested = INGESTED[type];
+    if (ingested !== undefined && executionId !== '') {
+      this.#ingested(part, ingested, data, { tenant, adapterId, executionId, traceId: '' }, time, type);
+      return;
+    }
+    const principalId = adapterPrincipal(tenant, adapterId);
+    const base = { at: part.at, bytes: part.bytes, occurredAt: time, principalId } as const;
+    const decisionId = textAt(data, 'decision_id');
+    const tool = textAt(data, 'tool');
+    const jti = textAt(data, 'token_id');
+    if (type === 'policy_decision_pending' && decisionId !== undefined) {
+      this.#pending(part, tenant, executionId, adapterId, decisionId, data, base);
+      return;
+    }
+    if (type === 'policy_decision_resolved' && decisionId !== undefined) {
+      this.#resolved(part, tenant, decisionId, data, base);
+      return;
+    }
+    if (type === 'tool_authorization_granted' && jti !== undefined && tool !== undefined) {
+      const id = claimId('tool-token', tenant, jti);
+      const isNew = this.#desk.claim({
+        kind: 'action',
+        ...base,
+        id,
+        tool,
+        decision: 'allow',
+        decisionCode: 'ALLOWED',
+      });
+      const expiresAt = timeOfText(textAt(data, 'expires_at'));
+      if (isNew) {
+        this.#state.toolTokens.set(keyOf(tenant, jti), {
+          ...{ claim: id, principalId, tenant, executionId, tool, expiresAt },
+          ...{ scopeHash: undefined, issuedAt: time, intentDigest: undefined },
+        });
+        this.#desk.builder.observe({
+          at: part.at,
+          callIds: [jti],
+          tool,
+          decision: 'allow',
+          meters: [],
+          occurredAt: time,
+        });
+      }
+      this.#desk.item(part, type, isNew ? 'mapped' : 'repeated', isNew ? undefined : 'ALREADY_READ');
+      return;
+    }
+    if (type === 'tool_authorization_denied' && tool !== undefined) {
+      this.#denied(part, tenant, executionId, tool, name, data, base);
+      return;
+    }
+    this.#approvals(part.at, type, tenant, executionId);
+    const isKnown =
+      (type === 'tool_authorization_requested' &&
+        this.#state.toolAnswers.has(keyOf(tenant, executionId, tool ?? ''))) ||
+      (type === 'adapter_trace_ingested' && this.#state.traced.has(keyOf(tenant, executionId))) ||
+      (textAt(data, 'action') === 'adapter_telemetry_key_set' && this.#knowsKey(tenant, data));
+    if (isKnown) {
+      this.#desk.item(part, type, 'repeated', 'ALREADY_READ');
+      return;
+    }
+    this.#desk.evidence(part, evidenceType(type), {
+      id: claimId('log', tenant, name),
+      occurredAt: time,
+      principalId: hostPrincipal(tenant),
+      facts: {
+        entry: name,
+        audit_type: type,
+        adapter_id: adapterId === '' ? undefined : adapterId,
+        execution_id: executionId === '' ? undefined : executionId,
+        tool,
+        code: textAt(data, 'code'),
+        action: textAt(data, 'action'),
+      },
+    });
+  }
+
+  /** What 1.0.0 says in its log of approvals that nobody gave, and of those that were used again. */
+  #approvals(at: HostPlace, type: string, tenant: string, executionId: string): void {
+    const execution = this.#state.execution(tenant, executionId);
+    if (type === 'approval_auto_allowed_in_core' && !execution.told.has('AUTO_ALLOWED')) {
+      execution.told.add('AUTO_ALLOWED');
+      this.#desk.find('CLA-12', 'AUTO_ALLOWED', 'violation', at, {
+        about: executionId,
+        expected: 'an approval by somebody',
+        actual: 'none: the host allowed it by itself',
+      });
+    }
+    if (type !== 'approval_grant_consumed') return;
+    if (execution.told.has(type)) {
+      this.#desk.find('CLA-5', 'APPROVAL_REUSED', 'violation', at, {
+        about: executionId,
+        expected: 'an approval to be used once',
+        actual: 'used again',
+      });
+    }
+    execution.told.add(type);
+  }
+
+  #knowsKey(tenant: string, data: SourceObject): boolean {
+    const ids = [textAt(data, 'adapter_id'), textAt(data, 'version'), textAt(data, 'key_id')].map((id) =>
+      firstText(id),
+    );
+    return this.#desk.placeOf(claimId('key', tenant, ...ids, '')) !== undefined;
+  }
+
+  /** What was reported, as the chain keeps it. */
+  #ingested(
+    part: Part,
+    type: string,
+    data: SourceObject,
+    ids: { tenant: string; adapterId: string; executionId: string; traceId: string },
+    time: string,
+    itemType: string,
+  ): void {
+    const key = keyOf(ids.tenant, ids.executionId, eventTypeOf(type, data));
+    const before = this.#state.ingested.get(key);
+    const hash = contentHash(type, data);
+    if (before?.contentHash === undefined) {
+      this.#state.ingested.set(key, { payloadHash: hash, contentHash: hash, from: 'chain', at: part.at });
+      this.#telemetry.record(part, type, data, ids, time, [], itemType);
+      return;
+    }
+    if (before.contentHash !== hash) {
+      const isChain = before.from === 'chain';
+      this.#desk.find(
+        isChain ? 'CLA-7' : 'CLA-9',
+        isChain ? 'IDEMPOTENCY_CONFLICT' : 'CHAIN_CONTENT_DIFFERS',
+        isChain ? 'violation' : 'invalid',
+        part.at,
+        {
+          about: ids.executionId,
+          expected: 'the content that was reported before',
+          actual: 'other content',
+          related: [before.at],
+        },
+      );
+    }
+    this.#desk.item(
+      part,
+      itemType,
+      'repeated',
+      before.contentHash === hash ? 'ALREADY_READ' : 'CONTENT_DIFFERS',
+    );
+  }
+
+  #pending(
+    part: Part,
+    tenant: string,
+    executionId: string,
+    adapterId: string,
+    id: string,
+    data: SourceObject,
+    base: { at: HostPlace; bytes: Uint8Array; occurredAt: string; principalId: string },
+  ): void {
+    const claim = claimId('decision', id, 'pending');
+    const isNew = this.#desk.claim({
+      ...{ kind: 'grant', ...base, id: claim, decision: 'deny', decisionCode: 'PENDING_APPROVAL' },
+      checks: [{ check: 'approval', result: 'fail', code: 'PENDING' }],
+    });
+    if (isNew && !this.#state.decisions.has(id)) {
+      this.#state.decisions.set(id, {
+        ...{ id, tenant, workspace: undefined, executionId, adapterId },
+        requiredRole: textAt(data, 'required_role'),
+        expiresAt: timeOfText(textAt(data, 'expires_at')),
+        ...{ scope: undefined, intentDigest: undefined, tokens: new Set<string>() },
+      });
+      this.#state.execution(tenant, executionId).decide({
+        ...{ kind: 'pending', claim, scope: undefined, principalId: base.principalId, adapterId },
+        ...{ intentDigest: undefined, asked: [], decisionId: id, at: part.at },
+      });
+    }
+    this.#desk.item(
+      part,
+      'policy_decision_pending',
+      isNew ? 'mapped' : 'repeated',
+      isNew ? undefined : 'ALREADY_READ',
+    );
+  }
+
+  #resolved(
+    part: Part,
+    tenant: string,
+    id: string,
+    data: SourceObject,
+    base: { at: HostPlace; bytes: Uint8Array; occurredAt: string },
+  ): void {
+    const decision = this.#state.decisions.get(id);
+    const action = firstText(textAt(data, 'action'));
+    const isApproved = action.startsWith('approve');
+    const type = 'policy_decision_resolved';
+    if (decision?.action !== undefined) {
+      if (decision.action.startsWith('approve') !== isApproved) {
+        this.#desk.find('CLA-5', 'DECISION_CONTRADICTS', 'invalid', part.at, {
+          about: id,
+          expected: decision.action.slice(0, 64),
+          actual: action.slice(0, 64),
+        });
+      }
+      this.#desk.item(part, type, 'repeated', 'DECISION_KNOWN');
+      return;
+    }
+    const role = textAt(data, 'role');
+    if (decision === undefined) {
+      this.#desk.find('CLA-5', 'DECISION_UNKNOWN', 'warning', part.at, {
+        about: id,
+        expected: 'the decision before it',
+      });
+    } else {
+      decision.action = action;
+      this.#http.approval(part.at, decision, role, base.occurredAt);
+      const execution = this.#state.execution(tenant, decision.executionId);
+      const principalId = adapterPrincipal(tenant, decision.adapterId);
+      const claim = claimId('decision', id, 'resolved');
+      // An approval lifts what was pending; what it grants a chain does not say, so nothing can be held against it.
+      execution.decide({
+        ...{ kind: isApproved ? 'allow' : 'deny', claim: isApproved ? undefined : claim, scope: undefined },
+        ...{
+          principalId,
+          adapterId: decision.adapterId,
+          intentDigest: undefined,
+          asked: [],
+          decisionId: id,
+          at: part.at,
+        },
+      });
+      if (!isApproved) {
+        const denial = { kind: 'grant', ...base, principalId, id: claim, decision: 'deny' } as const;
+        this.#desk.claim({ ...denial, decisionCode: 'APPROVAL_DENIED' });
+        this.#desk.item(part, type, 'mapped');
+        return;
+      }
+    }
+    this.#desk.evidence(part, type, {
+      id: claimId('resolution', id),
+      occurredAt: base.occurredAt,
+      principalId: hostPrincipal(tenant),
+      facts: { decision_id: id, action, role, actor: textAt(data, 'actor') },
+    });
+  }
+
+  #denied(
+    part: Part,
+    tenant: string,
+    executionId: string,
+    tool: string,
+    name: string,
+    data: SourceObject,
+    base: { at: HostPlace; bytes: Uint8Array; occurredAt: string; principalId: string },
+  ): void {
+    const key = keyOf(tenant, executionId, tool);
+    const known = this.#state.refused.get(key);
+    if (known !== undefined && known.inChain < known.count) {
+      known.inChain++;
+      this.#desk.item(part, 'tool_authorization_denied', 'repeated', 'ALREADY_READ');
+      return;
+    }
+    const id = claimId('tool-denied', tenant, executionId, tool, name);
+    const policyId = textAt(data, 'policy_id');
+    this.#desk.claim({
+      ...{ kind: 'action', ...base, id, tool, decision: 'deny' },
+      decisionCode:
+        codeOf(firstText(textAt(data, 'decision'), 'DENY')) === 'DENY'
+          ? 'POLICY_DENIED'
+          : 'APPROVAL_REQUIRED',
+      ...(policyId === undefined || policyId === '' ? {} : { policyId: policyId.slice(0, 256) }),
+    });
+    this.#state.refused.set(key, { claim: id, principalId: base.principalId, inChain: 1, count: 1 });
+    this.#state.toolAnswers.set(key, 'deny');
+    this.#desk.builder.observe({
+      at: part.at,
+      callIds: [id],
+      tool,
+      decision: 'deny',
+      meters: [],
+      occurredAt: base.occurredAt,
+    });
+    this.#desk.item(part, 'tool_authorization_denied', 'mapped');
+  }
+
+  /** A row of the audit log: what it says stands in the chain. */
+  row(part: Part): void {
+    const { at, value, group } = part;
+    if (!(value instanceof SourceObject) || textAt(value, 'eventType') === undefined) {
+      this.#malformed(part, 'audit_row', 'a row of an audit log');
+      return;
+    }
+    const rows = this.#rows.get(group) ?? [];
+    this.#rows.set(group, rows);
+    rows.push(part);
+    const type = firstText(textAt(value, 'eventType'));
+    const tenant = firstText(textAt(value, 'tenantId'));
+    const chain = this.#chains.get(keyOf(group, tenant));
+    if (chain?.keys.has(rowKey(value)) === true) {
+      this.#desk.item(part, type, 'repeated', 'IN_CHAIN');
+      return;
+    }
+    const data = objectAt(value, 'eventData') ?? new SourceObject(new Map());
+    if (chain === undefined) {
+      // A host without a chain has nothing else that says what was reported to it.
+      const name = `row ${firstText(numberAt(value, 'id'), mark(part.bytes))}`;
+      this.#take(part, { tenant, type, data, createdAt: firstText(textAt(value, 'createdAt')), name });
+      return;
+    }
+    this.#desk.find('CLA-9', 'AUDIT_NOT_IN_CHAIN', 'invalid', at, {
+      about: type.slice(0, 128),
+      expected: 'an entry of the chain',
+      actual: 'none',
+    });
+    const time = this.#desk.timeOf(part, type, timeOfText(textAt(value, 'createdAt')));
+    if (time === undefined) return;
+    this.#desk.evidence(part, 'audit_row', {
+      id: claimId('row', tenant, mark(part.bytes)),
+      occurredAt: time,
+      principalId: hostPrincipal(tenant),
+      facts: {
+        audit_type: type,
+        execution_id: textAt(data, 'execution_id'),
+        trace_id: textAt(value, 'traceId'),
+      },
+    });
+  }
+
+  /** A trace as the host keeps it. */
+  trace(part: Part): void {
+    const { value, group } = part;
+    if (!(value instanceof SourceObject) || textAt(value, 'id') === undefined) {
+      this.#malformed(part, 'trace', 'a trace');
+      return;
+    }
+    const traces = this.#storedTraces.get(group) ?? [];
+    this.#storedTraces.set(group, traces);
+    traces.push(part);
+    const tenant = firstText(textAt(value, 'tenantId'));
+    const id = firstText(textAt(value, 'id'));
+    const executionId = firstText(
+      textAt(value, 'labels', 'execution_id'),
+      this.#state.executionOfTrace.get(keyOf(tenant, id)),
+    );
+    const adapterId = firstText(textAt(value, 'adapter_id'));
+    this.#traces.read(part, value, {
+      ...{ tenant, adapterId, executionId, type: 'trace' },
+      ...{ issuedAt: undefined, digests: [], isStored: true },
+    });
+  }
+
+  /** CLA-9 and CLA-10 for what belongs together. */
+  finish(bundles: readonly BundleParts[], pinned: PublicKey | undefined, head: ChainHead | undefined): void {
+    for (const { files } of bundles)
+      for (const { code, severity, class: grade, at, expected, actual } of checkBundle(files, pinned))
+        this.#desk.builder.find({ rule: 'CLA-10', code, severity, class: grade, at, expected, actual });
+    for (const chain of this.#chains.values()) this.#anchor(chain, head);
+    this.#lengths();
+    for (const bundle of bundles) this.#logged(bundle);
+  }
+
+  /** A cut end shows only against a head that is known from elsewhere. */
+  #anchor({ tenant, entries, bySeq }: Chain, head: ChainHead | undefined): void {
+    const last = entries.at(-1)!;
+    const { at } = last.part;
+    const about = `seq ${last.entry.seq}`;
+    if (head === undefined || (head.tenant !== undefined && head.tenant !== tenant)) {
+      this.#desk.find('CLA-9', 'HEAD_NOT_ANCHORED', 'info', at, { about, expected: 'a head that is known' });
+      return;
+    }
+    const there = bySeq.get(head.seq);
+    if (there === undefined) {
+      const details = { about, expected: `seq ${head.seq}`, actual: `ends with ${last.entry.seq}` };
+      this.#desk.find('CLA-9', 'CHAIN_TRUNCATED', 'invalid', at, details);
+    } else if (there.entry.hash !== head.hash) {
+      this.#desk.find('CLA-9', 'CHAIN_FORKED', 'invalid', there.part.at, {
+        about: `seq ${head.seq}`,
+        expected: head.hash.slice(0, 128),
+        actual: there.entry.hash.slice(0, 128),
+      });
+    }
+  }
+
+  /** Copies of one chain: the shorter one is older, or was cut. */
+  #lengths(): void {
+    const longest = new Map<string, Entry>();
+    for (const { tenant, entries } of this.#chains.values()) {
+      const last = entries.at(-1)!;
+      const before = longest.get(tenant);
+      if (before === undefined || before.entry.seq < last.entry.seq) longest.set(tenant, last);
+    }
+    for (const { tenant, group, entries } of this.#chains.values()) {
+      const last = entries.at(-1)!;
+      const known = longest.get(tenant)!;
+      if (known.entry.seq === last.entry.seq) continue;
+      // What the longer one has from before this one was made is missing from it.
+      const made = this.#generated.get(group);
+      const createdAt = timeOfText(known.entry.createdAt);
+      const isCut = made !== undefined && createdAt !== undefined && !isNotBefore(createdAt, made);
+      this.#desk.find(
+        'CLA-9',
+        isCut ? 'CHAIN_TRUNCATED' : 'CHAIN_SHORTER',
+        isCut ? 'invalid' : 'warning',
+        last.part.at,
+        {
+          about: `seq ${last.entry.seq}`,
+          expected: `seq ${known.entry.seq}`,
+          actual: `ends with ${last.entry.seq}`,
+          related: [known.part.at],
+        },
+      );
+    }
+  }
+
+  /** What else in a bundle says what its chain must hold, and the other way round. */
+  #logged({ group, files }: BundleParts): void {
+    const chains = [...this.#chains.values()].filter((chain) => chain.group === group);
+    const traces = this.#storedTraces.get(group) ?? [];
+    for (const chain of chains) {
+      this.#rowsMissing(chain, group);
+      this.#tracesIn(chain, traces);
+      this.#stated(chain, files);
+    }
+    const empty = files.get('audit_chain.jsonl');
+    if (chains.length > 0 || empty === undefined || traces.length === 0) return;
+    const details = { expected: 'entries for the traces', actual: 'none' };
+    this.#desk.find('CLA-9', 'CHAIN_EMPTY', 'invalid', { file: empty.name }, details);
+  }
+
+  /** Entries without a row. A bundle of one trace, workspace or time holds fewer rows than the chain has entries. */
+  #rowsMissing({ entries }: Chain, group: string): void {
+    if (this.#scoped.has(group)) return;
+    const rows = new Set((this.#rows.get(group) ?? []).map(({ value }) => rowKey(value as SourceObject)));
+    const missing = entries.filter(({ entry }) => !rows.has(entryKey(entry)));
+    if (missing.length === 0) return;
+    this.#desk.find('CLA-9', 'AUDIT_ROW_MISSING', 'invalid', missing[0]!.part.at, {
+      about: `seq ${missing[0]!.entry.seq}`,
+      expected: `a row of the audit log for each of ${entries.length} entries`,
+      actual: `none for ${missing.length}`,
+      related: missing.slice(1, MAX_RELATED + 1).map(({ part }) => part.at),
+    });
+  }
+
+  readonly #scoped = new Set<string>();
+
+  /** What a bundle says that it is of. */
+  noteScope({ value, group }: Part): void {
+    const scope = objectAt(value, 'scope');
+    const narrow = ['workspaceId', 'traceId', 'startDate', 'endDate'];
+    if (narrow.some((name) => textAt(scope, name) !== undefined)) this.#scoped.add(group);
+  }
+
+  /** Each trace was ingested, and the entry that says so was made after it was checked. */
+  #tracesIn({ tenant, entries }: Chain, traces: readonly Part[]): void {
+    // Of each execution, and of all, the last entry: one that is late enough is all that it takes.
+    const last = new Map<string, string>();
+    for (const { entry } of entries) {
+      if (entry.type !== 'adapter_trace_ingested') continue;
+      const execution = firstText(textAt(entry.data, 'execution_id'));
+      for (const of of [ANY, `=${execution}`])
+        if (entry.createdAt > (last.get(of) ?? '')) last.set(of, entry.createdAt);
+    }
+    for (const trace of traces) {
+      const checked = checkedAt(trace);
+      if (textAt(trace.value, 'tenantId') !== tenant || checked === '') continue;
+      const id = firstText(textAt(trace.value, 'id'));
+      const execution = this.#state.executionOfTrace.get(keyOf(tenant, id));
+      if ((last.get(execution === undefined ? ANY : `=${execution}`) ?? '') >= checked) continue;
+      this.#desk.find('CLA-9', 'TRACE_NOT_IN_CHAIN', 'invalid', trace.at, {
+        about: id,
+        expected: `an entry from ${checked.slice(0, 64)} on that it was ingested`,
+        actual: `the chain ends with seq ${entries.at(-1)!.entry.seq}`,
+      });
+    }
+  }
+
+  /** What a bundle says of its own chain. */
+  #stated({ entries }: Chain, files: BundleParts['files']): void {
+    const file = files.get('integrity.json')?.name ?? '';
+    const stated = this.#chainStatements.get(file);
+    const isRight = entries.every(
+      ({ entry }, i) => checkChainEntry(entry, entries[i - 1]?.entry).length === 0,
+    );
+    if (stated === undefined || stated === isRight) return;
+    this.#desk.find(
+      'CLA-10',
+      'CHAIN_STATUS_WRONG',
+      'invalid',
+      { file },
+      {
+        expected: `audit_chain_verification.ok ${String(isRight)}`,
+        actual: String(stated),
+      },
+    );
+  }
+
+  /** When bundles were made. */
+  readonly #generated = new Map<string, string>();
+  readonly #chainStatements = new Map<string, boolean>();
+
+  /** What integrity.json says of the chain. */
+  noteIntegrity({ at, value, group }: Part): void {
+    const made = timeOfText(textAt(value, 'generated_at'));
+    if (made !== undefined) this.#generated.set(group, made);
+    const ok = valueAt(value, 'audit_chain_verification', 'ok');
+    if (typeof ok === 'boolean') this.#chainStatements.set(at.file, ok);
+  }
+
+  #malformed(part: Part, type: string, expected: string): void {
+    this.#desk.find('INPUT', 'MEMBER_MISSING', 'invalid', part.at, { expected, actual: 'something else' });
+    this.#desk.builder.drop(part.at, type, 'MEMBER_MISSING');
+  }
+}
+
+function checkedAt({ value }: Part): string {
+  return firstText(textAt(value, 'integrity_checked_at'));
+}
+
+/** What a row and its entry share. */
+function rowKey(row: SourceObject): string {
+  const data = valueAt(row, 'eventData') ?? null;
+  return keyOf(
+    ...['tenantId', 'eventType', 'createdAt'].map((name) => firstText(textAt(row, name))),
+    stableText(data),
+  );
+}
+
+function entryKey({ tenant, type, createdAt, data }: ChainEntry): string {
+  return keyOf(tenant, type, createdAt, stableText(data));
+}
+
+/** A type of event as the end of the type of an extension event. */
+function evidenceType(type: string): string {
+  return type.replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, 64) || 'audit';
+}

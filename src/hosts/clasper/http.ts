@@ -1,0 +1,872 @@
+/** Recordings of the adapter API: one request with its answer on each line. */
+
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { Check } from '../../schema/generated/types.js';
+import { stableHash, STABLE_FORM } from '../forms/stable.js';
+import type { ForeignDigest, HostPlace } from '../host.js';
+import { codeOf, wellFormed } from '../names.js';
+import { jcsDigest, listAt, numberAt, objectAt, textAt, timeOfText, valueAt } from '../values.js';
+import { adapterPrincipal, hostPrincipal, mark, type Desk, type Facts } from './desk.js';
+import { readTelemetryKey } from './keys.js';
+import type { Part } from './parts.js';
+import { isNotBefore, readScope, textsAt, toolMapOf, widening, type Scope } from './scope.js';
+import { claimId, firstText, keyOf, type ClasperState, type Decided, type Decision } from './state.js';
+import type { TelemetryReader } from './telemetry.js';
+import { scopeDigest } from './trace.js';
+import { readToken, tokenHash, type TokenClaims } from './tokens.js';
+
+/** A line of a recording. */
+interface Call {
+  readonly part: Part;
+  readonly at: HostPlace;
+  readonly method: string;
+  /** Without host and query. */
+  readonly path: string;
+  readonly request: SourceValue | undefined;
+  readonly response: SourceValue | undefined;
+  /** The text of the number. */
+  readonly status: string;
+  readonly isOk: boolean;
+  readonly token: TokenClaims | undefined;
+  header(name: string): string | undefined;
+}
+
+type Handler = (call: Call, match: RegExpExecArray) => void;
+
+/** Roles, from the one that may least. */
+const ROLES = ['viewer', 'operator', 'release_manager', 'admin'];
+
+/** The path of a recorded request. */
+export function pathOf(value: SourceValue): string {
+  return firstText(textAt(value, 'path'))
+    .replace(/^https?:\/\/[^/]*/, '')
+    .replace(/[?#].*$/s, '')
+    .replace(/\/+$/, '');
+}
+
+/** Reads recordings. */
+export class HttpReader {
+  readonly #desk: Desk;
+  readonly #state: ClasperState;
+  readonly #telemetry: TelemetryReader;
+  readonly #routes: readonly (readonly [string, RegExp, Handler])[];
+
+  constructor(desk: Desk, state: ClasperState, telemetry: TelemetryReader) {
+    this.#desk = desk;
+    this.#state = state;
+    this.#telemetry = telemetry;
+    this.#routes = [
+      ['POST', /^\/adapters\/register$/, (call) => this.#register(call)],
+      ['POST', /^\/ops\/api\/adapters\/telemetry-key(?:\/[\w-]+)?$/, (call) => this.#telemetryKey(call)],
+      ['POST', /^\/ops\/api\/policies(?:\/.*)?$/, (call) => this.#policy(call)],
+      ['POST', /^\/api\/execution\/request$/, (call) => this.#request(call)],
+      ['GET', /^\/(?:ops\/)?api\/decisions\/([^/]+)$/, (call, match) => this.#poll(call, match[1]!)],
+      [
+        'POST',
+        /^\/(?:ops\/)?api\/decisions\/([^/]+)\/resolve$/,
+        (call, match) => this.#resolve(call, match[1]!),
+      ],
+      [
+        'POST',
+        /^\/(?:ops\/)?api\/decisions\/([^/]+)\/consume$/,
+        (call, match) => this.#consume(call, match[1]!),
+      ],
+      ['POST', /^\/api\/governance\/tool\/authorize$/, (call) => this.#tool(call)],
+      [
+        'POST',
+        /^\/api\/ingest\/(trace|audit|cost|metrics|violations)$/,
+        (call, match) => this.#ingest(call, match[1]!),
+      ],
+      ['GET', /^\/ops\/api\/audit-chain\/export$/, (call) => this.#kept(call, 'audit_chain_export')],
+      ['POST', /^\/ops\/api\/exports$/, (call) => this.#kept(call, 'bundle_exported')],
+      ['GET', /^\/ops\/api\/traces(?:\/.*)?$/, (call) => this.#kept(call, 'traces_listed')],
+    ];
+  }
+
+  read(part: Part): void {
+    const { value } = part;
+    const status = firstText(numberAt(value, 'status'), textAt(value, 'status'));
+    const headers = objectAt(value, 'headers');
+    const header = (name: string): string | undefined => {
+      const key = headers?.keys().find((each) => each.toLowerCase() === name);
+      return key === undefined ? undefined : textAt(headers, key);
+    };
+    const call: Call = {
+      part,
+      at: part.at,
+      method: firstText(textAt(value, 'method')).toUpperCase(),
+      path: pathOf(value),
+      request: valueAt(value, 'request'),
+      response: valueAt(value, 'response'),
+      status,
+      isOk: /^2\d\d$/.test(status),
+      token: readToken(header('x-adapter-token')),
+      header,
+    };
+    // A recorder may write when; the host's own answers mostly do not.
+    for (const name of ['recorded_at', 'timestamp', 'time'])
+      this.#desk.note(part.at, timeOfText(textAt(value, name)));
+    for (const [method, path, handle] of this.#routes) {
+      const match = method === call.method ? path.exec(call.path) : null;
+      if (match === null) continue;
+      handle(call, match);
+      return;
+    }
+    this.#kept(call, 'http_call');
+  }
+
+  /** Kept as evidence, with what was answered and nothing of its content. */
+  #kept(call: Call, type: string, stated?: string, facts: Facts = {}): void {
+    const { part, method, path, status, response } = call;
+    const tenant = this.#tenantOf(call);
+    const time = this.#desk.timeOf(part, type, stated);
+    if (time === undefined) return;
+    this.#desk.evidence(part, type, {
+      id: claimId('http', type, mark(part.bytes)),
+      occurredAt: time,
+      principalId: hostPrincipal(tenant),
+      facts: { method, path, status, reason: call.isOk ? undefined : textAt(response, 'error'), ...facts },
+    });
+  }
+
+  #tenantOf({ token, request, response }: Call): string {
+    return firstText(
+      textAt(token?.claims, 'tenant_id'),
+      textAt(response, 'tenant_id'),
+      textAt(response, 'adapter', 'tenant_id'),
+      textAt(response, 'policy', 'tenant_id'),
+      textAt(response, 'decision', 'tenant_id'),
+      textAt(request, 'tenant_id'),
+    );
+  }
+
+  #register(call: Call): void {
+    const { response, request, token } = call;
+    this.#state.capabilities.note(textsAt(token?.claims, 'allowed_capabilities'));
+    if (!call.isOk) return this.#kept(call, 'registration_refused');
+    const adapter = response instanceof SourceObject ? response : undefined;
+    this.#adapter(adapter, this.#tenantOf(call));
+    const capabilities = textsAt(response, 'capabilities');
+    this.#state.capabilities.note([...capabilities, ...textsAt(request, 'capabilities')]);
+    this.#state.capabilities.noteTools(toolMapOf(response) ?? toolMapOf(request));
+    this.#kept(call, 'adapter_registered', timeOfText(textAt(response, 'updated_at')), {
+      adapter_id: textAt(response, 'adapter_id'),
+      adapter_version: textAt(response, 'version'),
+      risk_class: textAt(response, 'risk_class'),
+      capabilities,
+    });
+  }
+
+  #telemetryKey(call: Call): void {
+    if (!call.isOk) return this.#kept(call, 'telemetry_key_refused');
+    const { part, response } = call;
+    const adapter = objectAt(response, 'adapter');
+    const tenant = this.#tenantOf(call);
+    this.#adapter(adapter, tenant);
+    const time = this.#desk.timeOf(part, 'telemetry_key_set', timeOfText(textAt(adapter, 'updated_at')));
+    if (time === undefined) return;
+    const [adapterId, version] = [textAt(adapter, 'adapter_id'), textAt(adapter, 'version')];
+    const keyId = textAt(adapter, 'telemetry_key_id');
+    const revoked = textAt(adapter, 'telemetry_key_revoked_at');
+    const key = adapter === undefined ? undefined : readTelemetryKey(adapter);
+    this.#desk.evidence(part, 'telemetry_key_set', {
+      id: claimId(
+        'key',
+        tenant,
+        firstText(adapterId),
+        firstText(version),
+        firstText(keyId),
+        firstText(revoked),
+      ),
+      occurredAt: time,
+      principalId: hostPrincipal(tenant),
+      facts: {
+        adapter_id: adapterId,
+        adapter_version: version,
+        key_id: keyId,
+        key_alg: key?.alg,
+        keyid: key?.publicKey?.keyid,
+        revoked_at: revoked,
+      },
+    });
+  }
+
+  #adapter(adapter: SourceObject | undefined, tenant: string): void {
+    const key = adapter === undefined ? undefined : readTelemetryKey(adapter);
+    if (key !== undefined) this.#state.addKey(tenant, key);
+  }
+
+  #policy(call: Call): void {
+    if (!call.isOk) return this.#kept(call, 'policy_refused');
+    const policy = objectAt(call.response, 'policy');
+    this.#kept(call, 'policy_set', timeOfText(textAt(policy, 'updated_at')), {
+      policy_id: textAt(policy, 'policy_id') ?? textAt(call.request, 'policy_id'),
+      effect: textAt(policy, 'effect', 'decision'),
+      policy_hash: policy === undefined ? undefined : stableHash(policy),
+    });
+  }
+
+  #request(call: Call): void {
+    const { part, at, request, response, status, token } = call;
+    const body = request instanceof SourceObject ? request : undefined;
+    this.#state.capabilities.note([
+      ...textsAt(token?.claims, 'allowed_capabilities'),
+      ...textsAt(body, 'requested_capabilities'),
+    ]);
+    const isRefusal = status === '403';
+    if (!call.isOk && !isRefusal) return this.#kept(call, 'request_refused');
+    const executionId = firstText(textAt(response, 'execution_id'), textAt(body, 'execution_id'));
+    const tenant = firstText(textAt(token?.claims, 'tenant_id'), textAt(body, 'tenant_id'));
+    const adapterId = firstText(textAt(token?.claims, 'adapter_id'), textAt(body, 'adapter_id'));
+    const time = this.#desk.timeOf(part, 'execution_request', undefined, executionId);
+    if (time === undefined) return;
+    const kind = isRefusal ? 'deny' : this.#kindOf(call, executionId);
+    const decisionId = textAt(response, 'decision_id');
+    const execution = this.#state.execution(tenant, executionId);
+    const scopeObject = objectAt(response, 'granted_scope');
+    const tool = textAt(body, 'tool');
+    const scope =
+      scopeObject === undefined ? undefined : readScope(scopeObject, tool === undefined ? [] : [tool]);
+    if (scopeObject !== undefined) this.#timeIn(at, scopeObject, executionId);
+    const intent = valueAt(body, 'intent');
+    const asked = textsAt(body, 'requested_capabilities');
+    const shared = {
+      asked,
+      principalId: adapterPrincipal(tenant, adapterId),
+      intentDigest: intent === undefined ? undefined : jcsDigest(intent),
+    };
+    // What waits has an id that bundles know too; any other answer is one of perhaps many for the execution.
+    const id =
+      kind === 'pending' && decisionId !== undefined
+        ? claimId('decision', decisionId, kind)
+        : claimId('request', tenant, executionId, mark(part.bytes));
+    const { principalId, intentDigest } = shared;
+    const base = {
+      principalId,
+      intentDigest,
+      id,
+      at,
+      bytes: part.bytes,
+      occurredAt: time,
+      ...this.#policyOf(response),
+    };
+    let isRepeated = false;
+    if (kind === 'allow') {
+      const isSimulated =
+        valueAt(response, 'auto_allowed_in_core') === true ||
+        textAt(response, 'approval_source') !== undefined;
+      const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
+      if (bounds === undefined) {
+        this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, {
+          about: executionId,
+          expected: 'an allow with max_steps or max_cost',
+          actual: 'neither',
+        });
+      } else {
+        const checks: Check[] = isSimulated
+          ? [{ check: 'approval', result: 'fail', code: 'AUTO_ALLOWED_IN_CORE' }]
+          : [];
+        const decisionCode = isSimulated ? 'AUTO_ALLOWED_IN_CORE' : 'ALLOWED';
+        isRepeated = !this.#desk.claim({
+          kind: 'grant',
+          ...base,
+          decision: 'allow',
+          decisionCode,
+          checks,
+          bounds,
+        });
+      }
+      if (isSimulated)
+        this.#desk.find('CLA-12', 'AUTO_ALLOWED', 'violation', at, {
+          about: executionId,
+          expected: 'an approval by somebody',
+          actual: 'none: the host allowed it by itself',
+        });
+      if (!isRepeated) this.#escalation(at, executionId, execution.first, scope, asked);
+      if (!isRepeated) this.#reuse(call, tenant, executionId);
+      if (bounds === undefined) {
+        execution.decide({ ...shared, kind, claim: undefined, scope, adapterId, decisionId: undefined, at });
+        this.#desk.evidence(part, 'execution_request', {
+          id,
+          occurredAt: time,
+          principalId: base.principalId,
+          facts: { execution_id: executionId, decision: 'allow' },
+        });
+        return;
+      }
+    } else {
+      const decisionCode =
+        kind === 'pending'
+          ? 'PENDING_APPROVAL'
+          : codeOf(firstText(textAt(response, 'blocked_reason'), refusalOf(textAt(response, 'error'))));
+      const checks: Check[] =
+        kind === 'pending' ? [{ check: 'approval', result: 'fail', code: 'PENDING' }] : [];
+      isRepeated = !this.#desk.claim({ kind: 'grant', ...base, decision: 'deny', decisionCode, checks });
+    }
+    if (kind === 'pending' && decisionId !== undefined && !this.#state.decisions.has(decisionId)) {
+      this.#state.decisions.set(decisionId, {
+        id: decisionId,
+        tenant,
+        workspace: textAt(body, 'workspace_id'),
+        executionId,
+        adapterId,
+        requiredRole: textAt(response, 'required_role'),
+        expiresAt: timeOfText(textAt(response, 'expires_at')),
+        scope,
+        intentDigest: shared.intentDigest,
+        tokens: new Set(),
+      });
+    }
+    if (!isRepeated)
+      execution.decide({
+        ...shared,
+        kind,
+        claim: id,
+        scope,
+        adapterId,
+        decisionId: kind === 'pending' ? decisionId : undefined,
+        at,
+      });
+    this.#desk.item(
+      part,
+      'execution_request',
+      isRepeated ? 'repeated' : 'mapped',
+      isRepeated ? 'ALREADY_READ' : undefined,
+    );
+  }
+
+  #kindOf({ at, response }: Call, about: string): Decided['kind'] {
+    const allowed = valueAt(response, 'allowed') === true;
+    const word = textAt(response, 'decision');
+    const waits = word === 'pending' || word === 'require_approval';
+    if ((word === 'allow') !== allowed && word !== undefined && !(allowed && waits)) {
+      this.#desk.find('CLA-3', 'DECISION_CONTRADICTS', 'invalid', at, {
+        about,
+        expected: 'one decision',
+        actual: `decision ${word.slice(0, 64)}, allowed ${String(allowed)}`,
+      });
+      return 'deny';
+    }
+    if (allowed) return 'allow';
+    return waits || (word === undefined && valueAt(response, 'requires_approval') === true)
+      ? 'pending'
+      : 'deny';
+  }
+
+  /** An end that cannot be read bounds nothing. */
+  #timeIn(at: HostPlace, scope: SourceObject, about: string): void {
+    const text = textAt(scope, 'expires_at');
+    if (text === undefined || timeOfText(text) !== undefined) return;
+    this.#desk.find('INPUT', 'TIME_INVALID', 'warning', at, {
+      about,
+      expected: 'a date and time',
+      actual: text.slice(0, 64),
+    });
+  }
+
+  /** CLA-11. */
+  #escalation(
+    at: HostPlace,
+    about: string,
+    first: Decided | undefined,
+    scope: Scope | undefined,
+    asked: readonly string[],
+  ): void {
+    if (first === undefined) return;
+    const granted =
+      first.scope === undefined || scope === undefined ? undefined : widening(first.scope, scope);
+    const further = asked.find((name) => !first.asked.includes(name));
+    const more =
+      granted ?? (first.asked.length === 0 || further === undefined ? undefined : `capability ${further}`);
+    if (more === undefined) return;
+    this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, {
+      about,
+      expected: 'no more than was asked for before',
+      actual: more.slice(0, 128),
+      related: [first.at],
+    });
+  }
+
+  /** CLA-5 of a host that has no tokens: an approval is answered with `allow` as often as it is asked. */
+  #reuse({ at }: Call, tenant: string, executionId: string): void {
+    const execution = this.#state.execution(tenant, executionId);
+    const { approved } = execution;
+    if (approved === undefined) return;
+    execution.approvalsUsed++;
+    if (execution.approvalsUsed < 2) return;
+    this.#desk.find('CLA-5', 'APPROVAL_REUSED', 'violation', at, {
+      about: executionId,
+      expected: 'an approval to be used once',
+      actual: `used ${execution.approvalsUsed} times`,
+      related: [approved.at],
+    });
+  }
+
+  #policyOf(response: SourceValue | undefined): {
+    policyId?: string;
+    policyDigest?: NonNullable<ReturnType<typeof jcsDigest>>;
+    foreignDigests?: ForeignDigest[];
+  } {
+    const matched = listAt(response, 'matched_policies');
+    const [first] = textsAt(response, 'matched_policies');
+    const trace = valueAt(response, 'decision_trace');
+    const digest = trace === undefined ? undefined : jcsDigest(trace);
+    const bundle = textAt(response, 'policy_bundle_hash');
+    const id = first ?? (matched === undefined ? undefined : 'clasper:no-match');
+    return {
+      ...(id === undefined || id === '' ? {} : { policyId: wellFormed(id.slice(0, 256)) }),
+      ...(digest === undefined ? {} : { policyDigest: digest }),
+      ...(bundle === undefined
+        ? {}
+        : {
+            foreignDigests: [
+              {
+                of: 'policy_bundle',
+                form: 'not-verifiable',
+                stated: bundle.slice(0, 256),
+                check: 'not_computed',
+              },
+            ],
+          }),
+    };
+  }
+
+  #poll(call: Call, id: string): void {
+    const { part, at, response } = call;
+    if (!call.isOk || !(response instanceof SourceObject)) return this.#kept(call, 'decision_poll_refused');
+    this.#noteToken(at, id, textAt(response, 'decision_token'));
+    const status = textAt(response, 'status');
+    const known = this.#state.decisions.get(id);
+    if (known !== undefined && textAt(response, 'decision_token_used_at') !== undefined)
+      known.consumedAt ??= at;
+    if (status === 'approved' || status === 'denied')
+      return this.#settled(call, id, response, 'decision_poll');
+    if (known?.action !== undefined && status === 'pending')
+      this.#contradicts(at, id, 'pending', known.action);
+    if (known !== undefined) this.#desk.item(part, 'decision_poll', 'repeated', 'DECISION_KNOWN');
+    else this.#kept(call, 'decision_poll', undefined, { decision_id: id, decision_status: status });
+  }
+
+  #resolve(call: Call, id: string): void {
+    const decision = objectAt(call.response, 'decision');
+    if (!call.isOk) return this.#kept(call, 'resolution_refused', undefined, { decision_id: id });
+    if (decision === undefined) return this.#kept(call, 'decision_resolved', undefined, { decision_id: id });
+    this.#settled(call, id, decision, 'decision_resolved');
+    const token = firstText(textAt(decision, 'decision_token'), textAt(call.response, 'decision_token'));
+    this.#noteToken(call.at, id, token === '' ? undefined : token);
+  }
+
+  /** A decision that somebody made, as its record says it: once recorded, then repeated. */
+  #settled(call: Call, id: string, record: SourceObject, type: string): void {
+    const { part, at } = call;
+    const resolution = objectAt(record, 'resolution');
+    const status = textAt(record, 'status');
+    const action = textAt(resolution, 'action') ?? (status === 'approved' ? 'approve' : 'deny');
+    const known = this.#state.decisions.get(id);
+    if (known?.action !== undefined) {
+      if (isApproval(known.action) !== isApproval(action)) this.#contradicts(at, id, action, known.action);
+      this.#desk.item(part, type, 'repeated', 'DECISION_KNOWN');
+      return;
+    }
+    const asking = objectAt(record, 'request_snapshot', 'request');
+    const tenant = firstText(textAt(record, 'tenant_id'), known?.tenant, this.#tenantOf(call));
+    const adapterId = firstText(
+      textAt(record, 'adapter_id'),
+      known?.adapterId,
+      textAt(call.token?.claims, 'adapter_id'),
+    );
+    const executionId = firstText(textAt(record, 'execution_id'), known?.executionId);
+    const time = this.#desk.timeOf(part, type, timeOfText(textAt(resolution, 'resolved_at')), id);
+    if (time === undefined) return;
+    const intent = valueAt(asking, 'intent');
+    const intentDigest = known?.intentDigest ?? (intent === undefined ? undefined : jcsDigest(intent));
+    const scopeObject = objectAt(record, 'granted_scope');
+    const tool = textAt(asking, 'tool');
+    const scope =
+      scopeObject === undefined
+        ? known?.scope
+        : readScope(scopeObject, known?.scope?.tools ?? (tool === undefined ? [] : [tool]));
+    const decision: Decision = known ?? {
+      id,
+      tenant,
+      workspace: textAt(record, 'workspace_id'),
+      executionId,
+      adapterId,
+      requiredRole: textAt(record, 'required_role'),
+      expiresAt: timeOfText(textAt(record, 'expires_at')),
+      scope,
+      intentDigest,
+      tokens: new Set(),
+    };
+    this.#state.decisions.set(id, decision);
+    decision.action = action;
+    const role = textAt(resolution, 'role');
+    const check = this.approval(at, decision, role, time);
+    const isAllowed = isApproval(action) && status !== 'denied';
+    const bounds = scope === undefined ? undefined : this.#state.capabilities.boundsOf(scope);
+    const principalId = adapterPrincipal(tenant, adapterId);
+    const claim = claimId('decision', id, 'resolved');
+    const base = {
+      kind: 'grant',
+      id: claim,
+      at,
+      bytes: part.bytes,
+      occurredAt: time,
+      principalId,
+      intentDigest,
+    } as const;
+    const snapshot = objectAt(record, 'request_snapshot', 'decision');
+    const policy = snapshot === undefined ? {} : this.#policyOf(snapshot);
+    const execution = this.#state.execution(tenant, executionId);
+    const asked = decision.scope?.capabilities ?? textsAt(asking, 'requested_capabilities');
+    if (isAllowed && known?.scope !== undefined && scope !== undefined) {
+      const more = widening(known.scope, scope);
+      if (more !== undefined) {
+        const details = { about: id, expected: 'no more than was asked for', actual: more.slice(0, 128) };
+        this.#desk.find('CLA-11', 'SCOPE_ESCALATED', 'violation', at, details);
+      }
+    }
+    if (isAllowed && bounds === undefined)
+      this.#desk.find('CLA-4', 'SCOPE_NOT_STATED', 'invalid', at, {
+        about: id,
+        expected: 'the scope that was granted',
+      });
+    else if (isAllowed) {
+      const decisionCode = action === 'approve_with_override' ? 'APPROVED_WITH_OVERRIDE' : 'APPROVED';
+      this.#desk.claim({ ...base, ...policy, decision: 'allow', decisionCode, checks: [check], bounds });
+    } else this.#desk.claim({ ...base, ...policy, decision: 'deny', decisionCode: 'APPROVAL_DENIED' });
+    execution.decide({
+      kind: isAllowed ? 'allow' : 'deny',
+      claim: isAllowed && bounds === undefined ? undefined : claim,
+      scope,
+      principalId,
+      adapterId,
+      intentDigest,
+      asked,
+      decisionId: id,
+      at,
+    });
+    this.#desk.item(
+      part,
+      type,
+      isAllowed && bounds === undefined ? 'dropped' : 'mapped',
+      isAllowed && bounds === undefined ? 'SCOPE_NOT_STATED' : undefined,
+    );
+  }
+
+  /** CLA-12: the check that an approval's event carries. */
+  approval(
+    at: HostPlace,
+    { id, requiredRole, expiresAt }: Decision,
+    role: string | undefined,
+    time: string,
+  ): Check {
+    const details = { about: id, expected: requiredRole, actual: role ?? 'none' };
+    if (isNotBefore(time, expiresAt)) {
+      const expected = `before ${expiresAt ?? ''}`;
+      this.#desk.find('CLA-12', 'RESOLVED_AFTER_EXPIRY', 'violation', at, {
+        about: id,
+        expected,
+        actual: time,
+      });
+    }
+    const code = role === undefined || role === '' ? 'ROLE_NOT_STATED' : codeOf(role);
+    if (requiredRole === undefined) return { check: 'approval', result: 'pass', code };
+    if (role === undefined) {
+      this.#desk.find('CLA-12', 'APPROVER_ROLE_NOT_STATED', 'warning', at, details);
+      return { check: 'approval', result: 'pass', code };
+    }
+    const isEnough =
+      role === requiredRole ||
+      (ROLES.includes(requiredRole) && ROLES.indexOf(role) >= ROLES.indexOf(requiredRole));
+    if (!isEnough) this.#desk.find('CLA-12', 'APPROVER_ROLE', 'violation', at, details);
+    return { check: 'approval', result: isEnough ? 'pass' : 'fail', code };
+  }
+
+  #contradicts(at: HostPlace, about: string, actual: string, expected: string): void {
+    this.#desk.find('CLA-5', 'DECISION_CONTRADICTS', 'invalid', at, {
+      about,
+      expected,
+      actual: actual.slice(0, 64),
+    });
+  }
+
+  /** A token that was issued for a decision, held against it. */
+  #noteToken(at: HostPlace, id: string, text: string | undefined): void {
+    const token = readToken(text);
+    const decision = this.#state.decisions.get(id);
+    if (token?.id === undefined || decision === undefined || decision.tokens.has(token.id)) return;
+    decision.tokens.add(token.id);
+    this.#fiveOf(at, token, decision);
+  }
+
+  /** CLA-5: the five ids that a decision token is bound to. */
+  #fiveOf(at: HostPlace, { claims }: TokenClaims, decision: Decision): void {
+    const expected = {
+      tenant_id: decision.tenant,
+      workspace_id: decision.workspace,
+      adapter_id: decision.adapterId,
+      execution_id: decision.executionId,
+      decision_id: decision.id,
+    };
+    const wrong = Object.entries(expected).filter(
+      ([name, value]) => value !== undefined && value !== '' && textAt(claims, name) !== value,
+    );
+    if (wrong.length === 0) return;
+    this.#desk.find('CLA-5', 'DECISION_TOKEN_MISMATCH', 'violation', at, {
+      about: decision.id,
+      expected: 'the ids of its decision',
+      actual: `another ${wrong.map(([name]) => name).join(', ')}`,
+    });
+  }
+
+  #consume(call: Call, id: string): void {
+    const { part, at } = call;
+    const text = call.header('x-decision-token');
+    const token = readToken(text);
+    const decision = this.#state.decisions.get(id);
+    if (!call.isOk) return this.#kept(call, 'consumption_refused', undefined, { decision_id: id });
+    const time = this.#desk.timeOf(part, 'decision_consumed', undefined, id);
+    if (time === undefined) return;
+    const tell = (
+      code: string,
+      grade: 'violation' | 'warning',
+      expected: string,
+      related?: HostPlace,
+    ): void => {
+      this.#desk.find('CLA-5', code, grade, at, {
+        about: id,
+        expected,
+        ...(related === undefined ? {} : { related: [related] }),
+      });
+    };
+    if (decision === undefined) tell('DECISION_UNKNOWN', 'warning', 'a decision that is in the files');
+    else {
+      if (decision.action === undefined || !isApproval(decision.action))
+        tell('CONSUMED_WITHOUT_APPROVAL', 'violation', 'an approval before it');
+      if (decision.consumedAt !== undefined)
+        tell('DECISION_TOKEN_REUSED', 'violation', 'a token that was not consumed', decision.consumedAt);
+      decision.consumedAt ??= at;
+      if (token !== undefined) this.#fiveOf(at, token, decision);
+      if (token?.id !== undefined && decision.tokens.size > 0 && !decision.tokens.has(token.id))
+        tell('DECISION_TOKEN_UNKNOWN', 'violation', 'the token that was issued');
+      if (isNotBefore(time, token?.expiresAt))
+        tell('DECISION_TOKEN_EXPIRED', 'violation', `before ${token?.expiresAt ?? ''}`);
+    }
+    const tenant = firstText(decision?.tenant, this.#tenantOf(call));
+    this.#desk.evidence(part, 'decision_consumed', {
+      id: claimId('consumed', id, mark(part.bytes)),
+      occurredAt: time,
+      principalId: adapterPrincipal(
+        tenant,
+        firstText(decision?.adapterId, textAt(call.token?.claims, 'adapter_id')),
+      ),
+      facts: {
+        decision_id: id,
+        execution_id: decision?.executionId,
+        token_id: token?.id,
+        token_hash: text === undefined ? undefined : tokenHash(text),
+      },
+    });
+  }
+
+  #tool(call: Call): void {
+    const { part, at, request, response } = call;
+    if (!call.isOk) return this.#kept(call, 'tool_authorization_refused');
+    const executionId = firstText(textAt(request, 'execution_id'));
+    const tool = firstText(textAt(request, 'tool'));
+    const text = textAt(response, 'tool_token');
+    const token = readToken(text);
+    const tenant = firstText(textAt(token?.claims, 'tenant_id'), this.#tenantOf(call));
+    const adapterId = firstText(textAt(request, 'adapter_id'), textAt(call.token?.claims, 'adapter_id'));
+    // A token says whole seconds: within the second that is known already, what is known is nearer.
+    const clock = this.#desk.clock(at);
+    const issuedAt = token?.issuedAt;
+    const isCoarse =
+      clock !== undefined && issuedAt !== undefined && clock.slice(0, 19) === issuedAt.slice(0, 19);
+    const time = this.#desk.timeOf(part, 'tool_authorization', isCoarse ? clock : issuedAt, executionId);
+    if (time === undefined) return;
+    const execution = this.#state.execution(tenant, executionId);
+    const allow = execution.allowed;
+    const decided = allow ?? execution.recorded;
+    const isAllowed = textAt(response, 'decision') === 'allow';
+    const answer = keyOf(tenant, executionId, tool);
+    this.#state.toolAnswers.set(answer, isAllowed ? 'allow' : 'deny');
+    const scope = valueAt(response, 'granted_scope') ?? valueAt(request, 'requested_scope');
+    const hash = scope === undefined || scope === null ? undefined : stableHash(scope);
+    const stated = textAt(token?.claims, 'scope_hash');
+    const base = {
+      kind: 'action',
+      at,
+      bytes: part.bytes,
+      occurredAt: time,
+      principalId: decided?.principalId ?? adapterPrincipal(tenant, adapterId),
+      intentDigest: decided?.intentDigest,
+      tool,
+      paramsDigest: scopeDigest(stated ?? hash ?? ''),
+    } as const;
+    const observed = {
+      at,
+      tool,
+      paramsDigest: scope === undefined ? undefined : jcsDigest(scope),
+      meters: [],
+      occurredAt: time,
+    };
+    if (!isAllowed) {
+      const id = claimId('tool-denied', tenant, executionId, tool, mark(part.bytes));
+      const before = this.#state.refused.get(answer);
+      const isNew = this.#desk.claim({
+        ...base,
+        id,
+        grant: decided?.claim,
+        decision: 'deny',
+        decisionCode: codeOf(firstText(textAt(response, 'reason'), 'DENIED')),
+        ...policyIdOf(textAt(response, 'policy_id')),
+      });
+      if (isNew) {
+        const { inChain = 0, count = 0 } = before ?? {};
+        this.#state.refused.set(answer, {
+          claim: id,
+          principalId: base.principalId,
+          inChain,
+          count: count + 1,
+        });
+        this.#desk.builder.observe({ ...observed, callIds: [id], decision: 'deny' });
+      }
+      this.#desk.item(
+        part,
+        'tool_authorization',
+        isNew ? 'mapped' : 'repeated',
+        isNew ? undefined : 'ALREADY_READ',
+      );
+      return;
+    }
+    if (token !== undefined) this.#toolToken(at, call, token, hash, { tenant, adapterId, executionId, tool });
+    else
+      this.#desk.find('CLA-6', 'TOOL_TOKEN_MISSING', 'invalid', at, {
+        about: executionId,
+        expected: 'a token',
+      });
+    const isWithin =
+      allow?.scope === undefined ? undefined : this.#state.capabilities.isWithin(allow.scope, tool);
+    if (allow !== undefined && isWithin !== true) {
+      const [code, grade] =
+        isWithin === false
+          ? (['CAPABILITY_NOT_GRANTED', 'violation'] as const)
+          : (['CAPABILITY_NOT_STATED', 'warning'] as const);
+      this.#desk.find('CLA-4', code, grade, at, {
+        about: executionId,
+        expected: 'a tool of a granted capability',
+        actual: tool.slice(0, 128),
+      });
+    }
+    if (allow === undefined && execution.current !== undefined && execution.current.kind !== 'allow') {
+      this.#desk.find('CLA-3', 'TOOL_ALLOWED_WITHOUT_GRANT', 'violation', at, {
+        about: executionId,
+        expected: 'no tool for an execution that was not allowed',
+        actual: tool.slice(0, 128),
+        related: [execution.current.at],
+      });
+    }
+    const jti = token?.id;
+    const id =
+      jti === undefined
+        ? claimId('tool-allowed', tenant, executionId, tool, mark(part.bytes))
+        : claimId('tool-token', tenant, jti);
+    const digests: ForeignDigest[] = [];
+    if (text !== undefined)
+      digests.push({ of: 'tool_token', form: 'sha-256', stated: tokenHash(text), check: 'match' });
+    if (stated !== undefined) {
+      const check = hash === undefined ? 'not_computed' : stated === hash ? 'match' : 'mismatch';
+      digests.push({ of: 'tool_scope', form: STABLE_FORM, stated: stated.slice(0, 256), check });
+    }
+    const policy = objectAt(response, 'policy');
+    const isNew = this.#desk.claim({
+      ...base,
+      id,
+      // A tool of which nothing says that the scope has it was allowed by this answer alone.
+      grant: allow !== undefined && isWithin === undefined ? undefined : decided?.claim,
+      decision: 'allow',
+      decisionCode: 'ALLOWED',
+      ...(policy === undefined ? {} : this.#policyOf(policy)),
+      foreignDigests: digests,
+    });
+    if (isNew && jti !== undefined) {
+      this.#state.toolTokens.set(keyOf(tenant, jti), {
+        claim: id,
+        principalId: base.principalId,
+        tenant,
+        executionId,
+        tool,
+        scopeHash: stated ?? hash,
+        issuedAt,
+        expiresAt: timeOfText(textAt(response, 'expires_at')) ?? token?.expiresAt,
+        intentDigest: decided?.intentDigest,
+      });
+    }
+    if (isNew) this.#desk.builder.observe({ ...observed, callIds: [jti ?? id], decision: 'allow' });
+    this.#desk.item(
+      part,
+      'tool_authorization',
+      isNew ? 'mapped' : 'repeated',
+      isNew ? undefined : 'ALREADY_READ',
+    );
+  }
+
+  /** CLA-6: what a token says against what was asked. */
+  #toolToken(
+    at: HostPlace,
+    { token: adapter }: Call,
+    { claims }: TokenClaims,
+    hash: string | undefined,
+    asked: { tenant: string; adapterId: string; executionId: string; tool: string },
+  ): void {
+    const expected = {
+      tenant_id: textAt(adapter?.claims, 'tenant_id'),
+      adapter_id: asked.adapterId,
+      execution_id: asked.executionId,
+      tool: asked.tool,
+    };
+    const wrong = Object.entries(expected).flatMap(([name, value]) =>
+      value === undefined || textAt(claims, name) === value ? [] : [name],
+    );
+    const stated = textAt(claims, 'scope_hash');
+    if (hash !== undefined && stated !== undefined && stated !== hash) wrong.push('scope_hash');
+    if (wrong.length === 0) return;
+    this.#desk.find('CLA-6', 'TOOL_TOKEN_MISMATCH', 'invalid', at, {
+      about: asked.executionId,
+      expected: 'a token for what was asked',
+      actual: `another ${wrong.join(', ')}`,
+    });
+  }
+
+  #ingest(call: Call, type: string): void {
+    const { part, request, response, status, token } = call;
+    if (!(request instanceof SourceObject)) return this.#kept(call, 'telemetry_refused');
+    const isEnvelope =
+      request.has('envelope_version') || (request.has('payload') && request.has('signature'));
+    this.#telemetry.read(part, {
+      type,
+      body: request,
+      isEnvelope,
+      accepted: call.isOk,
+      answer: call.isOk ? textAt(response, 'status') : textAt(response, 'code'),
+      status,
+      token,
+    });
+  }
+}
+
+function isApproval(action: string): boolean {
+  return action.startsWith('approve');
+}
+
+function refusalOf(error: string | undefined): string {
+  if (error === 'Capability not allowed') return 'CAPABILITY_NOT_ALLOWED';
+  if (error === 'Adapter scope mismatch') return 'ADAPTER_SCOPE_MISMATCH';
+  return 'FORBIDDEN';
+}
+
+function policyIdOf(id: string | undefined): { policyId?: string } {
+  return id === undefined || id === '' ? {} : { policyId: wellFormed(id.slice(0, 256)) };
+}

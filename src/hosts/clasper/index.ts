@@ -1,0 +1,337 @@
+/**
+ * Clasper: its adapter API as recordings, its signed envelopes, its evidence bundles. Written from clasper-core at a77f132 (the whole
+ * contract v2.1/v2.2) and at 1.0.0 (without signatures, tokens and chain). What goes where is in docs/hosts/clasper.md.
+ */
+
+import { NorthrootError } from '../../error.js';
+import { decodeSourceJson, SourceObject, type SourceValue } from '../../json/source-json.js';
+import { parsePublicKey, type PublicKey } from '../../key/public-key.js';
+import { checkOptions } from '../../options.js';
+import { printable } from '../../bytes/printable.js';
+import type { Host, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostReading } from '../host.js';
+import { hashText } from '../forms/stable.js';
+import { ReadingBuilder } from '../reading.js';
+import { listAt, numberAt, textAt, timeOfText } from '../values.js';
+import { AuditReader, type ChainHead } from './audit.js';
+import { Desk, hostPrincipal, mark } from './desk.js';
+import { HttpReader, pathOf } from './http.js';
+import { readTelemetryKey, type TelemetryKey } from './keys.js';
+import { looksLikeClasper, payloadTypeOf, takeApart, type Part } from './parts.js';
+import { CLASPER_RULES } from './rules.js';
+import { toolMapOf, textsAt } from './scope.js';
+import { claimId, ClasperState } from './state.js';
+import { TelemetryReader } from './telemetry.js';
+import { TraceReader } from './trace.js';
+
+export { checkBundle, type BundleFault, type BundleFiles } from './bundle.js';
+export { checkChainEntry, readChainEntry, type ChainEntry, type ChainFaultKind } from './chain.js';
+export {
+  checkEnvelope,
+  envelopeSigningInput,
+  isEnvelope,
+  type EnvelopeCheck,
+  type EnvelopeContext,
+  type EnvelopeResult,
+} from './envelope.js';
+export { readTelemetryKey, type TelemetryKey } from './keys.js';
+export { checkSteps, stepHash, type StepFault } from './steps.js';
+export { stableBytes, stableHash, stableText, STABLE_FORM } from '../forms/stable.js';
+
+const AIDS = {
+  'pinned-key': 'the public key by which evidence bundles are signed, in any form of keys',
+  'adapter-keys': 'the keys by which adapters sign, as public_keys.json has them; no others then count',
+  'chain-head': 'the end of the audit chain that somebody kept: {"tenant_id","seq","event_hash"}',
+  'tool-capabilities': 'which capabilities a tool needs: {"browser.navigate":["browser"]}',
+} as const;
+
+/** Clasper, adapter contract v2. */
+export const clasper: Host = {
+  name: 'clasper',
+  title: 'Clasper',
+  rules: CLASPER_RULES,
+  aids: AIDS,
+  recognises: looksLikeClasper,
+  read: readClasper,
+};
+
+interface Aids {
+  readonly pinnedKey: PublicKey | undefined;
+  readonly adapterKeys: readonly TelemetryKey[] | undefined;
+  readonly chainHead: ChainHead | undefined;
+  readonly toolCapabilities: SourceObject | undefined;
+}
+
+function readClasper(files: readonly HostFile[], options: HostOptions = {}): HostReading {
+  checkOptions('clasper.read', options, { occurredAt: 'string', aids: 'object' });
+  const builder = new ReadingBuilder(options);
+  const aids = readAids(options.aids ?? {}, builder);
+  const desk = new Desk(builder);
+  const state = new ClasperState();
+  state.capabilities.noteTools(aids.toolCapabilities);
+  const { parts, bundles } = takeApart(files, builder);
+  const executions = new Map<string, { id: string; tenant: string }>();
+  // A trace asks for what allows it, and what is reported may be a trace.
+  const traces: TraceReader = new TraceReader(desk, state, (at, tenant, id, adapter) => {
+    executions.set(JSON.stringify([tenant, id]), { id, tenant });
+    return telemetry.under(at, tenant, id, adapter);
+  });
+  const telemetry = new TelemetryReader(desk, state, traces, aids.adapterKeys);
+  const http = new HttpReader(desk, state, telemetry);
+  const audit = new AuditReader(desk, state, telemetry, traces, http);
+  state.hasRequests = parts.some(
+    ({ kind, value }) => kind === 'http' && pathOf(value) === '/api/execution/request',
+  );
+  state.hasToolTokens = parts.some(
+    ({ kind, value }) =>
+      (kind === 'http' && pathOf(value) === '/api/governance/tool/authorize') ||
+      (kind === 'chain' && textAt(value, 'eventType') === 'tool_authorization_granted'),
+  );
+  const reader = new PartReader(desk, state, telemetry, http, audit);
+  for (const part of parts) {
+    if (part.kind === 'audit') audit.noteRow(part);
+    if (part.kind === 'adapter' || part.kind === 'key') reader.noteKey(part);
+  }
+  // The adapter's own reports before what the host kept of them; what authorizes before what is authorized.
+  for (const kinds of ORDER)
+    for (const part of inTime(
+      parts.filter(({ kind }) => kinds.includes(kind)),
+      kinds,
+    ))
+      reader.read(part);
+  audit.finish(bundles, aids.pinnedKey, aids.chainHead);
+  traces.finish(executions.values());
+  return inOrder(builder.finish(), parts, files);
+}
+
+const ORDER: readonly (readonly Part['kind'][])[] = [
+  ['http', 'envelope', 'payload', 'export'],
+  ...(
+    ['adapter', 'key', 'chain', 'audit', 'trace', 'metadata', 'integrity', 'verify', 'unknown'] as const
+  ).map((kind) => [kind]),
+];
+
+/** An audit log is written with the last row first. */
+function inTime(parts: readonly Part[], kinds: readonly Part['kind'][]): readonly Part[] {
+  if (!kinds.includes('audit')) return parts;
+  const id = ({ value }: Part): number => Number(numberAt(value, 'id') ?? 0);
+  return [...parts].sort((a, b) => (a.group === b.group ? id(a) - id(b) : 0));
+}
+
+class PartReader {
+  readonly #desk: Desk;
+  readonly #state: ClasperState;
+  readonly #telemetry: TelemetryReader;
+  readonly #http: HttpReader;
+  readonly #audit: AuditReader;
+  /** Of bundles, as their metadata says. */
+  readonly #tenants = new Map<string, string>();
+
+  constructor(
+    desk: Desk,
+    state: ClasperState,
+    telemetry: TelemetryReader,
+    http: HttpReader,
+    audit: AuditReader,
+  ) {
+    this.#desk = desk;
+    this.#state = state;
+    this.#telemetry = telemetry;
+    this.#http = http;
+    this.#audit = audit;
+  }
+
+  read(part: Part): void {
+    const { kind, value } = part;
+    switch (kind) {
+      case 'http':
+        this.#http.read(part);
+        return;
+      case 'envelope':
+      case 'payload':
+        this.#telemetry.read(part, {
+          type: kind === 'payload' ? payloadTypeOf(value as SourceObject) : undefined,
+          body: value as SourceObject,
+          isEnvelope: kind === 'envelope',
+          accepted: true,
+        });
+        return;
+      case 'chain':
+        this.#audit.entry(part);
+        return;
+      case 'audit':
+        this.#audit.row(part);
+        return;
+      case 'trace':
+        this.#audit.trace(part);
+        return;
+      case 'adapter':
+      case 'key':
+        this.#key(part);
+        return;
+      case 'metadata':
+        this.#audit.noteScope(part);
+        this.#tenants.set(part.group, textAt(part.value, 'scope', 'tenantId') ?? '');
+        this.#checked(part, 'bundle_metadata');
+        return;
+      case 'integrity':
+        this.#audit.noteIntegrity(part);
+        this.#integrity(part);
+        return;
+      case 'verify':
+        this.#checked(part, 'bundle_verify');
+        return;
+      case 'export':
+        this.#checked(part, 'audit_chain_export');
+        return;
+      case 'unknown':
+        this.#desk.find('INPUT', 'ITEM_UNKNOWN', 'warning', part.at, { expected: 'something of Clasper' });
+        this.#desk.builder.drop(part.at, 'unknown', 'ITEM_UNKNOWN');
+        return;
+    }
+  }
+
+  /** What is used to check other items, and says nothing of its own. */
+  #checked({ at }: Part, type: string): void {
+    this.#desk.builder.drop(at, type, 'CHECKED_ONLY');
+  }
+
+  /** That there was a bundle, and what it vouched for. */
+  #integrity(part: Part): void {
+    const time = timeOfText(textAt(part.value, 'generated_at'));
+    const tenant = this.#tenants.get(part.group) ?? '';
+    const occurredAt = this.#desk.timeOf(part, 'bundle', time);
+    if (occurredAt === undefined) return;
+    const hash = hashText(part.bytes);
+    this.#desk.evidence(part, 'bundle', {
+      id: claimId('bundle', hash),
+      occurredAt,
+      principalId: hostPrincipal(tenant),
+      facts: { integrity_hash: hash, key_id: textAt(part.value, 'key_id') },
+    });
+  }
+
+  /** Whose key is whose, before anything that is signed. */
+  noteKey({ value }: Part): void {
+    const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
+    if (key !== undefined) this.#state.addKey(textAt(value, 'tenant_id'), key);
+    this.#state.capabilities.note(textsAt(value, 'capabilities'));
+    this.#state.capabilities.noteTools(toolMapOf(value));
+  }
+
+  /** Adapters and keys of a bundle. */
+  #key(part: Part): void {
+    const { value } = part;
+    const type = part.kind === 'adapter' ? 'adapter' : 'adapter_key';
+    const tenant = textAt(value, 'tenant_id');
+    const key = value instanceof SourceObject ? readTelemetryKey(value) : undefined;
+    const time = textAt(value, 'updated_at');
+    const adapterId = textAt(value, 'adapter_id');
+    if (adapterId === undefined || time === undefined) {
+      this.#checked(part, type);
+      return;
+    }
+    const occurredAt = this.#desk.timeOf(part, type, timeOfText(time), adapterId);
+    if (occurredAt === undefined) return;
+    this.#desk.evidence(part, 'adapter', {
+      id: claimId('adapter', tenant ?? '', adapterId, mark(part.bytes)),
+      occurredAt,
+      principalId: hostPrincipal(tenant ?? ''),
+      facts: {
+        adapter_id: adapterId,
+        key_id: key?.keyId,
+        keyid: key?.publicKey?.keyid,
+        revoked_at: key?.revokedAt,
+      },
+    });
+  }
+}
+
+/** Aids that cannot be read are told of: without them something would silently not be checked. */
+function readAids(given: Readonly<Record<string, HostFile>>, builder: ReadingBuilder): Aids {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(AIDS, name))
+      throw new RangeError(
+        `clasper.read: there is no aid ${printable(name, 80)}; there are ${Object.keys(AIDS).join(', ')}`,
+      );
+  }
+  const refuse = (file: HostFile, expected: string): undefined => {
+    const at = { file: file.name };
+    builder.find({
+      rule: 'INPUT',
+      code: 'AID_MALFORMED',
+      severity: 'error',
+      class: 'invalid',
+      at,
+      expected,
+      actual: 'something else',
+    });
+    return undefined;
+  };
+  const json = <T>(
+    name: keyof typeof AIDS,
+    expected: string,
+    read: (value: SourceValue) => T | undefined,
+  ): T | undefined => {
+    const file = given[name];
+    if (file === undefined) return undefined;
+    const decoded = decodeSourceJson(file.bytes);
+    return (decoded.ok ? read(decoded.value) : undefined) ?? refuse(file, expected);
+  };
+  const key = given['pinned-key'];
+  return {
+    pinnedKey: key === undefined ? undefined : (tryReadKey(key) ?? refuse(key, 'a public key')),
+    adapterKeys: json('adapter-keys', 'a list of keys with adapter_id, alg and public_jwk', (value) => {
+      const list =
+        listAt(value, 'keys') ?? (Array.isArray(value) ? (value as readonly SourceValue[]) : [value]);
+      const keys = list.flatMap((each) =>
+        each instanceof SourceObject ? (readTelemetryKey(each) ?? []) : [],
+      );
+      return keys.length === list.length && keys.length > 0 ? keys : undefined;
+    }),
+    chainHead: json('chain-head', 'seq and event_hash', (value) => {
+      const seq = numberAt(value, 'seq') ?? '';
+      const hash = textAt(value, 'event_hash') ?? textAt(value, 'eventHash');
+      if (!/^\d{1,20}$/.test(seq) || hash === undefined) return undefined;
+      return { tenant: textAt(value, 'tenant_id') ?? textAt(value, 'tenantId'), seq: BigInt(seq), hash };
+    }),
+    toolCapabilities: json('tool-capabilities', 'an object of lists', (value) =>
+      value instanceof SourceObject && value.keys().every((tool) => listAt(value, tool) !== undefined)
+        ? value
+        : undefined,
+    ),
+  };
+}
+
+function tryReadKey(file: HostFile): PublicKey | undefined {
+  try {
+    return parsePublicKey(file.bytes);
+  } catch (error) {
+    if (error instanceof NorthrootError) return undefined;
+    throw error;
+  }
+}
+
+/** Items and findings in the order of the files, though they were not read in it. */
+function inOrder(reading: HostReading, parts: readonly Part[], files: readonly HostFile[]): HostReading {
+  const ranks = new Map<string, number>();
+  const rank = (name: string): number => {
+    const known = ranks.get(name) ?? ranks.get(name.slice(0, Math.max(0, name.indexOf('!'))));
+    return known ?? ranks.size;
+  };
+  const members = [...new Set(parts.map(({ at }) => at.file))].filter((name) => name.includes('!'));
+  for (const { name } of files) {
+    if (!ranks.has(name)) ranks.set(name, ranks.size);
+    for (const member of members)
+      if (member.startsWith(`${name}!`) && !ranks.has(member)) ranks.set(member, ranks.size);
+  }
+  const byPlace = <T extends HostItem | HostFinding>(list: readonly T[]): T[] =>
+    list
+      .map((each) => ({ each, place: each.at, of: rank(each.at.file) }))
+      .sort((a, b) => a.of - b.of || lineOf(a.place) - lineOf(b.place))
+      .map(({ each }) => each);
+  return { ...reading, items: byPlace(reading.items), findings: byPlace(reading.findings) };
+}
+
+function lineOf({ line }: HostPlace): number {
+  return line ?? 0;
+}

@@ -1,0 +1,126 @@
+/** What an execution may do, as Clasper grants it: capabilities, steps, cost, an end. Capabilities are not tools: which tool needs which is told apart. */
+
+import type { SourceObject, SourceValue } from '../../json/source-json.js';
+import type { Bounds } from '../../schema/generated/types.js';
+import type { Meter } from '../../value/meter.js';
+import { compareQuantities, type Quantity } from '../../value/quantity.js';
+import { parseTimestamp } from '../../value/timestamp.js';
+import { isToolPattern } from '../../value/tool.js';
+import { toolOf } from '../names.js';
+import { amountOf, listAt, numberAt, objectAt, textAt, timeOfText } from '../values.js';
+
+/** The tool under which cost and metrics of a whole execution are recorded. */
+export const EXECUTION_TOOL = 'clasper.execution';
+const MAX_PATTERNS = 1024;
+
+/** A scope that was granted, asked for or stated. */
+export interface Scope {
+  readonly capabilities: readonly string[];
+  /** Tools that the request named beside its capabilities. */
+  readonly tools: readonly string[];
+  readonly maxSteps: Quantity | undefined;
+  /** Undefined where it is 0, which the host writes where no budget is set. */
+  readonly maxCost: Quantity | undefined;
+  readonly expiresAt: string | undefined;
+}
+
+/** Reads `{capabilities, max_steps, max_cost, expires_at}`. */
+export function readScope(scope: SourceObject, tools: readonly string[] = []): Scope {
+  const maxCost = amountOf(numberAt(scope, 'max_cost'));
+  return {
+    capabilities: textsAt(scope, 'capabilities'),
+    tools,
+    maxSteps: amountOf(numberAt(scope, 'max_steps')),
+    maxCost: maxCost === undefined || compareQuantities(maxCost, ZERO) === 0 ? undefined : maxCost,
+    expiresAt: timeOfText(textAt(scope, 'expires_at')),
+  };
+}
+
+const ZERO: Quantity = { t: 'int', v: '0' };
+
+/** The texts of a list. */
+export function textsAt(value: SourceValue | undefined, ...path: readonly string[]): string[] {
+  return (listAt(value, ...path) ?? []).filter((element) => typeof element === 'string');
+}
+
+/** In what `wider` allows more than `scope`; undefined where it does not. */
+export function widening(scope: Scope, wider: Scope): string | undefined {
+  const more = wider.capabilities.find((capability) => !scope.capabilities.includes(capability));
+  if (more !== undefined) return `capability ${more}`;
+  if (isMore(wider.maxSteps, scope.maxSteps)) return 'max_steps';
+  if (isMore(wider.maxCost, scope.maxCost)) return 'max_cost';
+  return undefined;
+}
+
+/** Whether an amount is more than a limit. Without a limit nothing is. */
+export function isMore(amount: Quantity | undefined, limit: Quantity | undefined): boolean {
+  return amount !== undefined && limit !== undefined && compareQuantities(amount, limit) > 0;
+}
+
+/** Whether an instant is at or after another; false where one is not stated. */
+export function isNotBefore(time: string | undefined, end: string | undefined): boolean {
+  return time !== undefined && end !== undefined && parseTimestamp(time) >= parseTimestamp(end);
+}
+
+/** Which capabilities there are and which tools need them, as far as the files say. */
+export class Capabilities {
+  readonly #known = new Set<string>();
+  readonly #byTool = new Map<string, readonly string[]>();
+
+  /** Capabilities that something names. */
+  note(names: readonly string[]): void {
+    for (const name of names) this.#known.add(name);
+  }
+
+  /** `{"browser.navigate": ["browser"]}`: which capabilities each tool needs. */
+  noteTools(map: SourceObject | undefined): void {
+    for (const tool of map?.keys() ?? []) {
+      const needed = textsAt(map, tool);
+      this.#byTool.set(tool, needed);
+      this.note(needed);
+    }
+  }
+
+  /** The capabilities that a tool needs: those that are registered for it, the one of its name, the one that it lies below. */
+  neededBy(tool: string): readonly string[] | undefined {
+    const registered = this.#byTool.get(tool);
+    if (registered !== undefined) return registered;
+    for (let name = tool; name !== ''; name = name.slice(0, Math.max(0, name.lastIndexOf('.'))))
+      if (this.#known.has(name)) return [name];
+    return undefined;
+  }
+
+  /** Whether a tool is within a scope; undefined where nothing says which capability it needs. */
+  isWithin(scope: Scope, tool: string): boolean | undefined {
+    if (scope.tools.includes(tool)) return true;
+    if (scope.capabilities.some((name) => tool === name || tool.startsWith(`${name}.`))) {
+      const registered = this.#byTool.get(tool);
+      return registered === undefined || registered.every((name) => scope.capabilities.includes(name));
+    }
+    return this.neededBy(tool)?.every((name) => scope.capabilities.includes(name));
+  }
+
+  /** The scope as bounds of a grant; undefined where it limits nothing that a ledger could hold a sum against. */
+  boundsOf(scope: Scope): Bounds | undefined {
+    const caps: Meter[] = [];
+    if (scope.maxSteps !== undefined) caps.push({ unit: 'clasper.steps', amount: scope.maxSteps });
+    if (scope.maxCost !== undefined) caps.push({ unit: 'usd', amount: scope.maxCost });
+    if (caps.length === 0) return undefined;
+    const registered = [...this.#byTool].flatMap(([tool, needed]) =>
+      needed.length > 0 && needed.every((name) => scope.capabilities.includes(name)) ? [tool] : [],
+    );
+    const names = [...scope.capabilities, ...scope.tools, ...registered].map(toolOf);
+    const below = scope.capabilities.map((name) => `${toolOf(name)}.*`).filter(isToolPattern);
+    const patterns = [...new Set([EXECUTION_TOOL, ...names, ...below])].slice(0, MAX_PATTERNS);
+    return {
+      allowed_tools: patterns,
+      meter_caps: caps,
+      ...(scope.expiresAt === undefined ? {} : { expires_at: scope.expiresAt }),
+    };
+  }
+}
+
+/** `tool_capabilities` of a registration, where it is a map. */
+export function toolMapOf(registration: SourceValue | undefined): SourceObject | undefined {
+  return objectAt(registration, 'tool_capabilities');
+}
