@@ -1,5 +1,6 @@
 /** Words that the formats for CI share. */
 
+import { describeSubject } from '../finding/words.js';
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count, grouped } from '../text/words.js';
@@ -36,11 +37,22 @@ export function pointOf(
     : { file: anchor, line: 1 };
 }
 
-/** A finding's message, with what folded under it and, where it points elsewhere, its own place. */
+/** A finding's message: whose act it is about, what was found, what folded under it and, where it points elsewhere, its own place. */
 export function messageOf(finding: FindingJson, anchor?: string): string {
+  const subject = subjectOf(finding);
   const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
   const place = anchor === undefined ? '' : ` (${placeOf(finding)})`;
-  return `${finding.message}${folded}${place}`;
+  return `${subject === undefined ? '' : `${subject}: `}${finding.message}${folded}${place}`;
+}
+
+function subjectOf(finding: FindingJson): string | undefined {
+  const { principal_id: principalId, tool_name: toolName, event_type: eventType, amounts } = finding;
+  return describeSubject({
+    ...(principalId === undefined ? {} : { principalId }),
+    ...(toolName === undefined ? {} : { toolName }),
+    ...(eventType === undefined ? {} : { eventType }),
+    ...(amounts === undefined ? {} : { amounts }),
+  });
 }
 
 /** How many findings there are to tell of: all, or with a baseline the new ones. */

@@ -272,10 +272,10 @@ function renderRecordLine(
   guide: Guide,
   ledger: string | undefined,
 ): string[] {
-  const { seq, event_id: id, principal_id: principal, tool_name: tool } = finding;
+  const { seq, event_id: id, principal_id: principal, tool_name: tool, amounts } = finding;
   const reference = seq === null ? shortId(id) : String(seq);
   if (reference === undefined) return [];
-  const parts = [seq === null ? reference : `seq ${seq}`, principal, tool].filter(
+  const parts = [seq === null ? reference : `seq ${seq}`, principal, tool, amounts].filter(
     (part) => part !== undefined,
   );
   const show = moreOf(ledger === undefined ? undefined : guide.record?.(ledger, reference), ': ');

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { CODE_PAGES, isFindingCode, type Report } from '../../src/index.js';
+import { CODE_PAGES, isFindingCode, renderReport, type FindingJson, type Report } from '../../src/index.js';
 import {
   MAX_BRIEF_COLUMNS,
   MAX_MARKDOWN_LENGTH,
@@ -14,6 +14,7 @@ import {
   renderJunit,
   renderMarkdown,
 } from '../../src/export.js';
+import { messageOf } from '../../src/ci/ci-words.js';
 import { groupOf } from '../../src/ci/check-groups.js';
 import { hasProgram } from '../cli/runner.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
@@ -29,6 +30,7 @@ const RENDERERS = {
 } as const;
 
 const invalid = await reportOn('broken/auth-not-found-folded.jsonl');
+const over = await reportOn('broken/meter-cap-exceeded.jsonl');
 const good = await reportOn('ledgers/agent-run.jsonl');
 
 describe.each(Object.entries(RENDERERS))('%s', (name, render) => {
@@ -46,6 +48,37 @@ describe.each(Object.entries(RENDERERS))('%s', (name, render) => {
 
   it('lets no outside text move a cursor, or turn or hide what follows', () => {
     for (const text of HOSTILE_STRINGS) expect(render(reportOf(text))).not.toMatch(UNSAFE);
+  });
+});
+
+describe('what a finding is about', () => {
+  const { principal_id: principal = '', tool_name: tool = '', amounts = '' } = over.findings[0] ?? {};
+  const acts = [principal, tool, amounts];
+
+  it('is in the report: whose act, with which tool, for how much', () => {
+    expect(over.findings[0]).toMatchObject({ code: 'METER_CAP_EXCEEDED', event_type: 'execution' });
+    for (const each of acts) expect(each).not.toBe('');
+  });
+
+  it.each([
+    ['github', renderGithub(over)],
+    ['gitlab', renderGitlab(over)],
+    ['junit', renderJunit(over)],
+    ['markdown', renderMarkdown(over)],
+  ])('is in the line of %s that names it', (_, text) => {
+    const line = text.split('\n').find((each) => each.includes('METER_CAP_EXCEEDED')) ?? '';
+    for (const each of acts) expect(line).toContain(each);
+  });
+
+  it('is in the text for people, too', () => {
+    expect(renderReport(over)).toContain(`${principal}, ${tool}, ${amounts}`);
+  });
+
+  it('is bounded, and said of grants, actions and executions alone', () => {
+    const long = { ...over.findings[0], amounts: '9'.repeat(100_000) } as FindingJson;
+    expect(renderGithub({ ...over, findings: [long] }).length).toBeLessThan(10_000);
+    const { event_type: _, ...other } = long;
+    expect(messageOf(other)).toBe(messageOf({ ...other, principal_id: 'agent:other' }));
   });
 });
 
@@ -209,7 +242,9 @@ describe('renderJunit', () => {
       'chain PREV_MISMATCH',
       'signatures SIGNATURE_INVALID',
       'checkpoints FORKED',
-      'links AUTH_NOT_FOUND',
+      'links EXECUTION_NOT_FOUND',
+      'bounds AUTH_NOT_FOUND',
+      'bounds GRANT_NOT_FOUND',
       'bounds METER_CAP_EXCEEDED',
       'bounds HYGIENE_NOT_OK',
     ]) {

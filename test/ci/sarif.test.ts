@@ -162,6 +162,13 @@ describe('writeSarif', () => {
     expect(result?.message.text).toContain(':3)');
   });
 
+  it('says in the message whose act a finding is about', async () => {
+    const report = await reportOn('broken/meter-cap-exceeded.jsonl');
+    const { principal_id: principal = '-', tool_name: tool = '-', amounts = '-' } = report.findings[0] ?? {};
+    const [result] = (await runOf(report)).results;
+    for (const each of [principal, tool, amounts]) expect(result?.message.text).toContain(each);
+  });
+
   it('leaves no placeholder and no link in a message, and no control anywhere', async () => {
     for (const text of HOSTILE_STRINGS) {
       const sarif = await sarifText(reportOf(text));

@@ -1056,6 +1056,11 @@ export interface FindingJson {
   event_id: DigestTextOrNull;
   principal_id?: PrincipalId;
   tool_name?: ToolName;
+  event_type?: 'authorization' | 'execution';
+  /**
+   * What an execution used, an action reserves or a grant caps, in words; no contract.
+   */
+  amounts?: string;
   expected?: string;
   actual?: string;
   related?: RelatedPlace[];

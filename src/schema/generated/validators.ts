@@ -7286,7 +7286,7 @@ return errors === 0;
 }
 
 export const validateFinding: Validator = validate77;
-const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
+const schema172 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/finding.json","title":"Finding","description":"One thing found in a ledger: what, where, what was expected and what was there.","type":"object","required":["code","severity","class","at","seq","event_id","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"severity":{"type":"string","enum":["error","warning","info"]},"class":{"type":"string","enum":["invalid","violation","none"]},"at":{"type":"object","required":["file","line","byte_offset","byte_length"],"additionalProperties":false,"properties":{"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991},"byte_offset":{"$ref":"common.json#/$defs/safe_integer"},"byte_length":{"$ref":"common.json#/$defs/safe_integer"},"pointer":{"description":"An RFC 6901 pointer from the record's root.","type":"string"}}},"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"event_type":{"type":"string","enum":["authorization","execution"]},"amounts":{"description":"What an execution used, an action reserves or a grant caps, in words; no contract.","type":"string"},"expected":{"type":"string"},"actual":{"type":"string"},"related":{"type":"array","items":{"$ref":"finding.json#/$defs/related"}},"line_digest":{"$ref":"finding.json#/$defs/digest_text","description":"The RFC 6962 leaf hash of the line, where the line has faults of its own: there event_id is only claimed."},"folded":{"description":"How many findings this one caused that are not listed.","type":"integer","minimum":1,"maximum":9007199254740991},"message":{"type":"string"}},"$defs":{"digest_text":{"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"digest_text_or_null":{"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"},"seq_or_null":{"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991},"related":{"title":"RelatedPlace","description":"Another place that a finding is about.","type":"object","required":["seq","event_id","file","line"],"additionalProperties":false,"properties":{"seq":{"$ref":"finding.json#/$defs/seq_or_null"},"event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"file":{"type":"string"},"line":{"description":"a line number, from 1","type":"integer","minimum":1,"maximum":9007199254740991}}}}};
 const schema176 = {"title":"SeqOrNull","description":"a whole number from 0 to 2^53 - 1, or null","type":["integer","null"],"minimum":0,"maximum":9007199254740991};
 const schema177 = {"title":"DigestTextOrNull","description":"a digest as text (sha-256: and 43 characters of canonical base64url), or null","type":["string","null"],"pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
 const schema183 = {"title":"DigestText","description":"a digest as text: sha-256: and 43 characters of canonical base64url","type":"string","pattern":"^sha-256:[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$"};
@@ -7609,70 +7609,88 @@ vErrors = addError(vErrors, instancePath+"/tool_name", "type", schema117, data12
 errors++;
 }
 }
-if(data.expected !== undefined){
-let data13 = data.expected;
+if(data.event_type !== undefined){
+let data13 = data.event_type;
 if(typeof data13 !== "string"){
-vErrors = addError(vErrors, instancePath+"/expected", "type", schema172.properties.expected, data13);
+vErrors = addError(vErrors, instancePath+"/event_type", "type", schema172.properties.event_type, data13);
+errors++;
+}
+if(!((data13 === "authorization") || (data13 === "execution"))){
+vErrors = addError(vErrors, instancePath+"/event_type", "enum", schema172.properties.event_type, data13);
+errors++;
+}
+}
+if(data.amounts !== undefined){
+let data14 = data.amounts;
+if(typeof data14 !== "string"){
+vErrors = addError(vErrors, instancePath+"/amounts", "type", schema172.properties.amounts, data14);
+errors++;
+}
+}
+if(data.expected !== undefined){
+let data15 = data.expected;
+if(typeof data15 !== "string"){
+vErrors = addError(vErrors, instancePath+"/expected", "type", schema172.properties.expected, data15);
 errors++;
 }
 }
 if(data.actual !== undefined){
-let data14 = data.actual;
-if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/actual", "type", schema172.properties.actual, data14);
+let data16 = data.actual;
+if(typeof data16 !== "string"){
+vErrors = addError(vErrors, instancePath+"/actual", "type", schema172.properties.actual, data16);
 errors++;
 }
 }
 if(data.related !== undefined){
-let data15 = data.related;
-if(Array.isArray(data15)){
-const len0 = data15.length;
+let data17 = data.related;
+if(Array.isArray(data17)){
+const len0 = data17.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate78(data15[i0], {instancePath:instancePath+"/related/" + i0,parentData:data15,parentDataProperty:i0,rootData}))){
+if(!(validate78(data17[i0], {instancePath:instancePath+"/related/" + i0,parentData:data17,parentDataProperty:i0,rootData}))){
 vErrors = joinErrors(vErrors, validate78.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/related", "type", schema172.properties.related, data15);
+vErrors = addError(vErrors, instancePath+"/related", "type", schema172.properties.related, data17);
 errors++;
 }
 }
 if(data.line_digest !== undefined){
-let data17 = data.line_digest;
-if(typeof data17 === "string"){
-if(!pattern144.test(data17)){
-vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema183, data17);
+let data19 = data.line_digest;
+if(typeof data19 === "string"){
+if(!pattern144.test(data19)){
+vErrors = addError(vErrors, instancePath+"/line_digest", "pattern", schema183, data19);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema183, data17);
+vErrors = addError(vErrors, instancePath+"/line_digest", "type", schema183, data19);
 errors++;
 }
 }
 if(data.folded !== undefined){
-let data18 = data.folded;
-if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data18);
+let data20 = data.folded;
+if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
+vErrors = addError(vErrors, instancePath+"/folded", "type", schema172.properties.folded, data20);
 errors++;
 }
-if((typeof data18 == "number") && (isFinite(data18))){
-if(data18 > 9007199254740991 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data18);
+if((typeof data20 == "number") && (isFinite(data20))){
+if(data20 > 9007199254740991 || isNaN(data20)){
+vErrors = addError(vErrors, instancePath+"/folded", "maximum", schema172.properties.folded, data20);
 errors++;
 }
-if(data18 < 1 || isNaN(data18)){
-vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data18);
+if(data20 < 1 || isNaN(data20)){
+vErrors = addError(vErrors, instancePath+"/folded", "minimum", schema172.properties.folded, data20);
 errors++;
 }
 }
 }
 if(data.message !== undefined){
-let data19 = data.message;
-if(typeof data19 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data19);
+let data21 = data.message;
+if(typeof data21 !== "string"){
+vErrors = addError(vErrors, instancePath+"/message", "type", schema172.properties.message, data21);
 errors++;
 }
 }
