@@ -30,7 +30,7 @@ export function nameOf(file: string): string {
 /** Where a finding points to. */
 export function pointOf(
   finding: FindingJson,
-  anchor: string | undefined,
+  anchor?: string,
 ): { readonly file: string; readonly line: number } {
   return anchor === undefined
     ? { file: nameOf(finding.at.file), line: finding.at.line }

@@ -77,12 +77,23 @@ describe('what a finding is about', () => {
   it('is bounded, and said of grants, actions and executions alone', () => {
     const long = { ...over.findings[0], amounts: '9'.repeat(100_000) } as FindingJson;
     expect(renderGithub({ ...over, findings: [long] }).length).toBeLessThan(10_000);
-    const { event_type: _, ...other } = long;
-    expect(messageOf(other)).toBe(messageOf({ ...other, principal_id: 'agent:other' }));
+    const other = { ...long, event_type: undefined } as FindingJson;
+    expect(messageOf(other)).toBe(other.message);
   });
 });
 
 describe('renderBrief', () => {
+  it('names the worst finding, not the first', () => {
+    const violation = over.findings[0];
+    const worst = { ...(invalid.findings[0]), seq: 62 };
+    const line = renderBrief({ ...invalid, findings: [worst, { ...violation, seq: 58 }] });
+    expect(line).toContain('worst seq 62 AUTH_NOT_FOUND');
+    expect(line).not.toContain('58');
+    expect(renderBrief({ ...good, findings: [{ ...worst, severity: 'info', class: 'none' }] })).not.toContain(
+      '62',
+    );
+  });
+
   it('is one line of at most 200 columns, whatever stands in it', () => {
     for (const text of HOSTILE_STRINGS) {
       const line = renderBrief(reportOf(text));
