@@ -1,6 +1,7 @@
 /** Words that the formats for CI share. */
 
 import { describeSubject } from '../finding/words.js';
+import { isAtEnd } from '../report/causes.js';
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count, grouped } from '../text/words.js';
@@ -18,8 +19,8 @@ export interface AnnotationOptions {
 }
 
 /** `ledger.jsonl:12`, for people. */
-export function placeOf({ at }: FindingJson): string {
-  return `${nameOf(at.file)}:${at.line}`;
+export function placeOf(finding: FindingJson): string {
+  return `${nameOf(finding.at.file)}:${pointOf(finding).line}`;
 }
 
 /** The name of a ledger's file; a stream is called one. */
@@ -27,14 +28,14 @@ export function nameOf(file: string): string {
   return file === STREAM ? 'stdin' : file;
 }
 
-/** Where a finding points to. */
+/** Where a finding points to: a line that the file has, for hosts show nothing that stands behind the last one. */
 export function pointOf(
   finding: FindingJson,
   anchor?: string,
 ): { readonly file: string; readonly line: number } {
-  return anchor === undefined
-    ? { file: nameOf(finding.at.file), line: finding.at.line }
-    : { file: anchor, line: 1 };
+  if (anchor !== undefined) return { file: anchor, line: 1 };
+  const { file, line } = finding.at;
+  return { file: nameOf(file), line: isAtEnd(finding) ? Math.max(1, line - 1) : line };
 }
 
 /** A finding's message: whose act it is about, what was found, what folded under it and, where it points elsewhere, its own place. */

@@ -72,6 +72,11 @@ export function findFirstBad(findings: readonly FindingJson[]): FindingJson | un
   return firstOf(findings.filter(({ severity }) => severity === 'error'));
 }
 
+/** Whether a finding is about the ledger as it ends, and stands behind its last line. */
+export function isAtEnd({ at, seq, line_digest: digest }: FindingJson): boolean {
+  return at.byte_length === 0 && seq === null && digest === undefined;
+}
+
 function firstOf(findings: readonly FindingJson[]): FindingJson | undefined {
   return findings.reduce<FindingJson | undefined>(
     (first, finding) => (first === undefined || isBefore(finding.at, first.at) ? finding : first),

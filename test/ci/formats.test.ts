@@ -18,7 +18,7 @@ import { messageOf } from '../../src/ci/ci-words.js';
 import { groupOf } from '../../src/ci/check-groups.js';
 import { hasProgram } from '../cli/runner.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
-import { reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
+import { cutReport, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
 
 const XSD = new URL('../../../shared/specs/junit/JUnit.xsd', import.meta.url).pathname;
 const RENDERERS = {
@@ -77,15 +77,28 @@ describe('what a finding is about', () => {
   it('is bounded, and said of grants, actions and executions alone', () => {
     const long = { ...over.findings[0], amounts: '9'.repeat(100_000) } as FindingJson;
     expect(renderGithub({ ...over, findings: [long] }).length).toBeLessThan(10_000);
-    const other = { ...long, event_type: undefined } as FindingJson;
+    const other: FindingJson = { ...long };
+    delete other.event_type;
     expect(messageOf(other)).toBe(other.message);
+  });
+});
+
+describe('a ledger that was cut', () => {
+  it('has no finding behind its last line', async () => {
+    const cut = await cutReport();
+    const finding = cut.findings.find(({ code }) => code === 'TRUNCATED');
+    expect(finding?.at.line).toBe(6);
+    expect(renderGithub(cut)).toContain('line=5,title=TRUNCATED');
+    const issues = JSON.parse(renderGitlab(cut)) as Issue[];
+    expect(issues.find((each) => each.check_name === 'TRUNCATED')?.location.lines.begin).toBe(5);
+    for (const text of [renderMarkdown(cut), renderJunit(cut)]) expect(text).not.toContain(':6');
   });
 });
 
 describe('renderBrief', () => {
   it('names the worst finding, not the first', () => {
     const violation = over.findings[0];
-    const worst = { ...(invalid.findings[0]), seq: 62 };
+    const worst = { ...invalid.findings[0], seq: 62 };
     const line = renderBrief({ ...invalid, findings: [worst, { ...violation, seq: 58 }] });
     expect(line).toContain('worst seq 62 AUTH_NOT_FOUND');
     expect(line).not.toContain('58');
