@@ -18,6 +18,9 @@ const RESERVE = 200;
 
 const MARKS = { ok: '✅', violation: '❌', invalid: '❌', undecided: '⚠️' } as const;
 
+/** Neither well nor new: a baseline acknowledges all that is wrong. */
+const ACKNOWLEDGED = '🟡';
+
 const TRUST_WORDS = {
   policy: 'the keys of a trust policy',
   'self-declared': "the ledger's own keys, which nobody vouches for",
@@ -30,7 +33,7 @@ export function renderMarkdown(report: Report): string {
   const { valid, invalid, unverified, missing } = trust.signatures;
   const signatures = { valid, invalid, unverified, missing };
   const head = [
-    `### ${MARKS[report.verdict]} northroot: ${report.verdict}`,
+    `### ${isAcknowledged(report) ? ACKNOWLEDGED : MARKS[report.verdict]} northroot: ${report.verdict}${isAcknowledged(report) ? ', acknowledged' : ''}`,
     '',
     `${listPaths(ledger.paths)}: ${summaryOf(report)}`,
     '',
@@ -65,6 +68,12 @@ export function renderMarkdown(report: Report): string {
   }
   const rest = toTell(report) - listed;
   return rest <= 0 ? text : `${text}\n… and ${count(rest, 'more finding')}.\n`;
+}
+
+/** Whether all errors are acknowledged. What is new is listed worst first; what is not listed at all may be an error. */
+function isAcknowledged({ verdict, baseline, findings }: Report): boolean {
+  if (baseline === undefined || verdict === 'ok' || verdict === 'undecided') return false;
+  return baseline.new === 0 || (findings.length > 0 && findings[0]?.severity !== 'error');
 }
 
 /** As many as say enough, and how many more there are. */

@@ -236,6 +236,25 @@ describe('renderMarkdown', () => {
   });
 });
 
+describe('a baseline in Markdown', () => {
+  const baseline = { known: 1, new: 0, gone: 0, unlisted: 0 };
+  const signOf = (report: Report): string => renderMarkdown(report).slice(4, 6);
+
+  it('has a sign of its own where it acknowledges all errors', () => {
+    const signs = [invalid, good, { ...invalid, findings: [], baseline }].map(signOf);
+    expect(new Set(signs).size).toBe(3);
+    const advice = { ...(over.findings[0] as FindingJson), severity: 'info', class: 'none' } as const;
+    expect(signOf({ ...invalid, findings: [advice], baseline: { ...baseline, new: 1 } })).toBe(signs[2]);
+  });
+
+  it('has it not where anything new may be an error', () => {
+    const fresh = { ...baseline, new: 1 };
+    for (const findings of [invalid.findings, []]) {
+      expect(signOf({ ...invalid, findings, baseline: fresh })).toBe(signOf(invalid));
+    }
+  });
+});
+
 describe('renderJunit', () => {
   it('fails the group of a finding, and skips what was not checked', () => {
     const xml = renderJunit(invalid);
