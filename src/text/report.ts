@@ -5,7 +5,7 @@ import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { shortenDigestText } from '../value/digest.js';
 import { renderAccounts } from './accounts.js';
-import { findFirstBad, groupByCause } from '../report/causes.js';
+import { findFirstBad, groupByCause, isAtEnd } from '../report/causes.js';
 import type { Report } from '../report/report.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
 import { count, grouped, row } from './words.js';
@@ -108,7 +108,7 @@ export function renderFinding(
 }
 
 /** What the verdict rests on, in a few words. */
-function summarise({ verdict, ledger, counts, findings_total: findings }: Report): string {
+function summarise({ verdict, ledger, counts, findings: listed, findings_total: findings }: Report): string {
   const { violation, invalid } = counts.by_verdict;
   const of = `of ${count(ledger.records, 'record')}`;
   const are = (n: number): string => `${grouped(n)} ${of} ${n === 1 ? 'is' : 'are'}`;
@@ -124,10 +124,16 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
     case 'invalid': {
       const others = violation === 0 ? '' : `, ${grouped(violation)} in violation`;
       return invalid + violation === 0
-        ? `${count(findings, 'finding')} outside its records`
+        ? `${outside(listed)}`
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+/** Where no record is broken, all errors are about the ledger as a whole. They are listed first. */
+function outside(findings: readonly FindingJson[]): string {
+  const errors = findings.filter(({ severity }) => severity === 'error').length;
+  return errors === 0 ? 'something is wrong with the ledger as a whole' : `${count(errors, 'error')} about the ledger as a whole`;
 }
 
 function renderContinuation({ continues }: Report['ledger']): string[] {
@@ -250,6 +256,7 @@ function renderFirstBad(report: Report): string[] {
   const first = findFirstBad(report.findings);
   if (first === undefined) return [];
   const { at, seq } = first;
+  if (isAtEnd(first)) return [row('first bad', `the end of ${printable(at.file)}`)];
   const place = `${printable(at.file)}:${at.line}`;
   return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
 }

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { renderReport, verifyLedger } from '../../src/index.js';
+import { renderReport, verifyLedger, type FindingJson } from '../../src/index.js';
+import { cutReport } from '../ci/reports.js';
 
 const lines = readFileSync('fixtures/ledgers/checkpoints.jsonl', 'utf8').trimEnd().split('\n');
 
@@ -34,6 +35,16 @@ describe('a record that was changed', () => {
     expect(codes).toContain('> CHECKPOINT_ROOT_MISMATCH');
     expect(codes).not.toContain('PREV_MISMATCH');
   });
+});
+
+it('what is about the ledger as a whole is counted without what is not', async () => {
+  const report = await cutReport();
+  const [error] = report.findings as [FindingJson];
+  const info = { ...error, code: 'TIME_REGRESSION', severity: 'info', class: 'none', seq: 2 } as const;
+  const text = renderReport({ ...report, findings: [error, info], findings_total: 2 });
+  expect(text.split('\n')[0]).toContain(' 1 error ');
+  expect(text).not.toContain('record at');
+  expect(renderReport({ ...report, findings: [] }).split('\n')[0]).not.toContain('0 ');
 });
 
 it('every finding stands in the text once', async () => {
