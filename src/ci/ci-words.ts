@@ -1,10 +1,10 @@
 /** Words that the formats for CI share. */
 
 import { describeSubject } from '../finding/words.js';
-import { isAtEnd } from '../report/causes.js';
+import { findFirstChanged, isAtEnd } from '../report/causes.js';
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
-import { count, grouped } from '../text/words.js';
+import { count, describeChange, grouped } from '../text/words.js';
 
 /** The path of what was read from a stream, as a file of its own name. */
 const STREAM = '-';
@@ -59,6 +59,16 @@ function subjectOf(finding: FindingJson): string | undefined {
 /** How many findings there are to tell of: all, or with a baseline the new ones. */
 export function toTell({ baseline, findings_total: total }: Report): number {
   return baseline === undefined ? total : baseline.new;
+}
+
+/** Which record was changed first and what follows from that, where the listed findings show one. */
+export function changeOf({ findings }: Report): string | undefined {
+  const changed = findFirstChanged(findings);
+  return changed === undefined ? undefined : `${recordOf(changed.finding)} ${describeChange(changed)}`;
+}
+
+function recordOf(finding: FindingJson): string {
+  return `record ${finding.seq === null ? '' : `seq ${finding.seq}, `}${placeOf(finding)}`;
 }
 
 /** What the verdict is, of what, and how the findings stand to a baseline. */

@@ -3,7 +3,7 @@
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
-import { messageOf, pointOf, summaryOf, toTell, type AnnotationOptions } from './ci-words.js';
+import { changeOf, messageOf, pointOf, summaryOf, toTell, type AnnotationOptions } from './ci-words.js';
 import { escapeCommandMessage, escapeCommandProperty } from './escape.js';
 
 /** The host shows so many errors, and so many warnings, of a step, and passes over the others. */
@@ -19,8 +19,10 @@ export function renderGithub(report: Report, { anchor }: AnnotationOptions = {})
   const annotated = [...of('error'), ...of('warning')];
   const rest = toTell(report) - annotated.length;
   const notChecked = report.not_checked.map(({ code }) => code).join(', ');
+  const change = changeOf(report);
   const notice = [
     summaryOf(report),
+    ...(change === undefined ? [] : [change]),
     ...(rest > 0 ? [`${count(rest, 'more finding')} without an annotation`] : []),
     ...(notChecked === '' ? [] : [`not checked: ${notChecked}`]),
   ].join('; ');

@@ -4,7 +4,7 @@ import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { markdownCode } from '../text/markdown.js';
 import { count, grouped } from '../text/words.js';
-import { messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
+import { changeOf, messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
 import { MAX_SHOWN } from './escape.js';
 
 /** The longest comment that GitHub takes, in characters; a job's summary may have 1 MiB. */
@@ -32,11 +32,13 @@ export function renderMarkdown(report: Report): string {
   const { ledger, trust, counts, checkpoints, baseline, not_checked: notChecked, findings } = report;
   const { valid, invalid, unverified, missing } = trust.signatures;
   const signatures = { valid, invalid, unverified, missing };
+  const change = changeOf(report);
   const head = [
     `### ${isAcknowledged(report) ? ACKNOWLEDGED : MARKS[report.verdict]} northroot: ${report.verdict}${isAcknowledged(report) ? ', acknowledged' : ''}`,
     '',
     `${listPaths(ledger.paths)}: ${summaryOf(report)}`,
     '',
+    ...(change === undefined ? [] : [`**What began it:** ${codeOf(change)}`, '']),
     ...(ledger.origin === null ? [] : [`- origin: ${codeOf(ledger.origin)}`]),
     `- tree: ${count(ledger.tree_size, 'record')}, root ${codeOf(String(ledger.root))}`,
     `- verdicts: ${countsOf(counts.by_verdict)}`,

@@ -16,6 +16,7 @@ type Placed = Pick<FindingJson['at'], 'file' | 'line'>;
 
 /** What is broken by a record that was changed, besides that record. */
 const LINK_CODES: ReadonlySet<string> = new Set(['PREV_MISMATCH', 'SEQ_GAP']);
+const CHANGED_CODES: ReadonlySet<string> = new Set(['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH']);
 const ROOT_CODES: ReadonlySet<string> = new Set(['CHECKPOINT_ROOT_MISMATCH', 'FORKED']);
 
 /** The findings in their order, those of one record together, and under the last of them what follows from that record. */
@@ -65,6 +66,27 @@ export function groupByCause(findings: readonly FindingJson[]): CausedFindings[]
       consequences: index === own.length - 1 ? (consequences.get(key) ?? []) : [],
     }));
   });
+}
+
+/** A record that was changed, and how many findings are about it and follow from it. */
+export interface ChangedRecord {
+  readonly finding: FindingJson;
+  readonly own: number;
+  readonly consequences: number;
+}
+
+/** The first record whose content is not what its id or digest says, in the order of the ledger. */
+export function findFirstChanged(findings: readonly FindingJson[]): ChangedRecord | undefined {
+  const finding = firstOf(
+    findings.filter(({ code, severity }) => severity === 'error' && CHANGED_CODES.has(code)),
+  );
+  if (finding === undefined) return undefined;
+  const groups = groupByCause(findings).filter(({ finding: { at } }) => keyOf(at) === keyOf(finding.at));
+  return {
+    finding,
+    own: groups.length,
+    consequences: groups.reduce((sum, { consequences }) => sum + consequences.length, 0),
+  };
 }
 
 /** The first record that has an error, in the order of the ledger. */

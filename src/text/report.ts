@@ -5,10 +5,10 @@ import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { shortenDigestText } from '../value/digest.js';
 import { renderAccounts } from './accounts.js';
-import { findFirstBad, groupByCause, isAtEnd } from '../report/causes.js';
+import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../report/causes.js';
 import type { Report } from '../report/report.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
-import { count, grouped, row } from './words.js';
+import { count, describeChange, grouped, row } from './words.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
@@ -64,6 +64,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint, guide: G
   const lines = [
     `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
     ...renderFirstBad(report),
+    ...renderFirstChanged(report),
     ...renderBaseline(report),
     row('trust', TRUST_WORDS[trust.mode]),
     row('signatures', nonZero(trust.signatures) || 'none'),
@@ -123,9 +124,7 @@ function summarise({ verdict, ledger, counts, findings: listed, findings_total: 
       return `${are(violation)} in violation`;
     case 'invalid': {
       const others = violation === 0 ? '' : `, ${grouped(violation)} in violation`;
-      return invalid + violation === 0
-        ? `${outside(listed)}`
-        : `${are(invalid)} invalid${others}`;
+      return invalid + violation === 0 ? `${outside(listed)}` : `${are(invalid)} invalid${others}`;
     }
   }
 }
@@ -133,7 +132,9 @@ function summarise({ verdict, ledger, counts, findings: listed, findings_total: 
 /** Where no record is broken, all errors are about the ledger as a whole. They are listed first. */
 function outside(findings: readonly FindingJson[]): string {
   const errors = findings.filter(({ severity }) => severity === 'error').length;
-  return errors === 0 ? 'something is wrong with the ledger as a whole' : `${count(errors, 'error')} about the ledger as a whole`;
+  return errors === 0
+    ? 'something is wrong with the ledger as a whole'
+    : `${count(errors, 'error')} about the ledger as a whole`;
 }
 
 function renderContinuation({ continues }: Report['ledger']): string[] {
@@ -259,6 +260,16 @@ function renderFirstBad(report: Report): string[] {
   if (isAtEnd(first)) return [row('first bad', `the end of ${printable(at.file)}`)];
   const place = `${printable(at.file)}:${at.line}`;
   return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
+}
+
+/** One change has many findings: whoever looks into them is told so. */
+function renderFirstChanged({ findings }: Report): string[] {
+  const changed = findFirstChanged(findings);
+  if (changed === undefined) return [];
+  const { seq, at } = changed.finding;
+  const place = `${printable(at.file)}:${at.line}`;
+  const record = seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`;
+  return [row('changed', `${record}, ${describeChange(changed)}`)];
 }
 
 function renderFindingLine(finding: FindingJson, paint: Paint): string {
