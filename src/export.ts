@@ -109,6 +109,7 @@ export { renderActivityHtml } from './text/activity-html.js';
 export { renderActivityMarkdown } from './text/activity-markdown.js';
 export { renderActivity } from './text/activity-text.js';
 export type { ActivityReport } from './schema/generated/types.js';
+export { NOT_CHECKED_CODES, requireChecks, type NotCheckedCode } from './report/not-checked.js';
 // Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
 export {
   BaselineMatch,

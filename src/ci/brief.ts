@@ -1,7 +1,7 @@
 /** A report as one line, for logs and chats. */
 
 import type { Report } from '../report/report.js';
-import { nameOf, pointOf, summaryOf } from './ci-words.js';
+import { nameOf, notCheckedOf, pointOf, summaryOf } from './ci-words.js';
 import { shown } from './escape.js';
 
 /** The longest line, in columns of a terminal. */
@@ -12,7 +12,7 @@ const MAX_PATH_COLUMNS = 60;
 
 /** One line of at most {@link MAX_BRIEF_COLUMNS} columns, ending in `\n`: verdict, records, the worst finding, what was not checked. */
 export function renderBrief(report: Report): string {
-  const { verdict, ledger, findings, not_checked: notChecked } = report;
+  const { verdict, ledger, findings } = report;
   // They are listed worst first.
   const worst = findings[0]?.severity === 'error' ? findings[0] : undefined;
   const path = cutStart(shown(ledger.paths.map(nameOf).join(', ')), MAX_PATH_COLUMNS);
@@ -21,7 +21,7 @@ export function renderBrief(report: Report): string {
     ...(worst === undefined
       ? []
       : [`worst ${worst.seq === null ? `line ${pointOf(worst).line}` : `seq ${worst.seq}`} ${worst.code}`]),
-    ...(notChecked.length === 0 ? [] : [`not checked: ${notChecked.map(({ code }) => code).join(' ')}`]),
+    ...notCheckedOf(report).map((words) => words.replaceAll(', ', ' ')),
   ];
   return `${cutEnd(`${verdict}  ${parts.join('; ')}`, MAX_BRIEF_COLUMNS)}\n`;
 }

@@ -71,6 +71,20 @@ function recordOf(finding: FindingJson): string {
   return `record ${finding.seq === null ? '' : `seq ${finding.seq}, `}${placeOf(finding)}`;
 }
 
+/** The codes of what was not checked, what was required first. */
+export function notCheckedOf({ not_checked: list }: Report): string[] {
+  const of = (isRequired: boolean): string =>
+    list
+      .filter(({ required = false }) => required === isRequired)
+      .map(({ code }) => code)
+      .join(', ');
+  const [required, other] = [of(true), of(false)];
+  return [
+    ...(required === '' ? [] : [`required, and not checked: ${required}`]),
+    ...(other === '' ? [] : [`not checked: ${other}`]),
+  ];
+}
+
 /** What the verdict is, of what, and how the findings stand to a baseline. */
 export function summaryOf(report: Report): string {
   const { verdict, ledger, counts } = report;

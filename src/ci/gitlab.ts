@@ -40,7 +40,13 @@ export function renderGitlab(report: Report, options: AnnotationOptions = {}): s
     ...(rest > 0
       ? [about('FINDINGS_OMITTED', `${count(rest, 'more finding')} not listed here`, 'critical')]
       : []),
-    ...report.not_checked.map(({ code, message }) => about(code, `not checked: ${message}`, 'minor')),
+    ...report.not_checked.map(({ code, message, required = false }) =>
+      about(
+        code,
+        `${required ? 'required, and ' : ''}not checked: ${message}`,
+        required ? 'blocker' : 'minor',
+      ),
+    ),
   ];
   return `[${makeUnique(issues)
     .map((issue) => `\n${JSON.stringify(issue)}`)

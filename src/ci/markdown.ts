@@ -34,7 +34,7 @@ export function renderMarkdown(report: Report): string {
   const signatures = { valid, invalid, unverified, missing };
   const change = changeOf(report);
   const head = [
-    `### ${isAcknowledged(report) ? ACKNOWLEDGED : MARKS[report.verdict]} northroot: ${report.verdict}${isAcknowledged(report) ? ', acknowledged' : ''}`,
+    `### ${markOf(report)} northroot: ${report.verdict}${isAcknowledged(report) ? ', acknowledged' : ''}`,
     '',
     `${listPaths(ledger.paths)}: ${summaryOf(report)}`,
     '',
@@ -50,7 +50,10 @@ export function renderMarkdown(report: Report): string {
           `- baseline: ${grouped(baseline.known)} known, ${grouped(baseline.new)} new, ${grouped(baseline.gone)} gone${baseline.unlisted > 0 ? `, ${grouped(baseline.unlisted)} that it counts but does not list` : ''}`,
         ]),
     ...(notChecked.length === 0 ? [] : ['', '**Not checked**', '']),
-    ...notChecked.map(({ code, message }) => `- ${codeOf(code)}: ${codeOf(message)}`),
+    ...notChecked.map(
+      ({ code, message, required = false }) =>
+        `- ${codeOf(code)}${required ? ' (**required**)' : ''}: ${codeOf(message)}`,
+    ),
     ...(findings.length === 0
       ? []
       : ['', `**${baseline === undefined ? 'Findings' : 'New findings'}** (worst first)`, '']),
@@ -70,6 +73,13 @@ export function renderMarkdown(report: Report): string {
   }
   const rest = toTell(report) - listed;
   return rest <= 0 ? text : `${text}\n… and ${count(rest, 'more finding')}.\n`;
+}
+
+function markOf(report: Report): string {
+  const { verdict, not_checked: notChecked } = report;
+  const isWell = verdict === 'ok' || isAcknowledged(report);
+  if (isWell && notChecked.some(({ required }) => required === true)) return MARKS.undecided;
+  return isAcknowledged(report) ? ACKNOWLEDGED : MARKS[verdict];
 }
 
 /** Whether all errors are acknowledged. What is new is listed worst first; what is not listed at all may be an error. */

@@ -288,7 +288,13 @@ function invocationOf(
     exitCodeDescription: EXIT_WORDS[exitStatus],
     toolExecutionNotifications: [
       ...(verdict === 'undecided' ? [notify('UNDECIDED', 'error', summaryOf(report))] : []),
-      ...notChecked.map(({ code, message }) => notify(code, 'warning', `not checked: ${message}`)),
+      ...notChecked.map(({ code, message, required = false }) =>
+        notify(
+          code,
+          required ? 'error' : 'warning',
+          `${required ? 'required, and ' : ''}not checked: ${message}`,
+        ),
+      ),
       ...(rest > 0
         ? [notify('FINDINGS_OMITTED', 'warning', `${count(rest, 'more finding')} not listed in this file`)]
         : []),

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CODE_PAGES, isFindingCode, renderReport, type FindingJson, type Report } from '../../src/index.js';
 import {
+  decideExitStatus,
   MAX_BRIEF_COLUMNS,
   MAX_MARKDOWN_LENGTH,
   MAX_STEP_ANNOTATIONS,
@@ -13,6 +14,7 @@ import {
   renderGitlab,
   renderJunit,
   renderMarkdown,
+  requireChecks,
 } from '../../src/export.js';
 import { messageOf } from '../../src/ci/ci-words.js';
 import { groupOf } from '../../src/ci/check-groups.js';
@@ -233,6 +235,39 @@ describe('renderMarkdown', () => {
     const listed = text.match(/^- \*\*error\*\*/gm)?.length ?? 0;
     expect(listed).toBeGreaterThan(100);
     expect(text).toContain(`${(1_000_000 - listed).toLocaleString('en')} more findings`);
+  });
+});
+
+describe('what was required, and not checked', () => {
+  const open = requireChecks(good, ['TRUST']);
+  const status = (report: Report): number => decideExitStatus(report, 0, 'violation');
+
+  it('ends with 2 in place of 0, and takes the place of nothing worse', () => {
+    expect([status(good), status(open)]).toEqual([0, 2]);
+    expect(status(requireChecks(invalid, ['TRUST']))).toBe(1);
+    expect(decideExitStatus(requireChecks(over, ['TRUST']), 0, 'violation')).toBe(3);
+    expect(decideExitStatus(requireChecks(over, ['TRUST']), 0, 'invalid')).toBe(2);
+    expect(requireChecks(good, ['GROWTH'])).toEqual(good);
+  });
+
+  it('looks well in no format', () => {
+    expect(renderMarkdown(open).slice(4, 6)).not.toBe(renderMarkdown(good).slice(4, 6));
+    expect(renderGithub(open)).toMatch(/^::error .*required, and not checked: TRUST; not checked: /m);
+    expect(renderBrief(open)).toMatch(/required and not checked: TRUST; not checked: /);
+    expect(renderJunit(open)).toContain('failures="1"');
+    const issues = JSON.parse(renderGitlab(open)) as Issue[];
+    expect(issues.filter(({ severity }) => severity === 'blocker').map((each) => each.check_name)).toEqual([
+      'TRUST',
+    ]);
+    expect(renderReport(open)).toContain('required');
+  });
+
+  it('is met for the end of a ledger by a checkpoint that is held, however much came after', () => {
+    const anchor = { path: 'held', tree_size: 2, relation: 'extends', signed_by: [] } as const;
+    const held = { ...good, checkpoints: { ...good.checkpoints, anchors: [{ ...anchor, signed_by: [] }] } };
+    const isOpen = (report: Report): boolean =>
+      requireChecks(report, ['TRUNCATION']).not_checked.some(({ required }) => required);
+    expect([isOpen(good), isOpen(held)]).toEqual([true, false]);
   });
 });
 

@@ -144,6 +144,13 @@ describe('the action', () => {
     expect(existsSync(shop.path('left.sarif'))).toBe(false);
   });
 
+  it('fails where something was not checked that must be', () => {
+    const { status, stdout, outputs } = run({ ledger: 'good.jsonl', require: 'TRUNCATION\nTRUST' });
+    expect([status, outputs]).toEqual([2, 'verdict=ok\nexit-status=2\nsarif=\n']);
+    expect(stdout).toMatch(/^::error title=northroot::.*required, and not checked: TRUST, TRUNCATION/m);
+    expect(run({ ledger: 'good.jsonl', require: 'NOTHING' }).outputs).toContain('verdict=undecided');
+  });
+
   it('runs nothing of what its inputs say', () => {
     const attacks = [
       '$(touch forged)',

@@ -533,6 +533,10 @@ export interface ActivityProblem {
 export interface NotChecked {
   code: Code;
   message: string;
+  /**
+   * True where it was to be checked (--require): the exit status is not 0 then.
+   */
+  required?: boolean;
 }
 /**
  * A correction of what counts as used under a grant: a refund, a provider's bill.
