@@ -175,6 +175,17 @@ describe('renderGitlab', () => {
     expect(new Set(prints).size).toBe(prints.length);
   });
 
+  it('tells what was not checked of one ledger from the same of another', () => {
+    const other = { ...good, ledger: { ...good.ledger, origin: 'example.com/other' } };
+    const [own, others] = [good, other].map((report) => read(report).map(({ fingerprint }) => fingerprint));
+    expect(own?.length).toBeGreaterThan(0);
+    expect(own?.filter((print) => others?.includes(print))).toEqual([]);
+    const unnamed = ['a', 'b'].map((path) => ({ ...good, ledger: { ...good.ledger, origin: null, paths: [path] } }));
+    expect(new Set(unnamed.flatMap((report) => read(report).map((each) => each.fingerprint))).size).toBe(
+      2 * (own?.length ?? 0),
+    );
+  });
+
   it('has what the host demands of each', () => {
     for (const text of HOSTILE_STRINGS) {
       const issues = read(reportOf(text));
