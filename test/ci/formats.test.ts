@@ -180,7 +180,10 @@ describe('renderGitlab', () => {
     const [own, others] = [good, other].map((report) => read(report).map(({ fingerprint }) => fingerprint));
     expect(own?.length).toBeGreaterThan(0);
     expect(own?.filter((print) => others?.includes(print))).toEqual([]);
-    const unnamed = ['a', 'b'].map((path) => ({ ...good, ledger: { ...good.ledger, origin: null, paths: [path] } }));
+    const unnamed = ['a', 'b'].map((path) => ({
+      ...good,
+      ledger: { ...good.ledger, origin: null, paths: [path] },
+    }));
     expect(new Set(unnamed.flatMap((report) => read(report).map((each) => each.fingerprint))).size).toBe(
       2 * (own?.length ?? 0),
     );
