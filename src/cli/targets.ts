@@ -1,6 +1,6 @@
 /** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
 
-import { basename, dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { isSameFile, kindOfPath, printable, writeThrough, type ByteSink } from '../index.js';
 import { CommandError } from './command-error.js';
 import { STDIN } from './input.js';
@@ -46,14 +46,16 @@ export async function assertTargets(
   inputs: readonly (string | undefined)[],
 ): Promise<void> {
   const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
+  const made = targets.filter(({ kind }) => kind === 'folder').map(({ path }) => resolve(path));
   for (const [index, { path, kind }] of targets.entries()) {
+    if (path === '') throw new CommandError('USAGE', 'the path of an output is empty');
     for (const other of targets.slice(0, index)) {
       if (kind === 'folder' && other.kind === 'folder') continue;
       if (!(await isSamePlace(path, other.path))) continue;
       throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
     }
     if (kind === 'file' && path === STDOUT) continue;
-    if (kind === 'file') await assertFolderOf(path);
+    if (kind === 'file' && !made.includes(dirname(resolve(path)))) await assertFolderOf(path);
     const found = await kindOfPath(path);
     if (found !== kind && found !== 'missing') {
       throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a ${kind}`, {
@@ -80,8 +82,10 @@ export async function assertTargets(
 
 /** Whether two paths name one entry of one folder, whether it is there or not. */
 async function isSamePlace(a: string, b: string): Promise<boolean> {
-  if (a === b || a === STDOUT || b === STDOUT) return a === b;
-  return basename(a) === basename(b) && (await isSameFile(dirname(a), dirname(b)));
+  if (a === STDOUT || b === STDOUT) return a === b;
+  const [first, second] = [resolve(a), resolve(b)];
+  if (first === second) return true;
+  return basename(first) === basename(second) && isSameFile(dirname(first), dirname(second));
 }
 
 /** Whether a folder is another, or anywhere in it. */

@@ -109,7 +109,8 @@ export function renderFinding(
 }
 
 /** What the verdict rests on, in a few words. */
-function summarise({ verdict, ledger, counts, findings: listed, findings_total: findings }: Report): string {
+function summarise(report: Report): string {
+  const { verdict, ledger, counts, findings: listed, findings_total: findings } = report;
   const { violation, invalid } = counts.by_verdict;
   const of = `of ${count(ledger.records, 'record')}`;
   const are = (n: number): string => `${grouped(n)} ${of} ${n === 1 ? 'is' : 'are'}`;
@@ -124,17 +125,17 @@ function summarise({ verdict, ledger, counts, findings: listed, findings_total: 
       return `${are(violation)} in violation`;
     case 'invalid': {
       const others = violation === 0 ? '' : `, ${grouped(violation)} in violation`;
-      return invalid + violation === 0 ? `${outside(listed)}` : `${are(invalid)} invalid${others}`;
+      return invalid + violation === 0
+        ? `${outsideOf(listed)}, though none ${of} is invalid`
+        : `${are(invalid)} invalid${others}`;
     }
   }
 }
 
-/** Where no record is broken, all errors are about the ledger as a whole. They are listed first. */
-function outside(findings: readonly FindingJson[]): string {
-  const errors = findings.filter(({ severity }) => severity === 'error').length;
-  return errors === 0
-    ? 'something is wrong with the ledger as a whole'
-    : `${count(errors, 'error')} about the ledger as a whole`;
+/** What makes a ledger invalid of which no record is. A filter may have left it out. */
+function outsideOf(findings: readonly FindingJson[]): string {
+  const codes = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+  return [...new Set(codes)].join(', ') || 'not whole, or not the ledger that was expected';
 }
 
 function renderContinuation({ continues }: Report['ledger']): string[] {
@@ -274,7 +275,7 @@ function renderFirstChanged({ findings }: Report): string[] {
 
 function renderFindingLine(finding: FindingJson, paint: Paint): string {
   const { at, severity, code } = finding;
-  const place = `${printable(at.file)}:${at.line} (byte ${at.byte_offset})`;
+  const place = `${printable(at.file)}${isAtEnd(finding) ? ', at its end' : `:${at.line}`} (byte ${at.byte_offset})`;
   const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
   return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
 }
