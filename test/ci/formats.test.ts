@@ -292,7 +292,7 @@ describe('a baseline in Markdown', () => {
   it('has a sign of its own where it acknowledges all errors', () => {
     const signs = [invalid, good, { ...invalid, findings: [], baseline }].map(signOf);
     expect(new Set(signs).size).toBe(3);
-    const advice = { ...(over.findings[0] as FindingJson), severity: 'info', class: 'none' } as const;
+    const advice = { ...over.findings[0], severity: 'info', class: 'none' } as const;
     expect(signOf({ ...invalid, findings: [advice], baseline: { ...baseline, new: 1 } })).toBe(signs[2]);
   });
 

@@ -278,10 +278,8 @@ describe('the pre-commit hook', () => {
   it('takes a policy and a checkpoint before the ledgers, and so sees that one was cut', () => {
     const args = ['--trust=trust.json', '--checkpoint=kept.checkpoint', '--require=TRUNCATION', '--'];
     expect(on(...args, 'ledger.jsonl')).toMatchObject({ status: 0 });
-    expect(on(...args, 'cut.jsonl')).toMatchObject({
-      status: 1,
-      stdout: expect.stringContaining('TRUNCATED'),
-    });
+    const cut = on(...args, 'cut.jsonl');
+    expect([cut.status, cut.stdout.includes('TRUNCATED')]).toEqual([1, true]);
     expect(on('--', 'cut.jsonl').status).toBe(0);
     expect(on('--require=TRUNCATION', '--', 'cut.jsonl').status).toBe(2);
   });
