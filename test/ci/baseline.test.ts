@@ -184,14 +184,14 @@ describe('a baseline', () => {
 
   it('is refused when it lists no findings, as the end of NDJSON does', async () => {
     const report = { ...(await verifyLedger(folded)), findings: undefined };
-    expect(() => parseBaseline(bytesOf(report as unknown as Report))).toThrow(
+    expect(() => parseBaseline(bytesOf(report as unknown as unknown as Report))).toThrow(
       expect.objectContaining({ code: 'BASELINE_MALFORMED' }) as Error,
     );
   });
 });
 
 describe('decideExitStatus', () => {
-  const base = { verdict: 'violation', exit_status: 3, not_checked: [] } as Report;
+  const base = { verdict: 'violation', exit_status: 3, not_checked: [] } as unknown as Report;
   it.each<[Partial<Report>, number, FailOn, number]>([
     [{}, 0, 'violation', 3],
     [{}, 0, 'invalid', 0],
