@@ -69,6 +69,13 @@ const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
 
+/** What the end of a ledger shows of all of it, and of no record alone. */
+const OF_LEDGER: ReadonlySet<FindingCode> = new Set([
+  ...(['TRUNCATED', 'FORKED', 'ORIGIN_MISMATCH', 'CHECKPOINT_MISSING', 'WITNESS_QUORUM'] as const),
+  ...(['CHECKPOINT_SIZE_MISMATCH', 'CHECKPOINT_ROOT_MISMATCH', 'CHECKPOINT_SIGNATURE_INVALID'] as const),
+  ...(['TAIL_UNSEALED', 'TILE_MISSING', 'TILE_MISMATCH', 'TILE_UNEXPECTED'] as const),
+]);
+
 /** What is wrong with lines that are no records. */
 const NO_RECORD: ReadonlySet<FindingCode> = new Set(['LINE_TORN', 'LINE_BLANK']);
 
@@ -104,6 +111,8 @@ export class ActivityCollector {
   /** Records that no selection can take, as they do not say what they are. */
   #unread = 0;
   #unsigned = 0;
+  #seqGaps = 0;
+  #chainBreaks = 0;
   readonly #principals = new Set<string>();
   #principalsBeyond = false;
   readonly #touched = new Set<string>();
@@ -134,6 +143,8 @@ export class ActivityCollector {
     const occurredAt = examined?.occurredAt;
     this.#ledgerPeriod = extend(this.#ledgerPeriod, occurredAt);
     if (isFirst) this.#noteGrant(record);
+    if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
+    if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
     const subject = subjectOf(record);
     if (!matchesSelection(subject, this.#selection)) {
       if (examined?.wellFormed !== true) this.#unread += 1;
@@ -179,7 +190,9 @@ export class ActivityCollector {
     this.#settleWaiting(state);
     this.#addLines(result.kept);
     for (const finding of ending.findings) {
-      if (finding.code !== 'AUTH_NOT_FOUND' && this.#isMeant(finding)) this.#addProblem(finding);
+      if (finding.code === 'AUTH_NOT_FOUND') continue;
+      const isOfLedger = OF_LEDGER.has(finding.code);
+      if (isOfLedger || this.#isMeant(finding)) this.#addProblem(finding, { isOfLedger });
     }
     const totals = this.#totals.toJson();
     const selection = this.#selection;
@@ -206,6 +219,12 @@ export class ActivityCollector {
         root: report.ledger.root,
         checkpoints: report.checkpoints.count,
         sealed: report.checkpoints.last_tree_size,
+        unsealed: report.checkpoints.unsealed,
+        anchors: ending.anchors
+          .filter(({ isPublished }) => !isPublished)
+          .map(({ name, note, relation }) => ({ path: name, tree_size: note.checkpoint.size, relation })),
+        seq_gaps: this.#seqGaps,
+        chain_breaks: this.#chainBreaks,
         ...(this.#ledgerPeriod === undefined ? {} : { period: this.#ledgerPeriod }),
       },
       verdict: report.verdict,
@@ -514,14 +533,20 @@ export class ActivityCollector {
   }
 
   /** To be called with each code once a record. */
-  #addProblem(finding: Finding, records = 1): void {
+  #addProblem(finding: Finding, { records = 1, isOfLedger = false } = {}): void {
     if (finding.class === 'none') return;
     const { code, at, seq, eventId, context } = finding;
     let problem = this.#problems.get(code);
     if (problem === undefined) {
-      problem = { code, class: finding.class, records: 0, first: [] };
+      problem = {
+        code,
+        class: finding.class,
+        records: 0,
+        first: [],
+      };
       this.#problems.set(code, problem);
     }
+    if (isOfLedger) problem.of_ledger = true;
     problem.records += records;
     if (problem.first.length >= MAX_LISTED_PER_CODE || this.#listedProblems >= MAX_LISTED) return;
     this.#listedProblems += 1;
@@ -579,12 +604,12 @@ export class ActivityCollector {
     else waiting.records += 1;
   }
 
-  /** What no record stands in is never taken, and is in no part of the ledger. */
+  /** What no record stands in is never taken: it is about the whole ledger. */
   #addLines(findings: readonly Finding[]): void {
     for (const finding of findings) {
       if (!NO_RECORD.has(finding.code)) continue;
-      if (isWhole(this.#selection)) this.#addProblem(finding);
-      else this.#unread += 1;
+      this.#addProblem(finding, { isOfLedger: true });
+      if (!isWhole(this.#selection)) this.#unread += 1;
     }
   }
 
@@ -593,7 +618,7 @@ export class ActivityCollector {
       const kind = state.events.find(id)?.kind;
       const isElse = kind === 'other' || kind === 'execution';
       const late: FindingCode = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
-      this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, records);
+      this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, { records });
     }
   }
 }

@@ -18,6 +18,7 @@ import {
   type Section,
   type Table,
 } from './document.js';
+import { describeEnd, describeMissing, describeLoss } from './activity-missing.js';
 import { notCheckedText, type Guide } from './guide.js';
 import { count, grouped } from './words.js';
 
@@ -59,7 +60,7 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
       ),
     ],
     verdict: report.verdict,
-    headline: [headlineOf(report)],
+    headline: headlineOf(report),
     summary: [...(selection.is_whole ? [] : [describeSelection(report)]), ...summarise(report)],
     sections,
     footer: [
@@ -70,7 +71,30 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
   };
 }
 
-function headlineOf({ verdict, ledger, totals, selection }: ActivityReport): string {
+/** The worst first: what is missing makes every sum doubtful. */
+function whatIsBroken(report: ActivityReport): Line {
+  const { ledger, totals, selection } = report;
+  const ofLedger = whatIsBrokenOfAll(report);
+  if (ofLedger !== undefined) return ofLedger;
+  const { invalid } = totals.verdicts;
+  if (selection.is_whole && invalid > 0) {
+    return [`${count(invalid, 'record')} of ${grouped(ledger.records)} cannot be relied on`];
+  }
+  return [`something in the ledger's ${count(ledger.records, 'record')} cannot be relied on`];
+}
+
+/** Of the ledger as a whole, so that it concerns every part of it. */
+function whatIsBrokenOfAll(report: ActivityReport): Line | undefined {
+  const missing = describeLoss(report);
+  if (missing !== undefined) return missing;
+  const of = report.problems.find(
+    ({ class: what, of_ledger: isOfLedger = false }) => isOfLedger && what === 'invalid',
+  );
+  return of && isFindingCode(of.code) ? [`${CODE_PAGES[of.code].title} (${of.code})`] : undefined;
+}
+
+function headlineOf(report: ActivityReport): Line {
+  const { verdict, ledger, totals, selection } = report;
   const of = `the ledger's ${count(ledger.records, 'record')}`;
   const { invalid, violation } = totals.verdicts;
   const here = selection.is_whole
@@ -78,15 +102,17 @@ function headlineOf({ verdict, ledger, totals, selection }: ActivityReport): str
     : `; in this part of it ${grouped(invalid)} invalid, ${grouped(violation)} in violation`;
   switch (verdict) {
     case 'ok':
-      return `nothing is broken in ${of}, and no bound was exceeded`;
+      return [`nothing is broken in ${of}, and no bound was exceeded`];
     case 'violation':
       return selection.is_whole
-        ? `the evidence is intact; ${count(violation, 'record')} of ${grouped(ledger.records)} went beyond what was allowed`
-        : `the evidence is intact; some of ${of} went beyond what was allowed${here}`;
+        ? [
+            `the evidence is intact; ${count(violation, 'record')} of ${grouped(ledger.records)} went beyond what was allowed`,
+          ]
+        : [`the evidence is intact; some of ${of} went beyond what was allowed${here}`];
     case 'invalid':
-      return `the evidence is broken: ${selection.is_whole && invalid > 0 ? `${count(invalid, 'record')} of ${grouped(ledger.records)}` : `something in ${of}`} cannot be relied on${here}`;
+      return ['the evidence is broken: ', ...whatIsBroken(report), here];
     case 'undecided':
-      return 'there is no record to verify';
+      return ['there is no record to verify'];
   }
 }
 
@@ -112,8 +138,8 @@ function summarise(report: ActivityReport): Line[] {
   const { totals } = report;
   return [
     [...describeRuns(report), ...describeBasis(totals), ...describeAdjusted(totals)],
-    [describeBounds(report), ' ', describeRefused(totals), ...describeLeft(totals)],
-    [...describeGranters(report), ' ', describeGaps(report)],
+    [...describeBounds(report), ' ', describeRefused(totals), ...describeLeft(totals)],
+    [...describeGranters(report), ' ', ...describeGaps(report)],
   ];
 }
 
@@ -183,7 +209,8 @@ function describeAdjusted({ meters }: ActivityTotals): Line {
   return [' These sums include corrections, which ', ...join(parts, ' and '), '.'];
 }
 
-function describeBounds({ totals, problems }: ActivityReport): string {
+function describeBounds(report: ActivityReport): Line {
+  const { totals, problems } = report;
   const { unauthorized } = totals.executions;
   const { violation, invalid } = totals.verdicts;
   const codesOf = (of: 'violation' | 'invalid'): string => {
@@ -205,10 +232,21 @@ function describeBounds({ totals, problems }: ActivityReport): string {
         ]),
   ];
   if (faults.length > 0)
-    return `Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`;
-  const elsewhere = problems.length > 0 ? ' Something else is wrong with the ledger, see below.' : '';
-  if (ranOf(totals) === 0) return `No bound was exceeded.${elsewhere}`;
-  return `All of it was allowed: an earlier authorization stands for every call, and every bound was kept.${elsewhere}`;
+    return [`Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`];
+  const broken = whatIsBrokenOfAll(report);
+  if (broken !== undefined) {
+    return [
+      'It cannot be shown that all of it was allowed, as the evidence is broken: ',
+      ...broken,
+      '. Of the records here none went beyond what was allowed.',
+    ];
+  }
+  const elsewhere =
+    report.verdict === 'invalid' ? ' Elsewhere in the ledger something is invalid, see below.' : '';
+  if (ranOf(totals) === 0) return [`No bound was exceeded.${elsewhere}`];
+  return [
+    `All of it was allowed: an earlier authorization stands for every execution, and every bound was kept.${elsewhere}`,
+  ];
 }
 
 function describeRefused({ grants, actions, executions }: ActivityTotals): string {
@@ -291,23 +329,17 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
   return [...signed, ...without, ...self];
 }
 
-function describeGaps({ ledger, not_checked: open, limits, verdict }: ActivityReport): string {
-  const has = (code: string): boolean => open.some((each) => each.code === code);
-  if (verdict === 'undecided') return 'Nothing can be said of what is missing.';
-  const after = ledger.sealed === null ? 0 : Math.max(0, ledger.records - ledger.sealed);
+function describeGaps(report: ActivityReport): Line {
+  const { ledger, verdict } = report;
+  if (verdict === 'undecided') return ['Nothing can be said of what is missing.'];
+  const after = ledger.unsealed;
   const sealed =
     ledger.sealed === null
       ? 'No checkpoint that counts seals the ledger, so records could have been dropped or moved'
       : after === 0
-        ? 'A checkpoint seals the whole ledger'
+        ? `A checkpoint seals ${ledger.sealed < ledger.records ? 'all records before it' : 'the whole ledger'}`
         : `A checkpoint seals the first ${count(ledger.sealed, 'record')}; ${grouped(after)} after it ${after === 1 ? 'is' : 'are'} not sealed`;
-  // Bare events have no order that a checkpoint could be held against.
-  const end = limits.some(({ code }) => code === 'NOT_EXTENDED')
-    ? 'the ledger does not extend a checkpoint that was kept elsewhere'
-    : has('TRUNCATION') || has('CHAIN')
-      ? 'nothing shows that no records were cut off at the end'
-      : 'the ledger extends the checkpoint that you hold';
-  return `${sealed}; ${end}.`;
+  return [`${sealed}; `, ...describeEnd(report), '.'];
 }
 
 function describeSpending({ totals }: ActivityReport): Section {
@@ -436,7 +468,7 @@ function describeAllowance(report: ActivityReport): Section {
   return {
     title: 'Was all of it allowed?',
     lines: [
-      [describeBounds(report)],
+      describeBounds(report),
       ...problems
         .slice(0, MAX_NAMED)
         .flatMap(({ first }): Line[] =>
@@ -695,7 +727,7 @@ function describeEvidence(report: ActivityReport, guide: Guide): Section {
   });
   return {
     title: 'Is anything missing?',
-    lines: [period],
+    lines: [describeMissing(report), period],
     tables: [
       ...(open.length === 0 ? [] : [notes('Not checked', open)]),
       ...(limits.length === 0 ? [] : [notes('What these numbers do not say', limits)]),

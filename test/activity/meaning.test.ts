@@ -7,10 +7,10 @@ import { renderActivity } from '../../src/text/activity-text.js';
 import { reportActivity, type ActivityOptions } from '../../src/activity/report-activity.js';
 import type { ActivityReport } from '../../src/schema/generated/types.js';
 import type { AnyEvent } from '../../src/index.js';
-import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
+import { action, anchorOf, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { exportCsv } from '../../src/table/csv-tables.js';
 import { MemorySink } from '../table/kit.js';
-import { DIGEST, event, note } from '../docs/ledger-kit.js';
+import { DIGEST, event, makeSigner, note } from '../docs/ledger-kit.js';
 
 const report = (events: readonly AnyEvent[], options: ActivityOptions = {}): Promise<ActivityReport> =>
   reportActivity(unsigned(...events), options);
@@ -148,6 +148,55 @@ describe('a part of a ledger', () => {
       by: 'grant',
     });
     expect(groups?.map(({ totals }) => totals.meters[0]?.spent)).toEqual(['2']);
+  });
+});
+
+describe('whether anything is missing', () => {
+  const events = [own, execution(own, 1), execution(own, 2)];
+  const bytes = unsigned(...events);
+  const cut = Buffer.from(bytes.toString().split('\n').slice(0, 3).join('\n') + '\n');
+  const answer = (of: ActivityReport): string =>
+    renderActivity(of).split('Is anything missing?\n')[1]?.trimStart().split(/[:. ]/)[0] ?? '';
+
+  it('is told by the checkpoint that is held, of a part as of the whole', async () => {
+    const checkpoints = [anchorOf(bytes, makeSigner())];
+    for (const selection of [{}, { principal: 'agent:nobody' }]) {
+      const whole = await reportActivity(bytes, { checkpoints, selection });
+      expect([whole.ledger.anchors[0]?.relation, answer(whole)]).toEqual(['extends', 'NO']);
+      const short = await reportActivity(cut, { checkpoints, selection });
+      expect(short.ledger.anchors).toEqual([
+        { path: 'kept.checkpoint', tree_size: 4, relation: 'truncated' },
+      ]);
+      expect(short.problems.map(({ code, of_ledger: isOfLedger }) => [code, isOfLedger])).toEqual([
+        ['TRUNCATED', true],
+      ]);
+      const other = await reportActivity(unsigned(own, execution(own, 3), execution(own, 2)), {
+        checkpoints,
+        selection,
+      });
+      expect(other.problems.map(({ code }) => code)).toEqual(['FORKED']);
+      for (const wrong of [short, other]) {
+        expect(answer(wrong)).toMatch(/^YES/);
+        expect(renderActivity(wrong)).not.toContain('All of it was allowed');
+        expect(renderActivity(wrong)).not.toContain('the ledger extends the checkpoint');
+      }
+    }
+  });
+
+  it('is told by the chain, and of a torn line', async () => {
+    const [first = '', second = '', ...rest] = bytes.toString().split('\n');
+    const gap = await reportActivity(Buffer.from([first, ...rest].join('\n')));
+    expect([gap.ledger.seq_gaps, gap.ledger.chain_breaks, answer(gap)]).toEqual([1, 1, 'YES']);
+    const torn = await reportActivity(Buffer.from(`${first}\n${second}`), {
+      selection: { principal: 'agent:*' },
+    });
+    expect(torn.problems.map(({ code }) => code)).toEqual(['LINE_TORN']);
+    expect(answer(torn)).toBe('YES');
+    expect(renderActivity(torn)).not.toContain('All of it was allowed');
+  });
+
+  it('is not known without a checkpoint', async () => {
+    expect(answer(await reportActivity(bytes))).toBe('That');
   });
 });
 

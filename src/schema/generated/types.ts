@@ -102,6 +102,29 @@ export interface ActivityReport {
      * How many records the last checkpoint covers that is right and signed by a known key; null where there is none.
      */
     sealed: number | null;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    unsealed: number;
+    /**
+     * Checkpoints that the user holds, and how the ledger stands to each.
+     */
+    anchors: {
+      path: string;
+      /**
+       * a whole number from 0 to 2^53 - 1
+       */
+      tree_size: number;
+      relation: 'extends' | 'truncated' | 'forked' | 'other-origin';
+    }[];
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    seq_gaps: number;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    chain_breaks: number;
     period?: ActivityPeriod;
   };
   /**
@@ -170,7 +193,7 @@ export interface ActivityReport {
    */
   adjustments: ActivityAdjustment[];
   /**
-   * What makes selected records invalid or breaks a bound: by code, each with its first records; 100 records in all.
+   * What makes selected records, or the ledger as a whole, invalid or breaks a bound: by code, each with its first records; 100 records in all.
    */
   problems: ActivityProblem[];
   /**
@@ -517,6 +540,10 @@ export interface ActivityProblem {
    * a whole number from 0 to 2^53 - 1
    */
   records: number;
+  /**
+   * Whether it is about the ledger as a whole, and so stands in the report on every part of it; absent otherwise.
+   */
+  of_ledger?: true;
   first: {
     file: string;
     line: SafeInteger;
