@@ -7,12 +7,12 @@ import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
 import { countedAmounts, isFirstOfItsId, isTooFine } from '../export/counted.js';
 import {
-  grantsOf,
   isWhole,
   matchesSelection,
   type RecordSelection,
   type SelectableEvent,
 } from '../export/selection.js';
+import { Subjects } from '../export/subject.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { Finding } from '../finding/finding.js';
 import { describeFinding } from '../finding/words.js';
@@ -54,7 +54,7 @@ import { Totals } from './totals.js';
 
 /** What an {@link ActivityCollector} adds up. */
 export interface ActivityScope {
-  /** Default: all records. An adjustment is its grantee's, whoever made it. */
+  /** Default: all records. An adjustment is whose execution it corrects, or else its grantee's, whoever made it. */
   readonly selection?: RecordSelection | undefined;
   /** Default: no groups. */
   readonly by?: ActivityGrouping | undefined;
@@ -104,6 +104,7 @@ interface Counted {
 /** Takes every record of a ledger, in order; see the head of this file. */
 export class ActivityCollector {
   readonly #selection: RecordSelection;
+  readonly #subjects = new Subjects();
   readonly #totals: Totals;
   readonly #groups: Groups | undefined;
   #ledgerPeriod: Period | undefined;
@@ -145,7 +146,7 @@ export class ActivityCollector {
     if (isFirst) this.#noteGrant(record);
     if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
     if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
-    const subject = subjectOf(record);
+    const subject = this.#subjects.take(record);
     if (!matchesSelection(subject, this.#selection)) {
       if (examined?.wellFormed !== true) this.#unread += 1;
       return;
@@ -621,19 +622,6 @@ export class ActivityCollector {
       this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, { records });
     }
   }
-}
-
-/** What a selection asks of a record. An adjustment is about the grantee, whoever makes it. */
-function subjectOf(record: VerifiedRecord): SelectableEvent {
-  const { examined, state } = record;
-  const { occurredAt, principalId, toolName, eventId } = examined ?? {};
-  const grantIds = grantsOf(record);
-  const [nearest] = grantIds;
-  if (examined?.type !== 'adjustment' || nearest === undefined) {
-    return { occurredAt, principalId, toolName, eventId, grantIds };
-  }
-  const grantee = state.links.grants.get(fromDigestText(nearest))?.principalId;
-  return { occurredAt, principalId: grantee ?? principalId, toolName, eventId, grantIds };
 }
 
 function subjectOfAction({ place, occurredAt, principalId, toolName, grant }: Action): SelectableEvent {

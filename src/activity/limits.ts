@@ -92,13 +92,13 @@ export function listLimits(
     selection.tool !== undefined || by === 'tool',
     'ADJUSTMENTS_BY_TOOL',
     selection.tool === undefined
-      ? 'an adjustment names no tool, and is with what has none'
-      : 'an adjustment names no tool, and is not in this part',
+      ? 'an adjustment is with the tool of the execution that it corrects; one that names none is with what has no tool'
+      : 'an adjustment is in this part where it names the execution that it corrects',
   );
   add(
     (selection.principal !== undefined || by === 'principal') && selection.tool === undefined,
     'ADJUSTMENTS_BY_PRINCIPAL',
-    'an adjustment is counted for the principal of the grant that it corrects, whoever made it',
+    'an adjustment is counted for the principal of the execution that it corrects, or else of the grant, whoever made it',
   );
   add(
     others !== undefined,

@@ -11,7 +11,8 @@ import {
   type VerifyOptions,
 } from '../verify/run-verification.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
-import { isSelected, type RecordSelection } from './selection.js';
+import { matchesSelection, type RecordSelection } from './selection.js';
+import { Subjects, type Subject } from './subject.js';
 
 /** How a ledger is verified for whatever is made of it. */
 export type CommonOptions = Pick<VerifyOptions, 'trust' | 'now' | 'onProgress' | 'signal'>;
@@ -52,24 +53,26 @@ export interface ExportPass {
  * Verifies the whole ledger, whatever is selected.
  *
  * @param where - The function that a TypeError names.
- * @param take - Called with each selected record; what it returns is waited for.
+ * @param take - Called with each selected record, and whose it is; what it returns is waited for.
  * @throws TypeError, RangeError and NorthrootError as `verifyLedger`.
  */
 export async function writeRecords(
   where: string,
   ledger: LedgerInput,
   given: ExportOptions,
-  take: (record: VerifiedRecord) => Promise<void> | undefined,
+  take: (record: VerifiedRecord, subject: Subject) => Promise<void> | undefined,
 ): Promise<ExportPass> {
   checkOptions(where, given, EXPORT_OPTIONS);
   const { selection = {}, ...options } = given;
+  const subjects = new Subjects();
   let selected = 0;
   const result = await runVerification(await openVerifiable(where, ledger), {
     ...options,
     onRecord: (record) => {
-      if (!isSelected(record, selection)) return undefined;
+      const subject = subjects.take(record);
+      if (!matchesSelection(subject, selection)) return undefined;
       selected += 1;
-      return take(record);
+      return take(record, subject);
     },
   });
   return { result, report: buildReport(result), selected };
