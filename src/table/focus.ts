@@ -83,7 +83,7 @@ type FocusRow = Readonly<Partial<Record<(typeof FOCUS_COLUMNS)[number], string |
 
 /** How a ledger is verified for {@link exportFocus}, and what in it is money. */
 export interface FocusOptions extends ExportOptions {
-  /** ISO 4217 codes by unit, such as `{ usd: 'USD' }`. Default: each unit that is such a code in lower case. */
+  /** ISO 4217 codes by unit, such as `{ credits: 'USD' }`, beside each unit that is such a code in lower case. */
   readonly currencyUnits?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -164,7 +164,7 @@ function currencyLookup(given: FocusOptions['currencyUnits']): CurrencyLookup {
     if (!isUnit(unit)) throw new RangeError('currencyUnits: expected units such as usd');
     if (!CURRENCIES.has(code)) throw new RangeError('currencyUnits: expected ISO 4217 codes such as USD');
   }
-  return (unit) => (Object.hasOwn(given, unit) ? given[unit] : undefined);
+  return (unit) => (Object.hasOwn(given, unit) ? given[unit] : currencyOf(unit));
 }
 
 function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: CurrencyLookup): FocusRow[] {

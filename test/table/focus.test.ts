@@ -187,6 +187,9 @@ describe('exportFocus', () => {
       'EUR',
       'llm.credits',
     ]);
+    const both = unsigned(root, credits, execution(root, 2));
+    const costs = await focus(both, { currencyUnits: { 'llm.credits': 'EUR' } });
+    expect(costs.rows.map((row) => row['BillingCurrency'])).toEqual(['EUR', 'USD']);
     await expect(focus(ledger, { currencyUnits: { usd: 'ZZZ' } })).rejects.toThrow(RangeError);
   });
 
