@@ -13,6 +13,7 @@ export {
   type RecordSelection,
   type SelectableEvent,
 } from './export/selection.js';
+export type { UnmatchedName } from './export/unmatched.js';
 export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes

@@ -13,6 +13,7 @@ import {
   type SelectableEvent,
 } from '../export/selection.js';
 import { Subjects } from '../export/subject.js';
+import { NamesAskedFor } from '../export/unmatched.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { Finding } from '../finding/finding.js';
 import { describeFinding } from '../finding/words.js';
@@ -105,6 +106,7 @@ interface Counted {
 export class ActivityCollector {
   readonly #selection: RecordSelection;
   readonly #subjects = new Subjects();
+  readonly #names: NamesAskedFor;
   readonly #totals: Totals;
   readonly #groups: Groups | undefined;
   #ledgerPeriod: Period | undefined;
@@ -133,6 +135,7 @@ export class ActivityCollector {
   constructor({ selection = {}, by }: ActivityScope = {}) {
     const budget = { left: MAX_SUMS };
     this.#selection = selection;
+    this.#names = new NamesAskedFor(selection);
     this.#totals = new Totals(budget);
     this.#groups = by === undefined ? undefined : new Groups(by, budget);
   }
@@ -147,6 +150,7 @@ export class ActivityCollector {
     if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
     if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
     const subject = this.#subjects.take(record);
+    this.#names.take(subject);
     if (!matchesSelection(subject, this.#selection)) {
       if (examined?.wellFormed !== true) this.#unread += 1;
       return;
@@ -197,6 +201,7 @@ export class ActivityCollector {
     }
     const totals = this.#totals.toJson();
     const selection = this.#selection;
+    const unmatched = this.#names.list().map(({ known, ...name }) => ({ ...name, known: [...known] }));
     const isWholeLedger = isWhole(selection);
     if (isWholeLedger) totals.verdicts = { ...report.counts.by_verdict };
     const groups = this.#groups?.toJson(
@@ -241,6 +246,7 @@ export class ActivityCollector {
         ...given('grant_event_id', selection.grantId),
         ...given('events', selection.eventIds?.size),
         ...given('period', this.#period),
+        ...(unmatched.length === 0 ? {} : { unmatched }),
       },
       principals: [...this.#principals].slice(0, MAX_LISTED),
       principals_total: this.#principals.size,

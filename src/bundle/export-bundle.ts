@@ -16,6 +16,7 @@ import {
   type ExportPass,
 } from '../export/write-records.js';
 import { isSelected, isWhole, type RecordSelection } from '../export/selection.js';
+import { NamesAskedFor } from '../export/unmatched.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
 import { canonicalText } from '../json/canonicalize.js';
@@ -103,8 +104,10 @@ export async function exportBundle(
     throw new RangeError('createdAt must be a timestamp');
   const given = checkpoint === undefined ? undefined : parseCheckpoint(checkpoint);
   const survey = new Survey(selection, asked);
-  const pass = await writeRecords('exportBundle', withoutFolders(await open()), verify, (record) => {
+  const names = new NamesAskedFor(selection);
+  const pass = await writeRecords('exportBundle', withoutFolders(await open()), verify, (record, subject) => {
     survey.take(record);
+    names.take(subject);
     return undefined;
   });
   const { state } = pass.result;
@@ -150,6 +153,7 @@ export async function exportBundle(
   return {
     ...pass,
     selected: records.filter((record) => record.isSelected).length,
+    unmatched: names.list(),
     linked: records.filter((record) => !record.isSelected).length,
     hashesOnly: lines.leaves.length,
     beyond,

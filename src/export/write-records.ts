@@ -13,6 +13,7 @@ import {
 import type { VerifiedRecord } from '../verify/verified-record.js';
 import { matchesSelection, type RecordSelection } from './selection.js';
 import { Subjects, type Subject } from './subject.js';
+import { NamesAskedFor, type UnmatchedName } from './unmatched.js';
 
 /** How a ledger is verified for whatever is made of it. */
 export type CommonOptions = Pick<VerifyOptions, 'trust' | 'now' | 'onProgress' | 'signal'>;
@@ -47,6 +48,8 @@ export interface ExportPass {
   readonly report: Report;
   /** How many records were selected. */
   readonly selected: number;
+  /** Names that the selection asks for, and that no record of the ledger has. */
+  readonly unmatched: readonly UnmatchedName[];
 }
 
 /**
@@ -65,15 +68,17 @@ export async function writeRecords(
   checkOptions(where, given, EXPORT_OPTIONS);
   const { selection = {}, ...options } = given;
   const subjects = new Subjects();
+  const names = new NamesAskedFor(selection);
   let selected = 0;
   const result = await runVerification(await openVerifiable(where, ledger), {
     ...options,
     onRecord: (record) => {
       const subject = subjects.take(record);
+      names.take(subject);
       if (!matchesSelection(subject, selection)) return undefined;
       selected += 1;
       return take(record, subject);
     },
   });
-  return { result, report: buildReport(result), selected };
+  return { result, report: buildReport(result), selected, unmatched: names.list() };
 }

@@ -61,7 +61,11 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
     ],
     verdict: report.verdict,
     headline: headlineOf(report),
-    summary: [...(selection.is_whole ? [] : [describeSelection(report)]), ...summarise(report)],
+    summary: [
+      ...(selection.is_whole ? [] : [describeSelection(report)]),
+      ...describeUnmatched(report),
+      ...summarise(report),
+    ],
     sections,
     footer: [
       `${report.tool.name} ${report.tool.version}; ledger `,
@@ -132,6 +136,23 @@ function describeSelection({ selection, ledger }: ActivityReport): Line {
     ...join(parts, ', '),
     '.',
   ];
+}
+
+function describeUnmatched({ selection: { unmatched = [] } }: ActivityReport): Line[] {
+  return unmatched.map(({ of, pattern, known }) => [
+    `The ledger never names the ${of} `,
+    outside(pattern),
+    ...(known.length === 0
+      ? [`: it names no ${of}.`]
+      : [
+          '. It has ',
+          ...join(
+            known.map((name) => [outside(name)]),
+            ', ',
+          ),
+          '.',
+        ]),
+  ]);
 }
 
 function summarise(report: ActivityReport): Line[] {

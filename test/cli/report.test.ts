@@ -58,6 +58,16 @@ describe('report', () => {
     expectError(shop.run(['report', ok, '--output', 'pdf=left.pdf']), 2, 'USAGE');
   });
 
+  it('warns of a principal or a tool that the ledger never names', () => {
+    const run = shop.run(['report', ok, '--principal', 'agent:writter', '--tool', 'llm.chat']);
+    expect(run.stderr).toMatch(/warning: .*agent:writter.*agent:writer/);
+    expect(run.stderr).not.toContain('llm.chat');
+    const json = shop.run(['report', ok, '--tool', 'x', '--format', 'json']).stdout;
+    const { selection } = JSON.parse(json) as { selection: { unmatched: { of: string }[] } };
+    expect(selection.unmatched.map(({ of }) => of)).toEqual(['tool']);
+    expect(shop.run(['report', ok, '--principal', 'agent:*']).stderr).not.toContain('warning');
+  });
+
   it.each([
     ['--last', '2026-03-02'],
     ['--last', '7x'],

@@ -16,6 +16,7 @@ import {
   type ActivityReport,
 } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
+import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, instant } from '../options.js';
@@ -99,6 +100,7 @@ async function report(context: Context, ledger: string, options: ReportOptions):
     now: options.now,
     onProgress: (done, size) => terminal.progress(done, size),
   });
+  warnOfNothing(terminal, activity.selection.unmatched ?? [], activity.selection.records, selection);
   for (const { format, path } of outputs) {
     if (path !== STDOUT) await replaceFile(path, Buffer.from(render(format, activity)));
   }

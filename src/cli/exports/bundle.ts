@@ -11,6 +11,7 @@ import {
   type Stretch,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
+import { warnOfNothing } from '../empty-selection.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
@@ -62,6 +63,7 @@ export const BUNDLE: ExportKind = {
         onProgress: (done, size) => terminal.progress(done, size),
       }),
     );
+    warnOfNothing(terminal, made.unmatched, made.selected, selection);
     terminal.say(`${printable(path)}: ${describe(made, signer !== undefined)}`);
     return made.report.exit_status;
   },

@@ -8,6 +8,7 @@ import {
   type ExportPass,
   type LedgerSource,
 } from '../../index.js';
+import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob } from './export-kind.js';
@@ -35,6 +36,7 @@ export async function exportTo(
   const {
     report,
     selected,
+    unmatched,
     skipped = 0,
     what,
     why = 'not readable',
@@ -42,6 +44,7 @@ export async function exportTo(
   } = await writeTarget(terminal, path, (sink) => run(source, sink, verificationOptions(job)));
   const left = skipped === 0 ? '' : `; ${skipped} record${skipped === 1 ? '' : 's'} left out: ${why}`;
   const written = selected - skipped;
+  warnOfNothing(terminal, unmatched, selected, job.selection);
   terminal.say(
     `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}${also === undefined ? '' : `; ${also}`}; the ledger's verdict is ${report.verdict}`,
   );

@@ -11,6 +11,7 @@ import {
   type LedgerSource,
   type TableExport,
 } from '../../index.js';
+import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { verificationOptions } from './export-to.js';
@@ -57,7 +58,8 @@ async function writeTables(
   run: (source: LedgerSource, options: ExportOptions) => Promise<TableExport>,
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
-  const { report, selected, meterRows } = await run(source, verificationOptions(job));
+  const { report, selected, meterRows, unmatched } = await run(source, verificationOptions(job));
+  warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
   job.context.terminal.say(
     `${printable(job.path)}: ${selected} event${selected === 1 ? '' : 's'}, ${meterRows} amount${meterRows === 1 ? '' : 's'}; the ledger's verdict is ${report.verdict}`,
   );

@@ -230,6 +230,14 @@ export interface ActivitySelection {
    * a whole number from 0 to 2^53 - 1
    */
   events?: number;
+  /**
+   * Patterns that no record of the whole ledger meets, and up to five names that it has.
+   */
+  unmatched?: {
+    of: 'principal' | 'tool';
+    pattern: string;
+    known: string[];
+  }[];
   period?: ActivityPeriod;
 }
 /**
