@@ -5,7 +5,7 @@
 
 import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
-import { countedAmounts, isFirstOfItsId, isTooFine } from '../export/counted.js';
+import { countedAmounts, countedUse, isFirstOfItsId, isTooFine } from '../export/counted.js';
 import {
   isWhole,
   matchesSelection,
@@ -34,6 +34,7 @@ import type {
   AdjustmentEvent,
   AuthorizationEvent,
   ExecutionEvent,
+  Key,
 } from '../schema/generated/types.js';
 import { balancesOf } from '../bounds/balance.js';
 import { signersOf } from '../table/rows.js';
@@ -41,6 +42,13 @@ import { fromDigestText, toDigestText } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { isPrincipalId } from '../value/principal.js';
 import { toRational } from '../value/quantity.js';
+import {
+  addRationals,
+  exceedsDenominatorLimit,
+  subtractRationals,
+  ZERO,
+  type Rational,
+} from '../value/rational.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { isToolName } from '../value/tool.js';
 import { hasFormOfRelease } from '../verify/authorizations.js';
@@ -124,7 +132,9 @@ export class ActivityCollector {
   readonly #decisions = new Map<string, ActivityDecision>();
   #decisionsBeyond = 0;
   readonly #signers = new Map<string, Omit<ActivitySigner, keyof ActivityKey>>();
-  readonly #denied: ActivityDenial[] = [];
+  readonly #denied: (Omit<ActivityDenial, 'signers'> & { keyids: readonly string[] })[] = [];
+  /** Of each grant, what was used of a unit under those delegated from it. */
+  readonly #delegated = new Map<string, Map<string, Rational>>();
   readonly #blocked: ActivityBlocked[] = [];
   readonly #adjustments: (Omit<ActivityAdjustment, 'signers'> & { keyids: readonly string[] })[] = [];
   readonly #problems = new Map<string, ActivityProblem>();
@@ -149,6 +159,7 @@ export class ActivityCollector {
     if (isFirst) this.#noteGrant(record);
     if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
     if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
+    if (isFirst) this.#noteDelegated(record);
     const subject = this.#subjects.take(record);
     this.#names.take(subject);
     if (!matchesSelection(subject, this.#selection)) {
@@ -210,8 +221,13 @@ export class ActivityCollector {
     );
     const pinned = new Set(state.policy?.keys.map(({ keyid }) => keyid));
     const keyOf = (keyid: string): ActivityKey => {
-      const name = state.keyring.find(keyid)?.key.name;
-      return { keyid, ...(name === undefined ? {} : { name }), pinned: pinned.has(keyid) };
+      const key = state.keyring.find(keyid)?.key;
+      return {
+        keyid,
+        ...given('name', key?.name),
+        ...given('owner', key && ownerOf(key)),
+        pinned: pinned.has(keyid),
+      };
     };
     const grants = this.#listGrants(state, keyOf);
     const draft: Omit<ActivityReport, 'limits'> = {
@@ -260,7 +276,7 @@ export class ActivityCollector {
         return counts === undefined ? [] : [{ ...keyOf(keyid), ...counts }];
       }),
       unsigned: this.#unsigned,
-      denied: this.#denied,
+      denied: this.#denied.map(({ keyids, ...denial }) => ({ ...denial, signers: keyids.map(keyOf) })),
       blocked: this.#blocked,
       open,
       starts,
@@ -386,6 +402,7 @@ export class ActivityCollector {
           : { grant_event_id: toDigestText(authorization.grant_event_id.b64) }),
         policy_id: policyId,
         decision_code: code,
+        keyids: signersOf(record),
         failed_checks: failed.map((each) =>
           each.code === undefined ? each.check : `${each.check}: ${each.code}`,
         ),
@@ -411,10 +428,19 @@ export class ActivityCollector {
       adjustments[isCredit ? 'credits' : 'debits'] += 1;
       if (!counts) adjustments.refused += 1;
     }
+    const execution = event.execution_event_id?.b64;
+    const corrected = execution === undefined ? undefined : record.state.events.find(execution);
     pushBounded(this.#adjustments, () => ({
       ...placeOf(record, event),
       direction: event.direction,
       grant_event_id: toDigestText(event.grant_event_id.b64),
+      ...given('grant_seq', record.state.links.grants.get(event.grant_event_id.b64)?.place.seq),
+      ...(execution === undefined
+        ? {}
+        : {
+            execution_event_id: toDigestText(execution),
+            ...given('execution_seq', corrected?.kind === 'execution' ? corrected.seq : undefined),
+          }),
       reason: event.reason,
       ...given('basis', event.meter_basis),
       amounts,
@@ -487,6 +513,36 @@ export class ActivityCollector {
     });
   }
 
+  /** As the accounts have it: of every record, selected or not. */
+  #noteDelegated(record: VerifiedRecord): void {
+    const { examined, grantIds, state } = record;
+    if (grantIds.length < 2 || examined?.wellFormed !== true) return;
+    const add = (unit: string, amount: Rational): void => {
+      for (const id of grantIds.slice(1)) {
+        if (state.links.grants.get(fromDigestText(id))?.accounts.has(unit) !== true) continue;
+        let units = this.#delegated.get(id);
+        if (units === undefined) this.#delegated.set(id, (units = new Map<string, Rational>()));
+        const sum = addRationals(units.get(unit) ?? ZERO, amount);
+        if (!exceedsDenominatorLimit(sum)) units.set(unit, sum);
+      }
+    };
+    if (examined.type === 'execution') {
+      const event = examined.event();
+      const counted = countedUse(record, event);
+      for (const [i, { unit, amount }] of event.meter_used.entries()) {
+        if (counted[i] === true) add(unit, toRational(amount));
+      }
+    } else if (examined.type === 'adjustment') {
+      const event = examined.event();
+      const counted = countedAmounts(record, event);
+      for (const [i, { unit, amount }] of event.meters.entries()) {
+        const exact = toRational(amount);
+        if (counted[i] !== true) continue;
+        add(unit, event.direction === 'credit' ? subtractRationals(ZERO, exact) : exact);
+      }
+    }
+  }
+
   #touchedGrants(state: VerifyState): Grant[] {
     return [...state.links.grants.values()].filter(
       ({ decision, place }) => decision === 'allow' && this.#touched.has(place.eventId),
@@ -513,11 +569,13 @@ export class ActivityCollector {
         verdict: words.verdict,
         signers: grant.signers.map(keyOf),
         executions: grant.executions,
+        action_caps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: formatExactly(amount) })),
         meters: balancesOf(grant).map(({ unit, cap, used, estimated, reserved, left }) => ({
           unit,
           cap: formatExactly(toRational(cap)),
           used: formatExactly(toRational(used)),
           ...(estimated === undefined ? {} : { estimated: formatExactly(toRational(estimated)) }),
+          ...delegatedOf(this.#delegated.get(eventId)?.get(unit)),
           reserved: formatExactly(toRational(reserved)),
           left: formatExactly(toRational(left)),
         })),
@@ -565,6 +623,7 @@ export class ActivityCollector {
       ...given('event_id', eventId),
       ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
       ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
+      ...given('over', excessOf(finding)),
       message: describeFinding(finding),
     });
   }
@@ -628,6 +687,28 @@ export class ActivityCollector {
       this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, { records });
     }
   }
+}
+
+/** Whose own key it is: that of the one principal that it signs for. An authority's principals are those it may grant to. */
+function ownerOf({ roles, principals }: Key): string | undefined {
+  const [only, other] = principals;
+  if (only === undefined || other !== undefined || !isPrincipalId(only) || only.endsWith('*'))
+    return undefined;
+  return roles.includes('event') && !roles.includes('authority') ? only : undefined;
+}
+
+function delegatedOf(amount: Rational | undefined): { delegated?: string } {
+  return amount === undefined || amount.n === 0n ? {} : { delegated: formatExactly(amount) };
+}
+
+type Excess = NonNullable<ActivityProblem['first'][number]['over']>;
+
+/** As the rules of bounds word it: `usd at most 0.5 …`, `…: 0.05 over`. */
+function excessOf({ expected = '', actual = '', related }: Finding): Excess | undefined {
+  const [, unit] = /^(\S+) at most /.exec(expected) ?? [];
+  const [, amount] = /(\S+) over$/.exec(actual) ?? [];
+  if (unit === undefined || amount === undefined) return undefined;
+  return { unit, amount, ...given('grant_event_id', related?.[0]?.eventId) };
 }
 
 function subjectOfAction({ place, occurredAt, principalId, toolName, grant }: Action): SelectableEvent {

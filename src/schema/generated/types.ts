@@ -397,6 +397,13 @@ export interface ActivityGrant {
    */
   executions: number;
   /**
+   * The most that one action may reserve, and one execution use.
+   */
+  action_caps: {
+    unit: Unit;
+    amount: ExactAmount;
+  }[];
+  /**
    * Items: One unit that a grant caps, in the whole ledger: the numbers of the report.
    */
   meters: {
@@ -404,6 +411,10 @@ export interface ActivityGrant {
     cap: ExactAmount;
     used: ExactAmount;
     estimated?: ExactAmount;
+    /**
+     * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+     */
+    delegated?: string;
     reserved: ExactAmount;
     left: ExactAmount;
   }[];
@@ -417,6 +428,10 @@ export interface ActivityKey {
    * As the key's entry calls it.
    */
   name?: string;
+  /**
+   * a principal such as agent:a1 (human, service, agent or org)
+   */
+  owner?: string;
   /**
    * Whether the trust policy pins it; otherwise it is the ledger's own.
    */
@@ -441,6 +456,10 @@ export interface ActivitySigner {
    * As the key's entry calls it.
    */
   name?: string;
+  /**
+   * a principal such as agent:a1 (human, service, agent or org)
+   */
+  owner?: string;
   pinned: boolean;
   records: SafeInteger;
   grants: SafeInteger;
@@ -464,6 +483,10 @@ export interface ActivityDenial {
   grant_event_id?: DigestText;
   policy_id: string;
   decision_code: Code;
+  /**
+   * Keys whose signatures of the denial count.
+   */
+  signers: ActivityKey[];
   /**
    * At most 16.
    */
@@ -526,6 +549,15 @@ export interface ActivityAdjustment {
   principal_id: PrincipalId;
   direction: 'credit' | 'debit';
   grant_event_id: DigestText;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  grant_seq?: number;
+  execution_event_id?: DigestText;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  execution_seq?: number;
   reason: Code;
   basis?: MeterBasis;
   /**
@@ -559,6 +591,14 @@ export interface ActivityProblem {
     event_id?: DigestText;
     principal_id?: PrincipalId;
     tool_name?: ToolName;
+    /**
+     * By how much a bound was exceeded, and which grant's it is.
+     */
+    over?: {
+      unit: string;
+      amount: string;
+      grant_event_id?: DigestText;
+    };
     message: string;
   }[];
 }
