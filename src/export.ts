@@ -103,6 +103,7 @@ export { exportOcsf, OCSF_VERSION, type OcsfExport } from './telemetry/ocsf.js';
 export { exportOtlp, type OtlpExport } from './telemetry/otlp.js';
 
 // What was spent, allowed and refused
+export { withoutGroups } from './activity/limits.js';
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';
 export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
 export { reportActivity, type ActivityOptions } from './activity/report-activity.js';

@@ -18,6 +18,28 @@ export interface Collected {
   readonly principalsBeyond: boolean;
 }
 
+/** Codes that only groups bring. */
+const OF_GROUPS = ['GROUPS_BEYOND', 'ADJUSTMENTS_BY_PRINCIPAL', 'ADJUSTMENTS_BY_TOOL', 'LATE_VERDICTS'];
+
+/** A report without its groups, as it would be if none had been asked for; by day is left as it is. */
+export function withoutGroups(activity: ActivityReport): ActivityReport {
+  const { by, limits } = activity;
+  if (by === undefined || by === 'day') return activity;
+  const { is_whole: isWhole, principal, tool } = activity.selection;
+  const stays = (code: string): boolean =>
+    (code === 'ADJUSTMENTS_BY_PRINCIPAL' && principal !== undefined && tool === undefined) ||
+    (code === 'ADJUSTMENTS_BY_TOOL' && tool !== undefined) ||
+    (code === 'LATE_VERDICTS' && !isWhole);
+  const plain = {
+    ...activity,
+    limits: limits.filter(({ code }) => !OF_GROUPS.includes(code) || stays(code)),
+  };
+  delete plain.by;
+  delete plain.groups;
+  delete plain.others;
+  return plain;
+}
+
 /** Most important first. */
 export function listLimits(
   activity: Omit<ActivityReport, 'limits'>,
