@@ -158,7 +158,7 @@ function describeUnmatched({ selection: { unmatched = [] } }: ActivityReport): L
 function summarise(report: ActivityReport): Line[] {
   const { totals } = report;
   return [
-    [...describeRuns(report), ...describeBasis(totals), ...describeAdjusted(totals)],
+    [...describeRuns(report), ...describeAdjusted(totals), ...describeBasis(totals)],
     [...describeBounds(report), ' ', describeRefused(totals), ...describeLeft(totals)],
     [...describeGranters(report), ' ', ...describeGaps(report)],
   ];
@@ -186,7 +186,7 @@ function describeRuns({ selection, totals, principals, principals_total: total }
   return [
     when,
     ...who,
-    ` ran ${count(ran, 'tool call')}${how} and spent `,
+    ` made ${count(ran, 'execution')}${how} and spent `,
     ...listAmounts(totals.meters.map(({ unit, spent }) => ({ unit, amount: spent }))),
     '.',
   ];
@@ -202,16 +202,21 @@ function describeBasis({ meters }: ActivityTotals): Line {
   const unstated = ofBasis('unstated');
   const used = meters.filter(({ basis }) => Object.keys(basis).length > 0);
   if (used.length === 0) return [];
+  const what = meters.some(({ debited }) => debited !== '0') ? 'used or added' : 'used';
   const isAllUnstated = used.every(({ basis }) => Object.keys(basis).join() === 'unstated');
   return [
     ...(estimated.length === 0
       ? [' None of it is said to be an estimate.']
-      : [' Of that only estimated: ', ...listAmounts(estimated), '.']),
+      : [` Of what was ${what} only estimated: `, ...listAmounts(estimated), '.']),
     ...(isAllUnstated
       ? [' The records do not say whether the amounts were measured, reported, billed or estimated.']
       : unstated.length === 0
         ? []
-        : [' Not said to be measured, reported, billed or estimated: ', ...listAmounts(unstated), '.']),
+        : [
+            ` Of what was ${what} not said to be measured, reported, billed or estimated: `,
+            ...listAmounts(unstated),
+            '.',
+          ]),
   ];
 }
 
@@ -227,7 +232,14 @@ function describeAdjusted({ meters }: ActivityTotals): Line {
       ? []
       : [['added ', ...listAmounts(debits.map(({ unit, debited }) => ({ unit, amount: debited })))]]),
   ];
-  return [' These sums include corrections, which ', ...join(parts, ' and '), '.'];
+  const changed = meters.filter(({ debited, credited }) => debited !== '0' || credited !== '0');
+  return [
+    ' That is after corrections: ',
+    ...listAmounts(changed.map(({ unit, used }) => ({ unit, amount: used }))),
+    ' were used, and corrections ',
+    ...join(parts, ' and '),
+    '.',
+  ];
 }
 
 function describeBounds(report: ActivityReport): Line {
@@ -245,7 +257,7 @@ function describeBounds(report: ActivityReport): Line {
       : [`${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`]),
     ...(unauthorized === 0
       ? []
-      : [`${count(unauthorized, 'call')} ${unauthorized === 1 ? 'was' : 'were'} authorized by nothing`]),
+      : [`${count(unauthorized, 'execution')} ${unauthorized === 1 ? 'was' : 'were'} authorized by nothing`]),
     ...(invalid === 0
       ? []
       : [
@@ -272,7 +284,7 @@ function describeBounds(report: ActivityReport): Line {
 
 function describeRefused({ grants, actions, executions }: ActivityTotals): string {
   const denied = grants.denied + actions.denied;
-  if (denied + executions.blocked === 0) return 'Nothing was refused.';
+  if (denied + executions.blocked === 0) return 'Nothing was denied.';
   const blocked =
     executions.blocked === 0
       ? ''
@@ -371,8 +383,8 @@ function describeSpending({ totals }: ActivityReport): Section {
   const hasReserved = rows.some(({ reserved }) => reserved !== '0');
   const optional = [
     ['unauthorized', 'not authorized'],
-    ['in_violation', 'in violation'],
-    ['in_invalid', 'in invalid records'],
+    ['in_violation', 'by records in violation'],
+    ['in_invalid', 'by invalid records'],
   ] as const;
   const wrong = optional.filter(([name]) => rows.some((row) => row[name] !== undefined));
   const columns: Column[] = [
@@ -404,7 +416,7 @@ function describeSpending({ totals }: ActivityReport): Section {
       meters.length === 0
         ? ['No amount is recorded.']
         : [
-            'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is what was used, with corrections.',
+            'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is used + added − taken off; where it comes from (estimated, reported, …) is told of what was used and added.',
           ],
     ],
     tables: meters.length === 0 ? [] : [table],
@@ -441,7 +453,9 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
       rows.push({ cells: [...first, [outside(unit)], amountCell(amount)], isBad });
     }
   };
-  for (const { key, totals: own, with_delegated: all } of groups.slice(0, MAX_ROWS)) {
+  // Whoever only wrote checkpoints is nobody's question.
+  const told = by === 'principal' ? groups.filter(({ totals: own }) => hasActed(own)) : groups;
+  for (const { key, totals: own, with_delegated: all } of told.slice(0, MAX_ROWS)) {
     const grant = by === 'grant' && key !== null ? byId.get(key) : undefined;
     const indent = grant === undefined ? '' : '– '.repeat(depthOf(grant, byId));
     addRow(key === null ? [noneOf(by)] : [indent, ...nameOfGroup(key, grant)], own, own.meters);
@@ -451,13 +465,13 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
   const table: Table = {
     columns: [
       { head: GROUP_WORDS[by] },
-      ...['calls run', 'refused', 'wrong'].map(number),
+      ...['executions', 'denied', 'wrong'].map(number),
       ...(isWide
         ? units.map((unit) => ({ head: unit, isNumber: true }))
         : [{ head: 'unit' }, number('spent')]),
     ],
     rows,
-    ...cutNote(Math.min(groups.length, MAX_ROWS), groups.length, 'group'),
+    ...cutNote(Math.min(told.length, MAX_ROWS), told.length, 'group'),
   };
   const lines: Line[] =
     by === 'grant'
@@ -492,12 +506,50 @@ function describeAllowance(report: ActivityReport): Section {
       describeBounds(report),
       ...problems
         .slice(0, MAX_NAMED)
-        .flatMap(({ first }): Line[] =>
-          first[0] === undefined ? [] : [[...placeOf(first[0]), ': ', outside(first[0].message), '.']],
+        .flatMap(({ code, first }): Line[] =>
+          first[0] === undefined ? [] : [describeProblem(code, first[0], report.grants)],
         ),
     ],
     tables: problems.length === 0 ? [] : [table],
   };
+}
+
+const OVER: Readonly<Record<string, string>> = {
+  METER_CAP_EXCEEDED: 'over the cap of',
+  ACTION_CAP_EXCEEDED: 'over what one action may use under',
+  RATE_LIMIT_EXCEEDED: 'over the rate of',
+  RESERVATION_OVER_CAP: 'over the cap of',
+};
+
+/** By how much, and of which grant, where that is known: else the finding's own words. */
+function describeProblem(
+  code: string,
+  first: ActivityReport['problems'][number]['first'][number],
+  grants: readonly ActivityGrant[],
+): Line {
+  const { over, message } = first;
+  const grant = over && grants.find(({ event_id: id }) => id === over.grant_event_id);
+  const words = OVER[code];
+  if (over === undefined || grant === undefined || words === undefined) {
+    return [...placeOf(first), ': ', outside(message), '.'];
+  }
+  return [
+    ...placeOf(first),
+    ': ',
+    ...listAmounts([over]),
+    ` ${words} grant seq ${grant.seq}, signed by `,
+    ...signersLine(grant.signers),
+    ` (${code}).`,
+  ];
+}
+
+function signersLine(signers: readonly ActivityKey[]): Line {
+  return signers.length === 0
+    ? ['nobody who counts']
+    : join(
+        signers.map((key) => keyLine(key)),
+        ', ',
+      );
 }
 
 function describeRefusals({ totals, denied, blocked }: ActivityReport): Section {
@@ -507,7 +559,9 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
     caption: 'Requests that were denied',
     columns: [
       number('seq'),
-      ...['time', 'principal', 'asked for', 'by policy', 'code', 'failed checks'].map(text),
+      ...['time', 'principal', 'asked for', 'denied by', 'code', 'policy it names', 'failed checks'].map(
+        text,
+      ),
     ],
     rows: requests.map((each) => ({
       cells: [
@@ -515,8 +569,9 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
         [timeText(each.occurred_at)],
         [outside(each.principal_id)],
         each.tool_name === undefined ? ['a grant'] : [outside(each.tool_name)],
-        [outside(each.policy_id)],
+        signersLine(each.signers),
         [each.decision_code],
+        [outside(each.policy_id)],
         join(
           each.failed_checks.map((check) => [outside(check)]),
           ', ',
@@ -526,7 +581,7 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
     ...cutNote(requests.length, totals.grants.denied + totals.actions.denied, 'request'),
   };
   const attempted: Table = {
-    caption: 'Attempts that a denial blocked: they ran nothing and used nothing',
+    caption: 'Attempts that were blocked',
     columns: [number('seq'), ...['time', 'principal', 'tool', 'error code'].map(text)],
     rows: attempts.map((each) => ({
       cells: [
@@ -540,8 +595,17 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
     ...cutNote(attempts.length, totals.executions.blocked, 'attempt'),
   };
   return {
-    title: 'What was refused',
-    lines: requests.length + attempts.length > 0 ? [] : [[describeRefused(totals)]],
+    title: 'What was refused: denied or blocked',
+    lines: [
+      [describeRefused(totals)],
+      ...(requests.length + attempts.length > 0
+        ? [
+            [
+              'Denied: a request to which the answer was no, and whoever signed the denial gave it. Blocked: an attempt that was made all the same, and that the denial stopped before it ran.',
+            ],
+          ]
+        : []),
+    ],
     tables: [...(requests.length === 0 ? [] : [table]), ...(attempts.length === 0 ? [] : [attempted])],
   };
 }
@@ -550,13 +614,18 @@ function describeAuthority(report: ActivityReport): Section {
   const { grants, grants_total: total, signers, decisions } = report;
   const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
   const shown = grants.slice(0, MAX_ROWS);
+  const isDelegated = shown.some(({ meters }) => meters.some(({ delegated }) => delegated !== undefined));
+  const hasActionCaps = shown.some(({ action_caps: caps }) => caps.length > 0);
   const table: Table = {
     caption: 'Grants: what was allowed, in the whole ledger',
     columns: [
       number('seq'),
       ...['granted to', 'tools', 'unit'].map(text),
-      ...['cap', 'used', 'reserved', 'left'].map(number),
-      ...['expires', 'by policy', 'signed by'].map(text),
+      ...['cap', 'used'].map(number),
+      ...(isDelegated ? [number('of it delegated')] : []),
+      ...['reserved', 'left'].map(number),
+      ...(hasActionCaps ? [number('at most in one action')] : []),
+      ...['expires', 'signed by', 'policy it names'].map(text),
     ],
     rows: shown.flatMap((grant) => {
       const depth = depthOf(grant, byId);
@@ -569,25 +638,20 @@ function describeAuthority(report: ActivityReport): Section {
         grant.allowed_tools_total > MAX_NAMED
           ? [` and ${grouped(grant.allowed_tools_total - MAX_NAMED)} more`]
           : [];
-      const who: Line =
-        grant.signers.length === 0
-          ? ['nobody who counts']
-          : join(
-              grant.signers.map((key) => keyLine(key)),
-              ', ',
-            );
       const rest: Line[] = [
         [grant.expires_at === undefined ? 'never' : timeText(grant.expires_at)],
+        signersLine(grant.signers),
         [outside(grant.policy_id), ` ${grant.decision_code}`],
-        who,
       ];
       const isBad = grant.verdict !== 'ok';
       const meters = grant.meters.slice(0, MAX_UNITS);
-      return meters.map(({ unit, cap, used, reserved, left }, index) => ({
+      const most = new Map(grant.action_caps.map((each) => [each.unit, each.amount]));
+      return meters.map(({ unit, cap, used, delegated = '0', reserved, left }, index) => ({
         cells: [
           ...(index === 0 ? [[String(grant.seq)], name, [...tools, ...more]] : [[], [], []]),
           [outside(unit)],
-          ...[cap, used, reserved, left].map(amountCell),
+          ...[cap, used, ...(isDelegated ? [delegated] : []), reserved, left].map(amountCell),
+          ...(hasActionCaps ? [amountCell(most.get(unit) ?? '')] : []),
           ...(index === 0 ? rest : [[], [], []]),
         ],
         isBad: isBad || left.startsWith('-'),
@@ -621,9 +685,9 @@ function describeAuthority(report: ActivityReport): Section {
   const rows = decisions.slice(0, MAX_ROWS);
   const decided: Table = {
     caption: 'Decisions',
-    columns: [...['decision', 'of', 'by policy', 'code'].map(text), number('times')],
+    columns: [...['decision', 'of', 'code', 'policy it names'].map(text), number('times')],
     rows: rows.map(({ decision, kind, policy_id: policy, decision_code: code, count: times }) => ({
-      cells: [[decision], [kind], [outside(policy)], [code], [grouped(times)]],
+      cells: [[decision], [kind], [code], [outside(policy)], [grouped(times)]],
     })),
     ...cutNote(rows.length, decisions.length, 'decision'),
   };
@@ -696,7 +760,7 @@ function describeRest({ totals, open, starts, adjustments }: ActivityReport): Se
           caption: 'Adjustments',
           columns: [
             number('seq'),
-            ...['time', 'by', 'what', 'amounts', 'reason', 'grant', 'signed by'].map(text),
+            ...['time', 'by', 'what', 'amounts', 'reason', 'grant', 'execution', 'signed by'].map(text),
           ],
           rows: rows.map((each) => {
             const isRefused = each.amounts.every(({ counted }) => !counted);
@@ -707,17 +771,19 @@ function describeRest({ totals, open, starts, adjustments }: ActivityReport): Se
                 [outside(each.principal_id)],
                 [
                   each.direction === 'credit' ? 'taken off' : 'added',
-                  isRefused ? ' (refused: counts for nothing)' : '',
+                  isRefused ? ' (not applied: counts for nothing)' : '',
                 ],
                 listAmounts(each.amounts),
                 [each.reason],
-                [shortId(each.grant_event_id)],
-                each.signers.length === 0
-                  ? ['nobody who counts']
-                  : join(
-                      each.signers.map((key) => keyLine(key)),
-                      ', ',
-                    ),
+                [each.grant_seq === undefined ? shortId(each.grant_event_id) : `seq ${each.grant_seq}`],
+                [
+                  each.execution_seq === undefined
+                    ? each.execution_event_id === undefined
+                      ? 'none named'
+                      : shortId(each.execution_event_id)
+                    : `seq ${each.execution_seq}`,
+                ],
+                signersLine(each.signers),
               ],
               isBad: isRefused,
             };
@@ -766,7 +832,10 @@ function listAmounts(amounts: readonly Amount[]): Line {
   if (amounts.length === 0) return ['nothing'];
   const shown = amounts
     .slice(0, MAX_UNITS)
-    .map(({ unit, amount }): Line => [`${amountText(amount)} `, outside(unit)]);
+    .map(({ unit, amount }): Line => [
+      `${amountText(amount)} `,
+      outside(unit === 'calls' && amount === '1' ? 'call' : unit),
+    ]);
   const more = amounts.length - shown.length;
   if (more > 0) return [...join(shown, ', '), ` and ${count(more, 'more unit')}`];
   const last = shown.pop() ?? [];
@@ -791,8 +860,13 @@ function timeText(timestamp: string): string {
   return `${timestamp.slice(0, 10)} ${time} UTC`;
 }
 
-function keyLine({ keyid, name }: ActivityKey, isWhole = false): Line {
+function keyLine({ keyid, name, owner }: ActivityKey, isWhole = false): Line {
   const id = isWhole ? keyid : `${keyid.slice(0, 12)}…`;
+  if (owner !== undefined) {
+    return name === undefined || name === owner
+      ? [outside(owner), ` (own key ${id})`]
+      : [outside(name), ' (own key of ', outside(owner), `, ${id})`];
+  }
   return name === undefined ? [`key ${id}`] : [outside(name), ` (key ${id})`];
 }
 
@@ -837,6 +911,13 @@ function depthOf(grant: ActivityGrant, byId: ReadonlyMap<string, ActivityGrant>)
 
 function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
   return success + failure + unknown;
+}
+
+function hasActed(totals: ActivityTotals): boolean {
+  const { verdicts, executions, open, meters } = totals;
+  const asked =
+    deniedOf(totals) + executions.blocked + executions.released + open.authorizations + open.starts;
+  return ranOf(totals) + asked + verdicts.violation + verdicts.invalid + meters.length > 0;
 }
 
 function deniedOf({ grants, actions }: ActivityTotals): number {
