@@ -19,6 +19,14 @@ export { type ExportOptions, type ExportPass } from './export/write-records.js';
 // Events in envelopes
 export { exportDsse, type DsseExport } from './export/dsse.js';
 
+// COSE receipts of many records
+export {
+  exportReceipts,
+  type ReceiptsExport,
+  type ReceiptsOptions,
+  type RecordReceipt,
+} from './export/receipts.js';
+
 // Bundles: records with what proves them, in one file
 export { BUNDLE_START_BYTES, isBundle } from './bundle/bundle-start.js';
 export {
@@ -62,11 +70,13 @@ export {
   type VerificationSummary,
 } from './statement/statement.js';
 export {
+  isStatement,
   MAX_STATEMENT_BYTES,
   verifyStatement,
   type StatementResult,
   type VerifyStatementOptions,
 } from './statement/verify-statement.js';
+export { renderStatementResult } from './text/proof-result.js';
 
 // Northroot journals (.nrj)
 export { exportJournal, type JournalExport } from './journal/export-journal.js';

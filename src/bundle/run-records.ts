@@ -63,19 +63,21 @@ export function holdsAll({ records, tree }: Bundle): boolean {
   return records.length === tree.size;
 }
 
+type TakeRecord = (record: VerifiedRecord, bundled: BundledRecord) => Promise<void> | undefined;
+
 /**
  * Verifies the records.
  *
  * @param name - What findings call the ledger.
  * @param note - The bundle's checkpoint, where it is one of its tree.
- * @param take - Called with each record.
+ * @param take - Called with each record; the next one waits for what it gives.
  */
 export async function runRecords(
   bundle: Bundle,
   name: string,
   note: SignedCheckpoint | undefined,
   options: RunOptions,
-  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+  take: TakeRecord,
 ): Promise<RecordsRun> {
   return holdsAll(bundle)
     ? runWhole(bundle, name, note, options, take)
@@ -87,7 +89,7 @@ async function runWhole(
   name: string,
   note: SignedCheckpoint | undefined,
   options: RunOptions,
-  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+  take: TakeRecord,
 ): Promise<RecordsRun> {
   // It came with the records, and so shows nothing of what was there before.
   const own =
@@ -97,8 +99,7 @@ async function runWhole(
     ...(options.trust === undefined ? {} : { trust: withoutAge(options.trust) }),
     onRecord: (record) => {
       const bundled = records[record.ordinal];
-      if (bundled !== undefined) take(record, bundled);
-      return undefined;
+      return bundled && take(record, bundled);
     },
   });
   const { state, ending } = whole;
@@ -138,13 +139,13 @@ const NEEDS_ALL: ReadonlySet<FindingCode> = new Set([
   'ADJUSTMENT_EXCEEDED',
 ]);
 
-function runSelection(
+async function runSelection(
   { records, leaves, tree }: Bundle,
   name: string,
   note: SignedCheckpoint | undefined,
   { trust, witnessPolicy, backend = defaultBackend, signal }: RunOptions,
-  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
-): RecordsRun {
+  take: TakeRecord,
+): Promise<RecordsRun> {
   const state = startVerification(trust, backend, witnessPolicy);
   const hashes = new Map(leaves.map(({ index, leafHash: hash }) => [index, hash]));
   const findings = new WorstFindings();
@@ -182,7 +183,7 @@ function runSelection(
     const verdict = verdictOf(result, kept);
     counts[verdict] += 1;
     findings.add(kept);
-    take(
+    const waited = take(
       {
         ordinal: seq,
         file: name,
@@ -199,6 +200,7 @@ function runSelection(
       },
       bundled,
     );
+    if (waited !== undefined) await waited;
   }
   findings.add(settlePending(state));
   const noteVerdict =

@@ -43,8 +43,12 @@ export interface VerifyBundleOptions extends Pick<
 > {
   /** What findings call the bundle; `-` unless given. */
   readonly name?: string | undefined;
-  /** Called with each record that the bundle holds, in the ledger's order, and whether it is one of the selected. */
-  readonly onRecord?: ((record: VerifiedRecord, isSelected: boolean) => void) | undefined;
+  /**
+   * Called with each record that the bundle holds, in the ledger's order, and whether it is one of the selected. The next record waits
+   * for the promise that it gives, where it gives one.
+   */
+  readonly onRecord?:
+    ((record: VerifiedRecord, isSelected: boolean) => Promise<void> | undefined) | undefined;
 }
 
 const OPTIONS: OptionTypes<VerifyBundleOptions> = {
@@ -125,7 +129,7 @@ class Judge {
     const note = this.#readNote();
     const run = await runRecords(bundle, name, note, options, (record, bundled) => {
       this.#takeRecord(record, bundled);
-      onRecord?.(record, bundled.isSelected);
+      return onRecord?.(record, bundled.isSelected);
     });
     this.#checkClaims();
     this.#judgeCheckpoint(note, run);

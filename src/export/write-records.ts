@@ -39,6 +39,13 @@ export const PASS_OPTIONS: OptionTypes<Omit<ExportOptions, 'selection'>> = {
   checkpoints: VERIFY_OPTIONS.checkpoints,
 };
 
+/** What each option may be where a checkpoint is not verified against, but what records are proven against. */
+export const PROVEN_OPTIONS: OptionTypes<Omit<ExportOptions, 'checkpoints'>> = {
+  ...COMMON_OPTIONS,
+  witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
+  selection: 'object',
+};
+
 /** What each of {@link ExportOptions} may be. */
 export const EXPORT_OPTIONS: OptionTypes<ExportOptions> = { ...PASS_OPTIONS, selection: 'object' };
 

@@ -24,13 +24,14 @@ import { runVerification, type VerificationResult, type VerifyOptions } from '..
 import { CORE_ID, EMBEDDED_ID, LEDGER_TYPE, type Embedded, type EmbeddedSegment } from './embedded.js';
 
 /** What the ledger is verified against; all of it goes into the page. */
-export interface PageOptions extends CommonOptions, Pick<VerifyOptions, 'checkpoints'> {
+export interface PageOptions extends CommonOptions, Pick<VerifyOptions, 'witnessPolicy' | 'checkpoints'> {
   /** A page holds the whole ledger, or it could not verify it: only the empty selection is taken. */
   readonly selection?: RecordSelection | undefined;
 }
 
 const PAGE_OPTIONS: OptionTypes<PageOptions> = {
   ...COMMON_OPTIONS,
+  witnessPolicy: PASS_OPTIONS.witnessPolicy,
   checkpoints: PASS_OPTIONS.checkpoints,
   selection: 'object',
 };
@@ -91,6 +92,7 @@ export async function exportPage(
     paths: report.ledger.paths,
     segments: tapped.segments,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
+    ...(options.witnessPolicy === undefined ? {} : { witness_policy: options.witnessPolicy }),
     checkpoints: (options.checkpoints ?? []).map(toNote),
     ...(source.published === undefined ? {} : { published: toNote(source.published) }),
     ...(tapped.faults === undefined ? {} : { faults: tapped.faults }),

@@ -93,6 +93,56 @@ describe('export --in-toto', () => {
   });
 });
 
+describe('export --receipts', () => {
+  const receipts = (folder: string, ...args: string[]) =>
+    shop.run(['export', 'ledger.jsonl', '--receipts', folder, ...args]);
+  const key = ['--key', 'ledger.jsonl.key'];
+
+  it('writes one of each selected record, which verify-proof takes with the record', () => {
+    expectOk(shop.run(['init', 'sealed.jsonl', '--origin', 'example.com/sealed']));
+    const noted = shop.run(['append', 'sealed.jsonl', '--principal', 'agent:a1'], {
+      input: ndjson([{ event_type: 'x.a' }, { event_type: 'x.b' }]),
+    });
+    expectOk(noted);
+    expectOk(shop.run(['checkpoint', 'sealed.jsonl']));
+    const run = shop.run([
+      'export',
+      'sealed.jsonl',
+      '--principal',
+      'agent:*',
+      '--receipts',
+      'deep/receipts',
+      '--key',
+      'sealed.jsonl.key',
+    ]);
+    expect(expectOk(run)).toBe('');
+    expect(run.stderr).toBe(
+      "deep/receipts: 2 receipts in the checkpoint of 3 records; the ledger's verdict is ok\n",
+    );
+    expect(readdirSync(shop.path('deep/receipts')).sort()).toEqual(['1.cose', '2.cose']);
+    shop.write('entry.json', expectOk(shop.run(['show', 'sealed.jsonl', '2', '--format', 'record'])));
+    shop.write('log.pub', expectOk(shop.run(['key', 'show', 'sealed.jsonl.key', '--form', 'pem'])));
+    expectOk(shop.run(['verify-proof', 'deep/receipts/2.cose', '--key', 'log.pub', '--entry', 'entry.json']));
+  });
+
+  it.each<[string, string[], string]>([
+    ['without a key', ['none'], 'USAGE'],
+    [
+      'under two checkpoints',
+      ['none', ...key, '--checkpoint', 'sealed.jsonl.checkpoint', '--checkpoint', 'sealed.jsonl.checkpoint'],
+      'USAGE',
+    ],
+    ['to standard output', ['-', ...key], 'USAGE'],
+    ['in place of the ledger', ['ledger.jsonl', ...key], 'USAGE'],
+    ['of a ledger that nothing seals', ['none', ...key], 'CHECKPOINT_MISSING'],
+  ])('makes none %s', (_what, args, code) => {
+    if (!existsSync(shop.path('ledger.jsonl.key')))
+      expectOk(shop.run(['keygen', '--out', 'ledger.jsonl.key']));
+    expectError(receipts(...(args as [string])), 2, code);
+    expect(existsSync(shop.path('none'))).toBe(false);
+  });
+});
+
 describe('export --journal and append of it', () => {
   it('gives the same events again', () => {
     expectOk(shop.run(['export', 'ledger.jsonl', '--journal', 'all.nrj']));

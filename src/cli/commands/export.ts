@@ -5,13 +5,14 @@ import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
-import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
+import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
 import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
   readonly trust?: string;
+  readonly witnessPolicy?: string;
   readonly checkpoint: readonly string[];
   readonly now?: string;
 }
@@ -33,9 +34,10 @@ export function addExport(
       .argument('<ledger>', 'the file or folder'),
   )
     .option('--trust <file>', 'verify with this trust policy')
+    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option(
       '--checkpoint <file>',
-      'verify against a checkpoint that you hold (with --bundle: prove against it); may be given again',
+      'verify against a checkpoint that you hold (with --bundle and --receipts: prove against it); may be given again',
       collect,
       [],
     )
@@ -86,17 +88,19 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
     ]),
     [
       ...filesOf(ledger),
-      ...[options.trust, ...options.checkpoint],
+      ...[options.trust, options.witnessPolicy, ...options.checkpoint],
       ...(typeof key === 'string' ? [key] : []),
     ],
   );
   const selection = await toSelection(context, ledger, options);
   const trust = await readTrustPolicy(options.trust);
+  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, context.terminal);
   const checkpoints = await readAnchors(options.checkpoint);
   const { now } = options;
+  const given = { context, ledger, selection, trust, witnessPolicy, checkpoints, now, options };
   const statuses: ExitStatus[] = [];
   for (const { kind, path } of asked) {
-    statuses.push(await kind.write({ context, ledger, path, selection, trust, checkpoints, now, options }));
+    statuses.push(await kind.write({ ...given, path }));
   }
   return WORST.find((status) => statuses.includes(status)) ?? 0;
 }

@@ -2,7 +2,7 @@
 
 import { exportDsse } from '../../index.js';
 import type { ExportKind } from './export-kind.js';
-import { exportTo } from './export-to.js';
+import { count, exportTo } from './export-to.js';
 
 export const DSSE: ExportKind = {
   flags: '--dsse <file>',
@@ -11,7 +11,7 @@ export const DSSE: ExportKind = {
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {
       const { skipped, signaturesLeftOut: left, ...pass } = await exportDsse(ledger, sink, options);
-      const also = `${left} signature${left === 1 ? '' : 's'} left out: not base64url`;
+      const also = `${count(left, 'signature')} left out: not base64url`;
       return { ...pass, skipped, what: 'envelope', ...(left === 0 ? {} : { also }) };
     }),
 };

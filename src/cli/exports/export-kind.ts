@@ -1,6 +1,6 @@
 /** What `northroot export` can write. Each kind is one option of it, whose value is where to. */
 
-import type { Anchor, RecordSelection, TrustPolicy } from '../../index.js';
+import type { Anchor, RecordSelection, TrustPolicy, WitnessPolicy } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 
 /** One export that was asked for. */
@@ -12,6 +12,7 @@ export interface ExportJob {
   readonly path: string;
   readonly selection: RecordSelection;
   readonly trust: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
   /** Checkpoints that the user holds. */
   readonly checkpoints: readonly Anchor[];
   /** The time of verification, where it is given. */

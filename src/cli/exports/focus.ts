@@ -11,7 +11,7 @@ import {
 import { CommandError } from '../command-error.js';
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
 
 export const FOCUS: ExportKind = {
   flags: '--focus <file>',
@@ -25,7 +25,7 @@ export const FOCUS: ExportKind = {
     ],
   ],
   write: async (job) => {
-    const { context, path } = job;
+    const { path } = job;
     const options: FocusOptions = {
       ...verificationOptions(job),
       currencyUnits: readCurrencyUnits(job.options['currencyUnit']),
@@ -36,12 +36,10 @@ export const FOCUS: ExportKind = {
         exportFocus(source, { costs, verification }, options),
       ),
     );
-    const left = withoutCost === 0 ? '' : `; ${withoutCost} executions name no amount in a currency`;
-    warnOfNothing(context.terminal, unmatched, selected, job.selection);
-    context.terminal.say(
-      `${printable(path)}: ${rows} cost row${rows === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
-    );
-    return report.exit_status;
+    const left =
+      withoutCost === 0 ? [] : [`${count(withoutCost, 'execution')} without an amount in a currency`];
+    warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
+    return sayWritten(job, [count(rows, 'cost row'), ...left], report);
   },
 };
 

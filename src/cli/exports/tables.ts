@@ -5,7 +5,6 @@ import {
   exportCsv,
   exportParquet,
   openLedger,
-  printable,
   writeFolderThrough,
   type ExportOptions,
   type LedgerSource,
@@ -14,7 +13,7 @@ import {
 import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
 
 const CSV_FILES = ['events.csv', 'meters.csv', 'verification.csv'] as const;
 const PARQUET_FILES = ['events.parquet', 'meters.parquet'] as const;
@@ -60,8 +59,5 @@ async function writeTables(
   const source = await openLedger(job.ledger);
   const { report, selected, meterRows, unmatched } = await run(source, verificationOptions(job));
   warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
-  job.context.terminal.say(
-    `${printable(job.path)}: ${selected} event${selected === 1 ? '' : 's'}, ${meterRows} amount${meterRows === 1 ? '' : 's'}; the ledger's verdict is ${report.verdict}`,
-  );
-  return report.exit_status;
+  return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
 }
