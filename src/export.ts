@@ -13,6 +13,7 @@ export {
   type RecordSelection,
   type SelectableEvent,
 } from './export/selection.js';
+export type { UnmatchedName } from './export/unmatched.js';
 export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
@@ -112,6 +113,7 @@ export { exportOcsf, OCSF_VERSION, type OcsfExport } from './telemetry/ocsf.js';
 export { exportOtlp, type OtlpExport } from './telemetry/otlp.js';
 
 // What was spent, allowed and refused
+export { withoutGroups } from './activity/limits.js';
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';
 export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
 export { reportActivity, type ActivityOptions } from './activity/report-activity.js';

@@ -184,7 +184,7 @@ describe('a baseline', () => {
 
   it('is refused when it lists no findings, as the end of NDJSON does', async () => {
     const report = { ...(await verifyLedger(folded)), findings: undefined };
-    expect(() => parseBaseline(bytesOf(report as unknown as unknown as Report))).toThrow(
+    expect(() => parseBaseline(bytesOf(report as unknown as Report))).toThrow(
       expect.objectContaining({ code: 'BASELINE_MALFORMED' }) as Error,
     );
   });
