@@ -5,6 +5,7 @@ import type { Agreement } from '../agreement.js';
 import { h, type Child } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
+import { missingAnswer } from './missing.js';
 
 /** Whose word signatures are judged by. */
 export const TRUST_WORDS = {
@@ -110,7 +111,7 @@ function answersView(overview: Overview): HTMLElement {
     answer('Was all of it allowed?', allowedAnswer(overview), ['#findings', 'Findings']),
     answer('Allowed by whom?', byWhomAnswer(overview), ['#tree', 'Who let whom act']),
     answer('What was refused?', refusedAnswer(overview), ['#events', 'Events', 'refused']),
-    answer('Is anything missing?', missingAnswer(overview), ['#not-checked', 'What was not checked']),
+    answer('Is anything missing?', missingAnswer(overview.report), ['#not-checked', 'What was not checked']),
   );
 }
 
@@ -282,38 +283,6 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
       total + blocked > refused.length &&
         h('li', { class: 'muted' }, `and ${grouped(total + blocked - refused.length)} more`),
     ),
-  ];
-}
-
-function missingAnswer({ report }: Overview): Child[] {
-  const { unsealed, last_tree_size: sealed } = report.checkpoints;
-  const chain = report.findings.some(({ code }) =>
-    ['SEQ_GAP', 'PREV_MISMATCH', 'TRUNCATED', 'FORKED'].includes(code),
-  );
-  const open = report.open_authorizations.length;
-  const { anchors = [] } = report.checkpoints;
-  const isHeld = anchors.some(({ relation }) => relation === 'extends');
-  const bare = report.not_checked.some(({ code }) => code === 'CHAIN');
-  return [
-    h(
-      'p',
-      {},
-      h('strong', {}, chain ? 'Yes. ' : bare ? 'Unknown. ' : 'Not between its records. '),
-      chain
-        ? 'The chain of records is broken.'
-        : bare
-          ? 'These are events without a chain.'
-          : sealed === null
-            ? 'The chain has no gap, but no checkpoint seals it.'
-            : `The chain has no gap. The last checkpoint seals the ${count(sealed, 'record')} before it${unsealed > 0 ? `; nothing seals the ${grouped(unsealed)} after it` : ''}.`,
-    ),
-    !isHeld &&
-      h(
-        'p',
-        {},
-        'Whether records were cut off at the end is not shown: no checkpoint kept elsewhere was given.',
-      ),
-    open > 0 && h('p', {}, `${count(open, 'allowed action')} ${open === 1 ? 'has' : 'have'} no execution.`),
   ];
 }
 
