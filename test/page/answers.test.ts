@@ -6,6 +6,7 @@ import { CASES, fixtureBytes } from '../fixtures/cases.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';
+import { mixedLedger } from './mixed-ledger.js';
 import { makePage } from './support.js';
 
 const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
@@ -68,6 +69,27 @@ describe.skipIf(!isReady)('the answers of the page', () => {
     it('of a broken chain: where', async () => {
       await open.choose(['p.jsonl', fixtureBytes('broken/prev-mismatch.jsonl')]);
       expect(await card('missing')).toMatch(/Yes, or changed\. The chain of records is broken[^]*#\d/);
+    });
+  });
+
+  describe('of a ledger in which something was not allowed', () => {
+    beforeAll(async () => {
+      expect(await open.choose(['mixed.jsonl', mixedLedger()])).toMatchObject({ verdict: 'invalid' });
+    });
+
+    it('to whether all of it was: no, and who ran what for how much', async () => {
+      expect(await card('allowed?')).toMatch(
+        /No\.\s+1 execution was authorized by nothing:\s+#6 agent:a3 ran shell\.rm \(success; used 3 usd\)/,
+      );
+    });
+
+    it('to what was spent: how much of it nothing authorized, and how much is by wrong records', async () => {
+      expect(await card('spent')).toMatch(
+        /3\.55 usd[^]*3 usd authorized by nothing\s+0\.35 usd by records in violation\s+3 usd by invalid records/,
+      );
+      expect(await card('spent')).toContain(
+        'Not said to be measured, reported, billed or estimated: 3.2 usd',
+      );
     });
   });
 });

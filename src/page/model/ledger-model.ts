@@ -7,7 +7,7 @@ import { ActivityCollector } from '../../activity/collect.js';
 import type { Grant } from '../../bounds/grant.js';
 import { decodeUtf8 } from '../../bytes/text.js';
 import { printable } from '../../bytes/printable.js';
-import { CODE_PAGES, isFindingCode } from '../../finding/catalog.js';
+import { CODE_PAGES, isFindingCode, type FindingCode } from '../../finding/catalog.js';
 import type { Finding } from '../../finding/finding.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { examineLine } from '../../ledger/examine-line.js';
@@ -62,6 +62,7 @@ const MAX_SPENDERS = 50;
 const MAX_PRINCIPALS = 200;
 const MAX_REFUSALS = 8;
 const REFUSED_SHOWN = 5;
+const UNAUTHORIZED_SHOWN = 5;
 const MAX_GRANTERS = 20;
 const GRANTS_SHOWN = 10;
 const DELEGATED_SHOWN = 10;
@@ -71,6 +72,14 @@ const BINS = 96;
 const MAX_MARKS = 200;
 const MAX_CURVE_POINTS = 120;
 const MAX_LINKED = 100;
+
+/** What an execution has that ran without an earlier authorization. */
+const UNAUTHORIZED: ReadonlySet<string> = new Set<FindingCode>([
+  'AUTH_NOT_FOUND',
+  'AUTH_NOT_AN_AUTHORIZATION',
+  'AUTH_AFTER_EXECUTION',
+  'EXECUTION_UNDER_DENY',
+]);
 
 /** What a verification took beside its result. */
 export interface Effort {
@@ -250,6 +259,8 @@ export class LedgerModel {
       refusedActions: totals.actions.denied,
       blocked: totals.executions.blocked,
       refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
+      unauthorizedTotal: totals.executions.unauthorized,
+      unauthorized: this.#findUnauthorized(),
       ...this.#findRefused(),
       granters: this.#listGranters(),
       principals: this.#listPrincipals(),
@@ -394,6 +405,15 @@ export class LedgerModel {
       if (verdict === 'invalid' && this.#kindAt(i) === 'grant') brokenGrants += 1;
     }
     return { refused, brokenGrants };
+  }
+
+  #findUnauthorized(): Row[] {
+    const rows: Row[] = [];
+    for (const [ordinal, findings] of this.#findings) {
+      if (this.#kindAt(ordinal) === 'execution' && findings.some(({ code }) => UNAUTHORIZED.has(code)))
+        rows.push(this.row(ordinal));
+    }
+    return rows.sort((a, b) => a.ordinal - b.ordinal).slice(0, UNAUTHORIZED_SHOWN);
   }
 
   #countKinds(): Record<Kind, number> {

@@ -118,14 +118,18 @@ export interface SpentUnit {
   readonly unit: string;
   /** What executions say that they used. */
   readonly used: string;
+  /** Of what was used or debited, what is only estimated, and of what no basis is stated. */
   readonly estimated: string | undefined;
+  readonly unstated: string | undefined;
   /** What debits added and credits gave back; undefined where there are none. */
   readonly debited: string | undefined;
   readonly credited: string | undefined;
   /** All together. */
   readonly total: string;
-  /** Of that what records with broken evidence say. */
+  /** Of that what executions say that nothing authorized, and records that are invalid, or in violation. */
+  readonly unauthorized: string | undefined;
   readonly invalid: string | undefined;
+  readonly violation: string | undefined;
 }
 
 /** What a principal did and used. */
@@ -242,6 +246,9 @@ export interface Overview {
   readonly refusedActions: number;
   readonly blocked: number;
   readonly refusals: readonly Refusal[];
+  /** How many executions nothing authorized, and the first of them. */
+  readonly unauthorizedTotal: number;
+  readonly unauthorized: readonly Row[];
   /** The first records that were refused or blocked. */
   readonly refused: readonly Row[];
   /** Grants whose own evidence is broken. */

@@ -124,12 +124,12 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     .map(([label, value]) => [label, printable(value, MAX_FACT)]);
 }
 
-/** `usd 1.50, calls 3`. */
+/** `1.50 usd, 3 calls`. */
 export function amounts(vector: JsonValue | undefined): string {
   return list(vector)
     .map((each) => {
       const { unit, amount } = object(each);
-      return `${text(unit)} ${groupDigits(quantityText(amount))}`;
+      return `${groupDigits(quantityText(amount))} ${text(unit)}`;
     })
     .join(', ');
 }

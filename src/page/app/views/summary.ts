@@ -5,6 +5,7 @@ import type { Agreement } from '../agreement.js';
 import { h, type Child } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
+import { excessWords, signersIn, whoseWords } from './excess.js';
 import { missingAnswer } from './missing.js';
 
 /** Whose word signatures are judged by. */
@@ -23,7 +24,7 @@ export function verdictSentence({ report }: Overview): string {
     case 'ok':
       return `Nothing is broken: ${records === 1 ? 'the one record is' : `all ${grouped(records)} records are`} intact and within bounds.`;
     case 'violation':
-      return `The evidence is intact, but ${of(violation)} ${violation === 1 ? 'breaks' : 'break'} a bound.`;
+      return `The evidence is intact, but ${of(violation)} went beyond what was allowed.`;
     case 'invalid':
       return invalid === 0
         ? 'Evidence is broken or missing: this ledger cannot be relied on as it stands.'
@@ -132,8 +133,14 @@ function answer(
 function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview): Child[] {
   if (kinds.execution === 0) return [h('p', {}, 'Nothing: no execution is recorded.')];
   const units = spent.slice(0, 4);
-  const guessed = spent.filter(({ estimated }) => estimated !== undefined);
   const names = spenders.filter(({ executions }) => executions > 0).map(({ principal }) => principal);
+  const of = (part: 'unauthorized' | 'violation' | 'invalid' | 'estimated' | 'unstated'): string =>
+    listOf(spent.flatMap((each) => (each[part] === undefined ? [] : [`${each[part]} ${each.unit}`])));
+  const wrong = [
+    [of('unauthorized'), 'authorized by nothing'],
+    [of('violation'), 'by records in violation'],
+    [of('invalid'), 'by invalid records'],
+  ].filter(([sum]) => sum !== '');
   return [
     h(
       'ul',
@@ -147,18 +154,37 @@ function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview
       {},
       `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
     ),
+    wrong.length > 0 && [
+      h('p', {}, 'Of this:'),
+      h(
+        'ul',
+        {},
+        wrong.map(([sum, words]) => h('li', {}, h('strong', {}, sum), ` ${words}`)),
+      ),
+    ],
     report.verdict === 'invalid' &&
       h('p', {}, 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
-    guessed.length > 0 &&
+    of('estimated') !== '' && h('p', { class: 'muted' }, `Only estimated: ${of('estimated')}.`),
+    of('unstated') !== '' &&
       h(
         'p',
         { class: 'muted' },
-        `Of this only estimated: ${listOf(guessed.map(({ estimated, unit }) => `${estimated} ${unit}`))}.`,
+        `Not said to be measured, reported, billed or estimated: ${of('unstated')}.`,
       ),
   ];
 }
 
-function allowedAnswer({ report, kinds, remedies }: Overview): Child[] {
+/** What is told of by itself: executions that nothing authorized. */
+const UNAUTHORIZED = [
+  'AUTH_NOT_FOUND',
+  'AUTH_NOT_AN_AUTHORIZATION',
+  'AUTH_AFTER_EXECUTION',
+  'EXECUTION_UNDER_DENY',
+];
+const SHOWN = 4;
+
+function allowedAnswer(overview: Overview): Child[] {
+  const { report, kinds, unauthorizedTotal } = overview;
   const { violation, invalid } = report.counts.by_verdict;
   if (report.verdict === 'undecided') return [h('p', {}, 'Nothing is recorded.')];
   if (report.verdict === 'ok') {
@@ -174,41 +200,88 @@ function allowedAnswer({ report, kinds, remedies }: Overview): Child[] {
       ),
     ];
   }
-  const isBroken = report.verdict === 'invalid';
-  const worst = report.findings.filter(
-    ({ severity, class: of }) => severity === 'error' && (!isBroken || of === 'invalid'),
+  const errors = report.findings.filter(({ severity }) => severity === 'error');
+  const broken = errors.filter(
+    ({ class: of, code }) => of === 'invalid' && (unauthorizedTotal === 0 || !UNAUTHORIZED.includes(code)),
   );
-  const codes = [...new Set(worst.map(({ code }) => code))];
+  const isNo = unauthorizedTotal + violation > 0;
   return [
-    h(
-      'p',
-      {},
-      h('strong', {}, isBroken ? 'That cannot be said. ' : 'No. '),
-      isBroken
-        ? invalid > 0
+    h('p', {}, h('strong', {}, isNo ? 'No.' : 'That cannot be said.')),
+    unauthorizedTotal > 0 && unauthorizedView(overview),
+    violation > 0 && beyondView(overview),
+    broken.length > 0 && [
+      h(
+        'p',
+        {},
+        invalid > 0
           ? `Of ${count(invalid, 'record')} the evidence is broken or missing:`
-          : 'Evidence is broken or missing:'
-        : `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound:`,
-    ),
+          : 'Evidence is broken or missing:',
+      ),
+      codesView(broken, overview),
+    ],
+  ];
+}
+
+function unauthorizedView({ unauthorized, unauthorizedTotal: total }: Overview): Child {
+  return [
+    h('p', {}, `${count(total, 'execution')} ${total === 1 ? 'was' : 'were'} authorized by nothing:`),
     h(
       'ul',
       {},
-      codes.slice(0, 3).map((code) => {
-        const places = worst.filter((finding) => finding.code === code && finding.seq !== null);
+      unauthorized.map(({ ordinal, principal, tool, what }) =>
+        h('li', {}, recordLink(ordinal), ` ${principal} ran ${tool} (${what})`),
+      ),
+      total > unauthorized.length &&
+        h('li', { class: 'muted' }, `and ${grouped(total - unauthorized.length)} more`),
+    ),
+  ];
+}
+
+/** What broke a bound: by how much and whose, where that can be said. */
+function beyondView({ report, remedies }: Overview): Child {
+  const { violation } = report.counts.by_verdict;
+  const found = report.findings.filter(
+    ({ severity, class: of, code }) =>
+      severity === 'error' && of === 'violation' && !UNAUTHORIZED.includes(code),
+  );
+  const signersOf = signersIn(report);
+  return [
+    h('p', {}, `${count(violation, 'record')} went beyond what was allowed:`),
+    h(
+      'ul',
+      {},
+      found.slice(0, SHOWN).map((finding) => {
+        const whose = whoseWords(finding);
         return h(
           'li',
           {},
-          remedies[code]?.title ?? code,
-          places.slice(0, 3).map(({ seq }) => [' ', recordLink(seq ?? 0)]),
-          places.length > 3 && ' and more',
+          finding.seq !== null && [recordLink(finding.seq), ' '],
+          whose !== '' && `${whose}: `,
+          excessWords(finding, signersOf) ?? remedies[finding.code]?.title ?? finding.code,
         );
       }),
-      codes.length > 3 && h('li', { class: 'muted' }, `and ${codes.length - 3} more kinds`),
+      found.length > SHOWN && h('li', { class: 'muted' }, `and ${grouped(found.length - SHOWN)} more`),
     ),
-    isBroken &&
-      violation > 0 &&
-      h('p', {}, `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound besides.`),
   ];
+}
+
+function codesView(found: Overview['report']['findings'], { remedies }: Overview): HTMLElement {
+  const codes = [...new Set(found.map(({ code }) => code))];
+  return h(
+    'ul',
+    {},
+    codes.slice(0, 3).map((code) => {
+      const places = found.filter((finding) => finding.code === code && finding.seq !== null);
+      return h(
+        'li',
+        {},
+        remedies[code]?.title ?? code,
+        places.slice(0, 3).map(({ seq }) => [' ', recordLink(seq ?? 0)]),
+        places.length > 3 && ' and more',
+      );
+    }),
+    codes.length > 3 && h('li', { class: 'muted' }, `and ${codes.length - 3} more kinds`),
+  );
 }
 
 function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
