@@ -91,5 +91,37 @@ describe.skipIf(!isReady)('the answers of the page', () => {
         'Not said to be measured, reported, billed or estimated: 3.2 usd',
       );
     });
+
+    it('with what went over by how much, and the grant as a link', async () => {
+      expect(await card('allowed?')).toMatch(
+        /1 record went beyond what was allowed:[^]*#4 agent:a3, fs\.write: 0\.05 usd over the cap of 0\.5 in grant #1, signed by Bob/,
+      );
+      const finding = open.page.locator('.findings li', { hasText: 'ACTION_CAP_EXCEEDED' });
+      expect(await finding.innerText()).toMatch(
+        /agent:a3, fs\.write: 0\.15 usd over the 0\.2 that one action may use under grant #1, signed by Bob/,
+      );
+      expect(await finding.innerText()).not.toContain('sha-256:');
+      expect(await finding.locator('a[href="#seq-1"]').count()).toBe(1);
+    });
+
+    it('with what one action may use at most, and that delegated use counts', async () => {
+      const grant = open.page.locator('.grants > .grant');
+      expect(await grant.locator('table').first().innerText()).toMatch(
+        /At most in one action[^]*usd\s[^]*-0\.05\s[^]*0\.5\s+0\.2/,
+      );
+      expect(await grant.innerText()).toContain('includes that of the grants delegated from it');
+    });
+
+    it('with the open action as a link to a record that says so', async () => {
+      expect(await card('missing')).toContain('1 allowed action is open, without an execution: #5');
+      await open.page.evaluate("location.hash = '#seq-5'");
+      await open.page.locator('dialog[open] h2', { hasText: '#5' }).waitFor();
+      expect(await open.text('dialog')).toContain('no execution of it is recorded');
+      await open.page.keyboard.press('Escape');
+    });
+
+    it('with the numbers in the tree told of what', async () => {
+      expect(await open.text('.tree')).toContain('signed by Bob; 4 records under it');
+    });
   });
 });

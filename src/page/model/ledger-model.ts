@@ -13,7 +13,7 @@ import type { JsonObject, JsonValue } from '../../json/value.js';
 import { examineLine } from '../../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../ledger/line-splitter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
-import { nameOfKey } from '../../report/accounts.js';
+import { listOpenAuthorizations, nameOfKey } from '../../report/accounts.js';
 import type { FindingJson } from '../../schema/generated/types.js';
 import { describeQuorum } from '../../trust/witness-policy.js';
 import { toDigestText } from '../../value/digest.js';
@@ -143,6 +143,7 @@ export class LedgerModel {
   readonly #grantIds = new Map<number, readonly string[]>();
   readonly #findings = new Map<number, (Finding | FindingJson)[]>();
   #findingsKept = 0;
+  readonly #open = new Set<string>();
   readonly #late: Finding[] = [];
   readonly #told: Finding[] = [];
   readonly #accounts = new AccountHistory();
@@ -232,6 +233,7 @@ export class LedgerModel {
   finish(result: VerificationResult, effort: Effort): Overview {
     const { state, ending } = result;
     this.#state = state;
+    for (const { eventId } of listOpenAuthorizations(state)) this.#open.add(eventId);
     this.#late.push(...ending.findings);
     for (const finding of this.#late) {
       const ordinal = this.#placeOf(finding);
@@ -352,6 +354,7 @@ export class LedgerModel {
     return {
       scope: this.#scope,
       row: this.row(ordinal),
+      isOpen: id !== undefined && this.#open.has(toDigestText(id)),
       file: printable(this.#texts.at(this.#file.at(ordinal))),
       line: this.#line.at(ordinal),
       id: id === undefined ? undefined : toDigestText(id),
@@ -724,6 +727,9 @@ export class LedgerModel {
       signers: this.#signersAt(ordinal),
       executions: grant.executions,
       meters: this.#viewMeters(grant, { grant, ...history }),
+      otherActionCaps: [...grant.actionCaps]
+        .filter(([unit]) => !grant.accounts.has(unit))
+        .map(([unit, cap]) => `${amount(cap)} ${printable(unit)}`),
       delegated: shown.map((child) => this.#viewGrant(child, depth + 1)),
       delegatedTotal: delegated.length,
     };
@@ -741,6 +747,7 @@ export class LedgerModel {
       return {
         unit: printable(unit),
         cap: amount(cap),
+        perAction: amountOf(grant.actionCaps.get(unit)),
         used: amount(used),
         estimated: guessed.n === 0n ? undefined : amount(guessed),
         reserved: amount(reserved),
@@ -836,6 +843,10 @@ function leftOf(cap: Rational, used: Rational, reserved: Rational): Rational {
 
 function amount(value: Rational): string {
   return groupDigits(formatRational(value));
+}
+
+function amountOf(value: Rational | undefined): string | undefined {
+  return value && amount(value);
 }
 
 /** For drawing alone. */

@@ -146,6 +146,8 @@ export interface Spender {
 export interface GrantMeter {
   readonly unit: string;
   readonly cap: string;
+  /** The most that one action may reserve or use. */
+  readonly perAction: string | undefined;
   readonly used: string;
   readonly estimated: string | undefined;
   readonly reserved: string;
@@ -168,6 +170,8 @@ export interface GrantView {
   readonly signers: readonly string[];
   readonly executions: number;
   readonly meters: readonly GrantMeter[];
+  /** What one action may use at most of units that have no account here. */
+  readonly otherActionCaps: readonly string[];
   /** Grants delegated from it: the first ones, and how many there are. */
   readonly delegated: readonly GrantView[];
   readonly delegatedTotal: number;
@@ -286,6 +290,8 @@ export interface Why {
   /** A ledger's record; or one of a bundle, which holds all records of its tree, or a selection. */
   readonly scope: 'ledger' | 'whole' | 'selection';
   readonly row: Row;
+  /** An action that was allowed, and has no execution when the ledger ends. */
+  readonly isOpen: boolean;
   readonly file: string;
   readonly line: number;
   readonly id: string | undefined;

@@ -14,6 +14,7 @@ interface Answer {
 
 const CHAIN_BREAKS = ['SEQ_GAP', 'PREV_MISMATCH', 'LINE_TORN', 'TILE_MISSING'];
 const MAX_NAME = 200;
+const OPEN_SHOWN = 5;
 
 export function missingAnswer(report: ReportJson): Child[] {
   const { word, why } = answerOf(report);
@@ -25,7 +26,9 @@ export function missingAnswer(report: ReportJson): Child[] {
       h(
         'p',
         {},
-        `${count(open.length, 'allowed action')} ${open.length === 1 ? 'has' : 'have'} no execution.`,
+        `${count(open.length, 'allowed action')} ${open.length === 1 ? 'is' : 'are'} open, without an execution:`,
+        open.slice(0, OPEN_SHOWN).map(({ seq }) => [' ', recordLink(seq)]),
+        open.length > OPEN_SHOWN ? ` and ${grouped(open.length - OPEN_SHOWN)} more.` : '.',
       ),
   ];
 }

@@ -177,7 +177,7 @@ function nodeView(row: Row, client: Client): HTMLElement {
   if (children === 0) return h('div', { class: 'node leaf' }, words);
   return foldView({
     class: 'act',
-    words: [...words, h('span', { class: 'muted' }, ` (${grouped(children)})`)],
+    words: [...words, h('span', { class: 'muted' }, `; ${count(children, 'record')} under it`)],
     label: `${count(children, 'record')} under #${ordinal}`,
     isOpen: false,
     below: () => branchView({ of: ordinal }, client),
