@@ -1,5 +1,6 @@
 /** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
 
+import type { ReportJson } from '../../../schema/generated/types.js';
 import type { Granter, Overview } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { h, type Child } from '../dom.js';
@@ -16,7 +17,7 @@ export const TRUST_WORDS = {
 } as const;
 
 /** The sentence that the page begins with. */
-export function verdictSentence({ report }: Overview): string {
+export function verdictSentence({ report }: { readonly report: ReportJson }): string {
   const { records } = report.ledger;
   const { violation, invalid } = report.counts.by_verdict;
   const of = (n: number): string => `${grouped(n)} of ${count(records, 'record')}`;
