@@ -1,7 +1,9 @@
 /** What the page answers about ledgers of which something is missing, was not allowed, or is open. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { verifyLedger } from '../../src/report/verify-ledger.js';
 import { CASES, fixtureBytes } from '../fixtures/cases.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type OpenPage } from './browser.js';
@@ -25,6 +27,65 @@ describe.skipIf(!isReady)('the answers of the page', () => {
 
   const card = (question: string, { page }: OpenPage = open): Promise<string> =>
     page.locator('.answer', { has: page.locator('h2', { hasText: question }) }).innerText();
+
+  describe('before anything is verified', () => {
+    // A worker that never answers: as the page is when somebody prints it at once.
+    const first =
+      'globalThis.Worker = class { postMessage() {} terminate() {} set onerror(_) {} set onmessage(_) {} };';
+
+    it('show the exporter’s verdict as that and never as its own', async () => {
+      const { html } = await makePage(mixedLedger());
+      const other = await browser.open(html, { first });
+      const text = await other.text('main');
+      expect(text).toContain('As exported, not yet verified in this browser');
+      expect(text).toMatch(/says invalid:[^]*AUTH_NOT_FOUND #6/);
+      expect(text).not.toMatch(/Verified (?:just )?now|says the same/);
+      expect(await other.page.evaluate("document.getElementById('main').dataset.verdict")).toBeUndefined();
+      expect(await other.page.title()).toMatch(/^verifying/);
+      await other.page.close();
+    });
+
+    it('show nothing of a report that cannot be read, and nothing of it when they are done', async () => {
+      const { html } = await makePage(mixedLedger());
+      const damaged = await browser.open(html.replace('"report":{', '"report":7,"was":{'), { first });
+      expect(await damaged.text('main')).toContain('Verifying in this browser');
+      expect(await damaged.text('main')).not.toContain('As exported');
+      await damaged.page.close();
+      const other = await browser.open(html);
+      await other.done();
+      expect(await other.text('main')).not.toContain('As exported');
+      await other.page.close();
+    });
+  });
+
+  describe('of a file that is no ledger', () => {
+    const NOTE = Buffer.from(demo.note).toString();
+    const FILES: [string, string][] = [
+      ['costs.csv', 'seq,tool,usd\n1,llm.chat,0.1\n'],
+      ['letter.txt', 'Dear all,\nsee below\n'],
+      ['package.json', '{\n  "name": "x",\n  "require": {}\n}\n'],
+      ['one.json', '{"a":1}'],
+      ['key.pub', '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n'],
+      ['half.checkpoint', NOTE.slice(0, -20)],
+      ['no-root.checkpoint', NOTE.replace(/\n[^\n]{43}=\n/, '\n')],
+    ];
+
+    it.each(FILES)('%s: what it is, as the command line says, and no verdict', async (name, text) => {
+      const bytes = Buffer.from(text);
+      const shown = await open.choose([name, bytes]);
+      expect(shown).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
+      const isNote = name.endsWith('.checkpoint');
+      const path = join(browser.folder, name);
+      writeFileSync(path, bytes);
+      const ledger = isNote ? demo.bytes : path;
+      const options = isNote ? { checkpoints: [{ name, note: bytes }] } : {};
+      const refusal: unknown = await verifyLedger(ledger, options).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({ code: isNote ? 'NOTE_MALFORMED' : 'NOT_A_LEDGER' });
+      const { message } = refusal as Error;
+      expect(await open.text('main')).toContain(message.slice(message.indexOf(' is not ')));
+      expect(await open.text('main')).not.toMatch(/records|Evidence/);
+    });
+  });
 
   describe('to whether anything is missing', () => {
     const lines = demo.bytes.toString('latin1').split('\n');
