@@ -184,5 +184,13 @@ describe.skipIf(!isReady)('the answers of the page', () => {
     it('with the numbers in the tree told of what', async () => {
       expect(await open.text('.tree')).toContain('signed by Bob; 4 records under it');
     });
+
+    it('with words that are explained, and are those of the report', async () => {
+      await open.page.getByText('What the words on this page mean').click();
+      for (const word of ['Self-declared', 'To seal', 'Basis', 'Denied', 'Blocked', 'In violation'])
+        expect(await open.text('details.words')).toContain(word);
+      expect(await open.text('.answers')).toContain('What was denied?');
+      expect(await open.text('main')).not.toMatch(/breaks? a bound|Not between/);
+    });
   });
 });

@@ -36,17 +36,17 @@ export function describeEvent(kind: Kind, event: JsonObject | undefined): string
 function inWords(kind: Kind, event: JsonObject): string {
   const authorization = object(event['authorization']);
   const isDenied = event['decision'] === 'deny';
-  const refused = `refused: ${text(event['decision_code'])}`;
+  const denied = `denied: ${text(event['decision_code'])}`;
   switch (kind) {
     case 'genesis':
       return `the ledger begins: ${text(event['origin'])}`;
     case 'grant': {
       const bounds = object(authorization['bounds']);
-      if (isDenied) return `grant ${refused}`;
+      if (isDenied) return `grant ${denied}`;
       return `may use up to ${amounts(bounds['meter_caps'])}`;
     }
     case 'action': {
-      if (isDenied) return refused;
+      if (isDenied) return denied;
       const reserved = amounts(object(authorization['action'])['meter_reservation']);
       return reserved === '' ? 'allowed' : `allowed, ${reserved} reserved`;
     }

@@ -44,7 +44,7 @@ export function bundleSentence({ result }: BundleOverview): string {
     case 'ok':
       return `Nothing is broken in ${what}.`;
     case 'violation':
-      return `The evidence is intact, but a bound is broken in ${what}.`;
+      return `The evidence is intact, but something went beyond what was allowed in ${what}.`;
     case 'invalid':
       return `Evidence is broken in ${what}: do not rely on it as it stands.`;
     case 'undecided':

@@ -36,7 +36,7 @@ export function spentView({ spent, spenders, spendersTotal, amountsLeftOut, repo
                 h('th', { scope: 'col' }, 'Principal'),
                 h('th', { scope: 'col', class: 'number' }, 'Executions'),
                 h('th', { scope: 'col', class: 'number' }, 'Failed'),
-                h('th', { scope: 'col', class: 'number' }, 'Refused'),
+                h('th', { scope: 'col', class: 'number' }, 'Denied'),
                 units.map((unit) => h('th', { scope: 'col', class: 'number' }, unit)),
               ),
             ),

@@ -60,6 +60,54 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
       ),
     ),
     answersView(overview),
+    wordsView(),
+  );
+}
+
+const WORDS = [
+  [
+    'Authorized, by nothing',
+    'Every execution has to name an earlier record that allowed it. Of one that names none, or a denial, nothing authorized it.',
+  ],
+  [
+    'In violation',
+    'The record is intact, and what it tells of went beyond what was allowed: over a cap, with another tool, too late.',
+  ],
+  [
+    'Invalid',
+    'The evidence of the record is broken or missing: it was changed, is not signed as it has to be, or names what is not there. It proves nothing.',
+  ],
+  ['Denied', 'A request to which the answer was no. Whoever signed the denial gave it.'],
+  ['Blocked', 'An attempt that was made all the same, and that the denial stopped before it ran.'],
+  [
+    'Open',
+    'An action that was allowed and has no execution when the ledger ends: it may still run, or was not recorded.',
+  ],
+  [
+    'To seal',
+    'A checkpoint is a signed sum of all records before it: none of them can be changed, moved or left out without its showing. Records after the last checkpoint are not sealed yet, and its own record never is by itself. Whether the end was cut off shows only against a checkpoint that was kept elsewhere.',
+  ],
+  [
+    'Self-declared',
+    'The keys are those that the ledger itself names. They show that nothing was changed since, and not who their owners are: a trust policy with keys that you know does.',
+  ],
+  [
+    'Basis',
+    'Where an amount comes from: measured by whoever recorded it, reported by a provider, billed, or only estimated. Not stated: the record does not say.',
+  ],
+] as const;
+
+/** The words that an auditor may not know, once for the whole page. */
+function wordsView(): HTMLElement {
+  return h(
+    'details',
+    { class: 'words' },
+    h('summary', {}, 'What the words on this page mean'),
+    h(
+      'dl',
+      { class: 'not-checked' },
+      WORDS.map(([word, meaning]) => h('div', {}, h('dt', {}, word), h('dd', {}, meaning))),
+    ),
   );
 }
 
@@ -112,7 +160,7 @@ function answersView(overview: Overview): HTMLElement {
     answer('What was spent?', spentAnswer(overview), ['#spent', 'Who spent it']),
     answer('Was all of it allowed?', allowedAnswer(overview), ['#findings', 'Findings']),
     answer('Allowed by whom?', byWhomAnswer(overview), ['#tree', 'Who let whom act']),
-    answer('What was refused?', refusedAnswer(overview), ['#events', 'Events', 'refused']),
+    answer('What was denied?', refusedAnswer(overview), ['#events', 'Events', 'refused']),
     answer('Is anything missing?', missingAnswer(overview.report), ['#not-checked', 'What was not checked']),
   );
 }
@@ -136,7 +184,11 @@ function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview
   const units = spent.slice(0, 4);
   const names = spenders.filter(({ executions }) => executions > 0).map(({ principal }) => principal);
   const of = (part: 'unauthorized' | 'violation' | 'invalid' | 'estimated' | 'unstated'): string =>
-    listOf(spent.flatMap((each) => (each[part] === undefined ? [] : [`${each[part]} ${each.unit}`])));
+    listOf(
+      spent.flatMap(({ unit, [part]: sum }) =>
+        sum === undefined ? [] : [`${sum} ${unit === 'calls' && sum === '1' ? 'call' : unit}`],
+      ),
+    );
   const wrong = [
     [of('unauthorized'), 'authorized by nothing'],
     [of('violation'), 'by records in violation'],
@@ -327,7 +379,7 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
     refusedGrants > 0 ? count(refusedGrants, 'grant') : '',
   ].filter((part) => part !== '');
   return [
-    what.length > 0 && h('p', {}, `${listOf(what)} refused.`),
+    what.length > 0 && h('p', {}, `${listOf(what)} denied.`),
     refusals.length > 0 &&
       h(
         'p',
@@ -341,7 +393,7 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
       h(
         'p',
         {},
-        `${count(blocked, 'attempt')} went ahead all the same, and ${blocked === 1 ? 'was' : 'were'} blocked.`,
+        `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made all the same, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
       ),
     h(
       'ul',

@@ -185,12 +185,12 @@ function nodeView(row: Row, client: Client): HTMLElement {
 }
 
 function label({ kind, type, principal, tool, what }: Row): string {
-  const refused = what.startsWith('refused') || what.startsWith('grant refused');
+  const denied = what.startsWith('denied: ') || what.startsWith('grant denied: ');
   switch (kind) {
     case 'grant':
-      return refused ? `No grant to ${principal}` : `Grant to ${principal}`;
+      return denied ? `No grant to ${principal}` : `Grant to ${principal}`;
     case 'action':
-      return `${principal} ${refused ? 'asked for' : 'may call'} ${tool}`;
+      return `${principal} ${denied ? 'asked for' : 'may call'} ${tool}`;
     case 'execution':
       return `${principal} ran ${tool}`;
     case 'adjustment':
