@@ -387,7 +387,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
         await page.keyboard.press('Tab');
         order.push(await focused());
       }
-      expect(order).toEqual(['Who spent it', '#189', '#190', 'Findings', 'Who let whom act', '#67']);
+      expect(order).toEqual(['Who spent it', '#189', 'grant #2', '#190', 'Findings', 'Who let whom act']);
       await page.locator('.answer a.record', { hasText: '#189' }).focus();
       await page.keyboard.press('Enter');
       await page.locator('dialog[open] #why-title').waitFor();
