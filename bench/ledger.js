@@ -77,8 +77,8 @@ export function executionDraft(actionId, index, recorded) {
   };
 }
 
-/** Writes a ledger of about `records` records, sealed after every hundred if asked to; returns how many it has. */
-export async function writeLedger(path, records, signed, sealed = false) {
+/** Writes a ledger of about `records` records, sealed after every hundred if asked to, under so many grants; returns how many it has. */
+export async function writeLedger(path, records, signed, sealed = false, grants = 1) {
   rmSync(path, { force: true });
   const batch = sealed ? SEALED_BATCH : BATCH;
   let now = 0;
@@ -89,12 +89,17 @@ export async function writeLedger(path, records, signed, sealed = false) {
     checkpoints: sealed,
     ...(signer && { signer }),
   });
-  const { eventId: grantId } = await ledger.append({ event: grantDraft() });
-  for (let done = 2; done < records; done += 2 * batch) {
+  const granted = await Promise.all(
+    Array.from({ length: grants }, (_, i) =>
+      ledger.append({ event: { ...grantDraft(), context_digest: sha256Digest(Buffer.from(`grant ${i}`)) } }),
+    ),
+  );
+  const grantOf = (index) => granted[(index >> 1) % grants].eventId;
+  for (let done = 1 + grants; done < records; done += 2 * batch) {
     const count = Math.min(batch, Math.ceil((records - done) / 2));
     const indices = Array.from({ length: count }, (_, i) => done + 2 * i);
     const actions = await Promise.all(
-      indices.map((index) => ledger.append({ event: actionDraft(grantId, index) })),
+      indices.map((index) => ledger.append({ event: actionDraft(grantOf(index), index) })),
     );
     await Promise.all(
       actions.map(({ eventId }, i) =>

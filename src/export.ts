@@ -18,13 +18,22 @@ export { type ExportOptions, type ExportPass } from './export/write-records.js';
 // Events in envelopes
 export { exportDsse, type DsseExport } from './export/dsse.js';
 
+// COSE receipts of many records
+export {
+  exportReceipts,
+  type ReceiptsExport,
+  type ReceiptsOptions,
+  type RecordReceipt,
+} from './export/receipts.js';
+
 // Bundles: records with what proves them, in one file
 export { BUNDLE_START_BYTES, isBundle } from './bundle/bundle-start.js';
 export {
   BUNDLE_CONTENT_TYPE,
+  decodeBundle,
   MAX_BUNDLE_BYTES,
-  readBundle,
   type Bundle,
+  type BundleDecoded,
   type BundledRecord,
   type BundleFile,
   type Stretch,
@@ -60,11 +69,13 @@ export {
   type VerificationSummary,
 } from './statement/statement.js';
 export {
+  isStatement,
   MAX_STATEMENT_BYTES,
   verifyStatement,
   type StatementResult,
   type VerifyStatementOptions,
 } from './statement/verify-statement.js';
+export { renderStatementResult } from './text/proof-result.js';
 
 // Northroot journals (.nrj)
 export { exportJournal, type JournalExport } from './journal/export-journal.js';
@@ -115,6 +126,7 @@ export {
   decideExitStatus,
   MAX_BASELINE_BYTES,
   parseBaseline,
+  type Allowance,
   type Baseline,
   type BaselineOutcome,
   type FailOn,
@@ -128,4 +140,10 @@ export { MAX_STEP_ANNOTATIONS, renderGithub } from './ci/github.js';
 export { renderGitlab } from './ci/gitlab.js';
 export { renderJunit, type JunitOptions } from './ci/junit.js';
 export { MAX_MARKDOWN_LENGTH, renderMarkdown } from './ci/markdown.js';
-export { MAX_SARIF_RESULTS, MAX_SARIF_RUNS, writeSarif, type SarifOptions } from './ci/sarif.js';
+export {
+  MAX_SARIF_COMPRESSED,
+  MAX_SARIF_RESULTS,
+  MAX_SARIF_RUNS,
+  writeSarif,
+  type SarifOptions,
+} from './ci/sarif.js';

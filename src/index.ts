@@ -23,12 +23,19 @@ export {
   type PathKind,
   type ReplaceOptions,
 } from './fs/file-system.js';
+export { findTrackingWorkTree } from './fs/work-tree.js';
 
 export { listFiles } from './fs/plain-file.js';
 
 // What is written piece by piece, and appears whole or not at all
 export { Spool } from './fs/spool.js';
-export { writeFolderThrough, writeThrough, type ByteSink, type WriteThroughOptions } from './fs/file-sink.js';
+export {
+  writeFilesThrough,
+  writeFolderThrough,
+  writeThrough,
+  type ByteSink,
+  type WriteThroughOptions,
+} from './fs/file-sink.js';
 
 export * from './format.js';
 export * from './verify.js';

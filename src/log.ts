@@ -68,6 +68,7 @@ export { digestIntent, draftGrant, type GrantOptions } from './policy/draft-gran
 export { OptionsError, type OptionProblem } from './policy/option-problems.js';
 export {
   ABANDONED,
+  checkDetails,
   draftExecution,
   draftSettlement,
   findPermission,
@@ -75,6 +76,7 @@ export {
   findSpent,
   raiseMeters,
   startExecution,
+  type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
   type Permission,

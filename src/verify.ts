@@ -172,9 +172,10 @@ export {
 // Bundles: records with what proves them, in one file
 export { isBundle } from './bundle/bundle-start.js';
 export {
+  decodeBundle,
   MAX_BUNDLE_BYTES,
-  readBundle,
   type Bundle,
+  type BundleDecoded,
   type BundledRecord,
   type BundleFile,
   type Stretch,

@@ -5,7 +5,9 @@
 
 import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
+import { countedAmounts, isFirstOfItsId, isTooFine } from '../export/counted.js';
 import {
+  grantsOf,
   isWhole,
   matchesSelection,
   type RecordSelection,
@@ -33,6 +35,7 @@ import type {
   ExecutionEvent,
 } from '../schema/generated/types.js';
 import { balancesOf } from '../bounds/balance.js';
+import { signersOf } from '../table/rows.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { isPrincipalId } from '../value/principal.js';
@@ -66,8 +69,8 @@ const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
 
-/** What makes a credit count for nothing, beside broken evidence. */
-const REFUSING: ReadonlySet<string> = new Set(['ADJUSTMENT_EXCEEDED', 'SELF_CREDIT']);
+/** What is wrong with lines that are no records. */
+const NO_RECORD: ReadonlySet<FindingCode> = new Set(['LINE_TORN', 'LINE_BLANK']);
 
 /** What a grant's own record says beyond what verification remembers of it. */
 interface GrantWords {
@@ -102,6 +105,7 @@ export class ActivityCollector {
   #unread = 0;
   #unsigned = 0;
   readonly #principals = new Set<string>();
+  #principalsBeyond = false;
   readonly #touched = new Set<string>();
   #grantsBeyond = false;
   readonly #words = new Map<string, GrantWords>();
@@ -126,7 +130,7 @@ export class ActivityCollector {
   /** To be called with each record as verification gives it (`onRecord`). */
   take(record: VerifiedRecord): void {
     const { examined, verdict, findings } = record;
-    const isFirst = findings.length === 0 || findings.every(({ code }) => code !== 'EVENT_DUPLICATE');
+    const isFirst = isFirstOfItsId(record);
     const occurredAt = examined?.occurredAt;
     this.#ledgerPeriod = extend(this.#ledgerPeriod, occurredAt);
     if (isFirst) this.#noteGrant(record);
@@ -173,6 +177,7 @@ export class ActivityCollector {
     const open = this.#addOpen(state);
     const starts = this.#addStarts(state);
     this.#settleWaiting(state);
+    this.#addLines(result.kept);
     for (const finding of ending.findings) {
       if (finding.code !== 'AUTH_NOT_FOUND' && this.#isMeant(finding)) this.#addProblem(finding);
     }
@@ -247,9 +252,11 @@ export class ActivityCollector {
       limits: listLimits(draft, {
         report,
         unread: this.#unread,
+        brokenAnchors: ending.anchors.filter(({ relation }) => relation !== 'extends').length,
         late: Object.values(ending.uncovered).reduce((all, n) => all + n, 0),
         decisionsBeyond: this.#decisionsBeyond,
         grantsBeyond: this.#grantsBeyond,
+        principalsBeyond: this.#principalsBeyond,
       }),
     };
   }
@@ -308,6 +315,7 @@ export class ActivityCollector {
       return;
     }
     if (this.#principals.size < MAX_GROUPS) this.#principals.add(event.principal_id);
+    else this.#principalsBeyond ||= !this.#principals.has(event.principal_id);
     const isUnauthorized = !isLinked || authorization?.decision === 'deny';
     for (const { executions } of totals) {
       executions[event.outcome] += 1;
@@ -315,8 +323,12 @@ export class ActivityCollector {
     }
     const parts: SumPart[] = [event.meter_basis ?? 'unstated', ...wrongness(verdict)];
     if (isUnauthorized) parts.push('unauthorized');
-    for (const { unit, amount } of event.meter_used) {
-      this.#addAmount(counted, unit, toRational(amount), parts);
+    for (const [index, { unit, amount }] of event.meter_used.entries()) {
+      if (!isTooFine(record, `/meter_used/${index}/amount`)) {
+        this.#addAmount(counted, unit, toRational(amount), parts);
+      } else {
+        for (const { sums } of totals) sums.leftOut += 1;
+      }
     }
   }
 
@@ -357,25 +369,14 @@ export class ActivityCollector {
 
   /** As rule 11 applies it: what is refused counts for nothing. */
   #addAdjustment(counted: Counted, event: AdjustmentEvent): void {
-    const { record, totals, codes } = counted;
-    const { findings, grantIds, state } = record;
-    const [nearest] = grantIds;
-    const grant = nearest === undefined ? undefined : state.links.grants.get(fromDigestText(nearest));
+    const { record, totals } = counted;
     const isCredit = event.direction === 'credit';
-    // An overdue checkpoint is found when the line has been applied.
-    const isRefused =
-      isCredit &&
-      ([...codes].some((code) => REFUSING.has(code)) ||
-        findings.some(({ class: of, code }) => of === 'invalid' && code !== 'CHECKPOINT_MISSING'));
-    const tooFine = new Set(
-      findings.filter(({ code }) => code === 'QUANTITY_INVALID').map(({ at }) => at.pointer ?? ''),
-    );
+    const applied = countedAmounts(record, event);
     const basis: Basis = event.meter_basis ?? 'unstated';
     const parts: SumPart[] = isCredit ? ['credited'] : [basis, 'debited', ...wrongness(record.verdict)];
     const amounts = event.meters.map(({ unit, amount: quantity }, index) => {
       const amount = toRational(quantity);
-      const isFine = [...tooFine].some((pointer) => pointer.endsWith(`/meters/${index}/amount`));
-      const isCounted = grant?.accounts.has(unit) === true && !isRefused && !isFine;
+      const isCounted = applied[index] === true;
       if (isCounted) this.#addAmount(counted, unit, amount, parts);
       return { unit, amount: formatExactly(amount), counted: isCounted };
     });
@@ -445,9 +446,9 @@ export class ActivityCollector {
     return list;
   }
 
-  /** The policy and the code of a grant stand in its record alone. */
+  /** The policy and the code of a grant stand in its record alone. Verification remembers all grants, and so does this. */
   #noteGrant({ examined, verdict }: VerifiedRecord): void {
-    if (examined?.type !== 'authorization' || this.#words.size >= MAX_GROUPS) return;
+    if (examined?.type !== 'authorization') return;
     const { authorization, decision, policy_id: policyId, decision_code: decisionCode } = examined.event();
     if (authorization.kind !== 'grant' || decision !== 'allow') return;
     const tools = authorization.bounds?.allowed_tools ?? [];
@@ -578,6 +579,15 @@ export class ActivityCollector {
     else waiting.records += 1;
   }
 
+  /** What no record stands in is never taken, and is in no part of the ledger. */
+  #addLines(findings: readonly Finding[]): void {
+    for (const finding of findings) {
+      if (!NO_RECORD.has(finding.code)) continue;
+      if (isWhole(this.#selection)) this.#addProblem(finding);
+      else this.#unread += 1;
+    }
+  }
+
   #settleWaiting(state: VerifyState): void {
     for (const [id, { finding, records }] of this.#waiting) {
       const kind = state.events.find(id)?.kind;
@@ -589,8 +599,10 @@ export class ActivityCollector {
 }
 
 /** What a selection asks of a record. An adjustment is about the grantee, whoever makes it. */
-function subjectOf({ examined, grantIds, state }: VerifiedRecord): SelectableEvent {
+function subjectOf(record: VerifiedRecord): SelectableEvent {
+  const { examined, state } = record;
   const { occurredAt, principalId, toolName, eventId } = examined ?? {};
+  const grantIds = grantsOf(record);
   const [nearest] = grantIds;
   if (examined?.type !== 'adjustment' || nearest === undefined) {
     return { occurredAt, principalId, toolName, eventId, grantIds };
@@ -614,10 +626,6 @@ function placeOf(
     occurred_at: event.occurred_at,
     principal_id: event.principal_id,
   };
-}
-
-function signersOf({ signatures }: VerifiedRecord): string[] {
-  return [...new Set(signatures.filter(({ outcome }) => outcome === 'valid').map(({ keyid }) => keyid))];
 }
 
 /** What counts though it is wrong is told apart. */

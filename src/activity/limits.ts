@@ -9,16 +9,19 @@ export interface Collected {
   readonly report: Report;
   /** Records that are in no selection, as they cannot be read or are not well-formed. */
   readonly unread: number;
+  /** Checkpoints of the user, or that the ledger is published with, that the ledger does not extend. */
+  readonly brokenAnchors: number;
   /** Records of which only the end of the ledger shows that they are invalid. */
   readonly late: number;
   readonly decisionsBeyond: number;
   readonly grantsBeyond: boolean;
+  readonly principalsBeyond: boolean;
 }
 
 /** Most important first. */
 export function listLimits(
   activity: Omit<ActivityReport, 'limits'>,
-  { report, unread, late, decisionsBeyond, grantsBeyond }: Collected,
+  { report, unread, brokenAnchors, late, decisionsBeyond, grantsBeyond, principalsBeyond }: Collected,
 ): NotChecked[] {
   const { selection, totals, by, groups = [], others } = activity;
   const list: NotChecked[] = [];
@@ -34,6 +37,11 @@ export function listLimits(
     true,
     'RECORDED_ONLY',
     'a ledger shows what was recorded in it: what was done and not recorded is not here',
+  );
+  add(
+    brokenAnchors > 0,
+    'NOT_EXTENDED',
+    `checkpoints kept elsewhere that the ledger does not extend, so that records were cut off, changed or left out: ${brokenAnchors}`,
   );
   add(
     !selection.is_whole,
@@ -101,6 +109,11 @@ export function listLimits(
     leftOut > 0,
     'AMOUNTS_LEFT_OUT',
     `amounts that are in no sum, as there are too many units, or a sum would have had too long a denominator: ${leftOut}`,
+  );
+  add(
+    principalsBeyond,
+    'PRINCIPALS_BEYOND',
+    `more than ${MAX_GROUPS} principals ran something: the rest are not counted among them`,
   );
   add(grantsBeyond, 'GRANTS_BEYOND', `more than ${MAX_GROUPS} grants: the rest are not listed`);
   add(

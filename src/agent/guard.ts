@@ -7,11 +7,14 @@ import type { RecordedDecision } from '../policy/authorize.js';
 import { digestIntent } from '../policy/draft-grant.js';
 import {
   ABANDONED,
+  checkDetails,
+  DETAIL_TYPES,
   draftExecution,
   draftSettlement,
   findPermission,
   raiseMeters,
   startExecution,
+  type ExecutionDetails,
   type StartedExecution,
 } from '../policy/record.js';
 import type { ResourceRef } from '../schema/generated/types.js';
@@ -35,13 +38,15 @@ export interface GuardContext {
   readonly startId: string;
   /** Says what the output is, for the execution's `output_digest`. @throws TypeError for what is not a digest. */
   readonly setOutputDigest: (digest: Digest) => void;
+  /** Says what is known only now of the execution, such as the model that answered; each goes before what the guard was given. @throws TypeError, RangeError */
+  readonly setDetails: (details: ExecutionDetails) => void;
 }
 
 /** A function that is run only when the ledger allows it. */
 export type GuardedFunction<T> = (context: GuardContext) => T | Promise<T>;
 
 /** How a function is guarded. */
-export interface GuardOptions {
+export interface GuardOptions extends ExecutionDetails {
   /** Who acts. Default: the option `principalId` of the ledger. */
   readonly principalId?: string | undefined;
   /** What it may use at most, by unit: `{ usd: '0.10' }`. It is reserved before the function is called. One call is, unless more are given. */
@@ -88,6 +93,7 @@ const OPTION_TYPES: OptionTypes<GuardOptions> = {
   userIntentDigest: 'object',
   contextDigest: 'object',
   resources: 'array',
+  ...DETAIL_TYPES,
   signal: 'signal',
   onRecorded: 'function',
 };
@@ -111,6 +117,7 @@ export class Guard<T> {
   constructor(parts: GuardParts, call: GuardedCall<T>) {
     checkString('guard', 'toolName', call.toolName);
     checkOptions('guard', call.options, OPTION_TYPES);
+    checkDetails('guard', detailsOf(call.options));
     if (typeof call.run !== 'function') {
       throw new TypeError(`guard: expected a function to run, found ${describeValue(call.run)}`);
     }
@@ -231,11 +238,12 @@ export class Guard<T> {
     decision: RecordedDecision,
     { permission, startedAt, recorded }: StartedExecution,
   ): Promise<{ readonly outcome: GuardedOutcome; readonly event: object }> {
-    const { run } = this.#call;
+    const { run, options } = this.#call;
     const { ticks } = this.#parts;
     const { signal } = this.#abort;
     const meter = new UsageMeter();
     let outputDigest: Digest | undefined;
+    let details = detailsOf(options);
     const context: GuardContext = {
       signal,
       meter,
@@ -244,6 +252,10 @@ export class Guard<T> {
       setOutputDigest: (digest) => {
         if (!isDigest(digest)) throw new TypeError(`expected a digest, found ${describeValue(digest)}`);
         outputDigest = digest;
+      },
+      setDetails: (given) => {
+        checkDetails('setDetails', given);
+        details = { ...details, ...withoutUndefined(given) };
       },
     };
     const left = new Promise<GuardedOutcome>((resolve) => {
@@ -254,17 +266,21 @@ export class Guard<T> {
     const outcome = await Promise.race([settle(run, context), left]);
     const elapsed = elapsedSince(from, ticks());
     meter.close();
+    const said = meter.read();
+    // Of what only the guard has measured it knows where the amounts come from.
+    if (said.length === 0) details = { ...details, meterBasis: details.meterBasis ?? 'measured' };
     const endedAt = formatInstant(parseTimestamp(startedAt) + BigInt(elapsed) * NANOSECONDS_PER_MS);
     const time: Meter = { unit: 'time.ms', amount: { t: 'int', v: String(elapsed) } };
-    const meterUsed = raiseMeters([ONE_CALL, time], meter.read());
+    const meterUsed = raiseMeters([ONE_CALL, time], said);
     if (outcome.kind !== 'returned' && signal.aborted) {
-      return { outcome, event: draftSettlement(permission, endedAt, meterUsed) };
+      return { outcome, event: draftSettlement(permission, endedAt, meterUsed, details) };
     }
     const ending =
       outcome.kind === 'returned'
         ? ({ outcome: 'success', ...(outputDigest === undefined ? {} : { outputDigest }) } as const)
         : ({ outcome: 'failure', errorCode: codeOf(outcome) } as const);
-    return { outcome, event: draftExecution(permission, { startedAt, endedAt, meterUsed, ...ending }) };
+    const done = { ...details, startedAt, endedAt, meterUsed, ...ending };
+    return { outcome, event: draftExecution(permission, done) };
   }
 }
 
@@ -274,6 +290,14 @@ async function settle<T>(run: GuardedFunction<T>, context: GuardContext): Promis
   } catch (error) {
     return { kind: 'threw', error };
   }
+}
+
+function detailsOf({ meterBasis, modelId, provider }: GuardOptions): ExecutionDetails {
+  return { meterBasis, modelId, provider };
+}
+
+function withoutUndefined(details: ExecutionDetails): ExecutionDetails {
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }
 
 /** Whole milliseconds; of a clock that tells nothing, none: what was done is to be recorded all the same. */

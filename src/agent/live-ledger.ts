@@ -14,11 +14,14 @@ import {
 } from '../policy/authorize.js';
 import {
   ABANDONED,
+  checkDetails,
   decideUnder,
   draftExecution,
+  DETAIL_TYPES,
   draftSettlement,
   findPermission,
   startExecution,
+  type ExecutionDetails,
   type ExecutionOutcome,
   type StartRequest,
   type StartedExecution,
@@ -62,7 +65,7 @@ export interface DoneExecution extends ExecutionOutcome {
 }
 
 /** What is settled of something that was started and of which nobody recorded the end. */
-export interface AbandonOptions extends AskOptions {
+export interface AbandonOptions extends AskOptions, ExecutionDetails {
   /** Which start: an id, or a prefix of one. Default: the only one that is open. */
   readonly start?: string;
   /** What it used, where that is known. */
@@ -112,8 +115,16 @@ const DONE_TYPES: OptionTypes<DoneExecution> = {
   outcome: 'string',
   errorCode: 'string',
   outputDigest: 'object',
+  ...DETAIL_TYPES,
   toolName: 'string',
   start: ['string', 'boolean'],
+};
+
+const ABANDON_TYPES: OptionTypes<AbandonOptions> = {
+  start: 'string',
+  meterUsed: 'array',
+  signal: 'signal',
+  ...DETAIL_TYPES,
 };
 
 const ASK_TYPES: OptionTypes<AskOptions> = { signal: 'signal' };
@@ -207,7 +218,8 @@ export class LiveLedger {
     checkOptions('record', done, DONE_TYPES);
     checkOptions('record: options', options, ASK_TYPES);
     const { toolName, start, ...outcome } = done;
-    const { startedAt, endedAt, errorCode, meterUsed } = outcome;
+    const { startedAt, endedAt, errorCode, meterUsed, meterBasis, modelId, provider } = outcome;
+    checkDetails('record', { meterBasis, modelId, provider });
     for (const [name, value] of Object.entries({ startedAt, endedAt, outcome: outcome.outcome })) {
       checkString('record', name, value);
     }
@@ -235,13 +247,15 @@ export class LiveLedger {
   async abandon(authorizationId: string, options: AbandonOptions = {}): Promise<Appended> {
     this.#assertOpen();
     checkString('abandon', 'authorizationId', authorizationId);
-    checkOptions('abandon', options, { start: 'string', meterUsed: 'array', signal: 'signal' });
-    const { start = true, meterUsed = [], signal } = options;
+    checkOptions('abandon', options, ABANDON_TYPES);
+    const { start = true, meterUsed = [], signal, meterBasis, modelId, provider } = options;
+    const details = { meterBasis, modelId, provider };
+    checkDetails('abandon', details);
     const makes = (state: VerifyState, id: string): Entry => {
       const now = this.#now();
       const done = { endedAt: now, isRelease: true };
       const permission = findPermission(state, id, { now, start, done });
-      return { event: draftSettlement(permission, now, meterUsed) };
+      return { event: draftSettlement(permission, now, meterUsed, details) };
     };
     return this.#keep(decideUnder(this.#ledger, authorizationId, makes, { signal }));
   }

@@ -7,22 +7,25 @@ import { concatBytes } from '../bytes/concat.js';
 import { equalBytes } from '../bytes/compare.js';
 import { sha256 } from '../bytes/sha256.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
-import { encodeCbor, readCbor } from '../cbor/codec.js';
-import type { CborKey, CborMap, CborValue } from '../cbor/value.js';
+import { decodeCbor, encodeCbor, parseCbor } from '../cbor/codec.js';
+import { MAX_CBOR_ITEMS } from '../cbor/scan.js';
+import { TaggedCbor, type CborFault, type CborKey, type CborMap, type CborValue } from '../cbor/value.js';
 import {
   COSE_HEADER,
   COSE_SIGN1_TAG,
+  decodeCoseValue,
   signCoseSign1,
-  toCoseSign1,
-  type CoseFault,
   type CoseSign1,
 } from '../cose/sign1.js';
+import { NorthrootError } from '../error.js';
+import { fail, succeed, type Fault, type Result } from '../fault.js';
 import { BUNDLE_NAME, isBundle, SELF_DESCRIBED } from './bundle-start.js';
 import type { RecordSelection } from '../export/selection.js';
 import { formatPublicKey, tryParseWirePublicKey, type PublicKey } from '../key/public-key.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { MAX_NOTE_BYTES } from '../note/signed-note.js';
 import type { Signer } from '../signature/signer.js';
+import { MAX_TRUST_POLICY_BYTES } from '../trust/trust-policy.js';
 import type { PlacedLeaf } from '../tree/multi-proof.js';
 import { formatDigest, tryParseDigest } from '../value/digest.js';
 import { isPrincipalPattern } from '../value/principal.js';
@@ -33,6 +36,11 @@ import { isToolPattern } from '../value/tool.js';
 export const MAX_BUNDLE_BYTES = 268_435_456;
 /** Stretches of which a bundle says that all positions are there. */
 export const MAX_STRETCHES = 1_000;
+
+/** The longest report in a bundle, in characters. */
+export const MAX_REPORT_CHARACTERS = 67_108_864;
+/** The longest name and version of the tool that made a bundle, in characters each. */
+export const MAX_TOOL_CHARACTERS = 128;
 
 /** What a bundle's signature is of. */
 export const BUNDLE_CONTENT_TYPE = 'application/vnd.northroot.bundle+cbor';
@@ -104,8 +112,24 @@ export interface BundleFile {
 /**
  * The file of a bundle, signed where a signer is given. The same bundle gives the same bytes, but for signatures by P-256, which are
  * never the same.
+ *
+ * @throws NorthrootError `BUNDLE_TOO_LARGE` for one that nobody could read
  */
 export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer): Uint8Array {
+  if (bundle.report.length > MAX_REPORT_CHARACTERS) {
+    throw new NorthrootError(
+      'BUNDLE_TOO_LARGE',
+      `the report of the whole ledger has ${bundle.report.length} characters, and a bundle takes at most ${MAX_REPORT_CHARACTERS}`,
+    );
+  }
+  if (countItems(bundle) > MAX_CBOR_ITEMS) {
+    const { records, leaves } = bundle;
+    throw new NorthrootError(
+      'BUNDLE_TOO_LARGE',
+      `the bundle would have ${records.length} records and ${leaves.length} hashes for others, more than can be read again`,
+      { hint: 'select fewer records, or shorter stretches' },
+    );
+  }
   const exporter = signer?.publicKey;
   const content = encodeCbor(toCbor(exporter === undefined ? bundle : { ...bundle, exporter }));
   return joinParts(content, signer === undefined ? null : signContent(content, signer), []);
@@ -113,9 +137,9 @@ export function formatBundle(bundle: Omit<Bundle, 'exporter'>, signer?: Signer):
 
 /** The same bundle with other contents attached. */
 export function replaceAttachments(bytes: Uint8Array, attachments: readonly Uint8Array[]): Uint8Array {
-  const parts = readParts(bytes);
-  if ('expected' in parts) throw new TypeError('expected the bytes of a bundle');
-  return joinParts(parts.content, parts.signature, attachments);
+  const parts = decodeParts(bytes);
+  if (!parts.ok) throw new TypeError('expected the bytes of a bundle');
+  return joinParts(parts.value.content, parts.value.signature, attachments);
 }
 
 /** Attached contents in their order, each once. */
@@ -124,27 +148,38 @@ export function sortContents(contents: readonly Uint8Array[]): Uint8Array[] {
   return [...byDigest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, content]) => content);
 }
 
-/** Reads the file of a bundle; what is wrong with its form is returned. */
-export function readBundle(bytes: Uint8Array): BundleFile | CoseFault {
-  const parts = readParts(bytes);
-  if ('expected' in parts) return parts;
-  const { content, digest, attachments } = parts;
-  const read = readCbor(content);
-  if ('expected' in read) return { ...read, expected: `${read.expected} in the content` };
-  try {
-    const bundle = fromCbor(read.value);
-    const signature = parts.signature === null ? undefined : readSignature(parts.signature);
-    if (signature !== undefined && 'expected' in signature) return signature;
+/** Why bytes are no bundle. */
+type BundleFault = Fault<'BUNDLE_MALFORMED'>;
+
+/** What decoding the file of a bundle gives. */
+export type BundleDecoded = Result<BundleFile, BundleFault>;
+
+/** Decodes the file of a bundle of at most {@link MAX_BUNDLE_BYTES}: its form alone, nothing in it is judged. */
+export function decodeBundle(bytes: Uint8Array): BundleDecoded {
+  const parts = decodeParts(bytes);
+  if (!parts.ok) return parts;
+  const { content, digest, attachments } = parts.value;
+  const decoded = decodeCbor(content);
+  if (!decoded.ok) return malformedAt(decoded.fault, content.byteOffset - bytes.byteOffset);
+  return catchMismatch(() => {
+    const bundle = fromCbor(decoded.value);
+    const signature = parts.value.signature === null ? undefined : signatureOf(parts.value.signature);
     if ((signature === undefined) !== (bundle.exporter === undefined)) {
       throw new Mismatch('a signature where the bundle names its exporter', 'one of the two');
     }
     assertOrdered(attachments);
     return { bundle, content, digest, signature, attachments };
-  } catch (error) {
-    if (error instanceof Mismatch) return { expected: error.expected, actual: error.actual };
-    throw error;
-  }
+  });
 }
+
+/** How many items of CBOR a bundle is, or a few more. */
+function countItems({ records, leaves, hashes, stretches, selection }: Omit<Bundle, 'exporter'>): number {
+  const { size: events = 0 } = selection.eventIds ?? {};
+  return 4 * records.length + 3 * (leaves.length + stretches.length) + hashes.length + events + ITEMS_BESIDE;
+}
+
+/** More than the members of a bundle that are no lists. */
+const ITEMS_BESIDE = 100;
 
 /** What a file consists of. */
 interface Parts {
@@ -163,18 +198,15 @@ function joinParts(
   return concatBytes([SELF_DESCRIBED, encodeCbor(parts)]);
 }
 
-function readParts(bytes: Uint8Array): Parts | CoseFault {
+function decodeParts(bytes: Uint8Array): Result<Parts, BundleFault> {
   if (bytes.length > MAX_BUNDLE_BYTES) {
-    return { expected: `at most ${MAX_BUNDLE_BYTES} bytes`, actual: `${bytes.length}` };
+    return malformed(`at most ${MAX_BUNDLE_BYTES} bytes`, `${bytes.length}`);
   }
-  if (!isBundle(bytes)) return { expected: 'the beginning of a bundle', actual: 'other bytes' };
-  const read = readCbor(bytes.subarray(SELF_DESCRIBED.length), TAGS);
-  if ('expected' in read) {
-    const at = read.offset + SELF_DESCRIBED.length;
-    return { expected: read.expected, actual: `${read.actual} at byte ${at}` };
-  }
-  try {
-    const [, version, digest, content, signature = null, attachments] = arrayOf(read.value, 'the file');
+  if (!isBundle(bytes)) return malformed('the beginning of a bundle', 'other bytes');
+  const decoded = decodeCbor(bytes.subarray(SELF_DESCRIBED.length), TAGS);
+  if (!decoded.ok) return malformedAt(decoded.fault, SELF_DESCRIBED.length);
+  return catchMismatch(() => {
+    const [, version, digest, content, signature = null, attachments] = arrayOf(decoded.value, 'the file');
     if (version !== VERSION) throw new Mismatch(`version ${VERSION} of the form`, nameOf(version));
     return {
       digest: hashBytesOf(digest, 'the digest of the content'),
@@ -184,8 +216,26 @@ function readParts(bytes: Uint8Array): Parts | CoseFault {
         bytesOf(each, 'an attached content'),
       ),
     };
+  });
+}
+
+function malformed(expected: string, actual: string): { readonly ok: false; readonly fault: BundleFault } {
+  return fail({ code: 'BUNDLE_MALFORMED', expected, actual });
+}
+
+/** @param start - Where in the file the CBOR begins that the fault is of. */
+function malformedAt(
+  { expected, actual, offset }: CborFault,
+  start: number,
+): { readonly ok: false; readonly fault: BundleFault } {
+  return malformed(expected, `${actual} at byte ${start + offset}`);
+}
+
+function catchMismatch<T>(decode: () => T): Result<T, BundleFault> {
+  try {
+    return succeed(decode());
   } catch (error) {
-    if (error instanceof Mismatch) return { expected: error.expected, actual: error.actual };
+    if (error instanceof Mismatch) return malformed(error.expected, error.actual);
     throw error;
   }
 }
@@ -195,20 +245,23 @@ function signContent(content: Uint8Array, signer: Signer): CborValue {
     [COSE_HEADER.contentType, BUNDLE_CONTENT_TYPE],
     [COSE_HEADER.kid, encodeUtf8(signer.publicKey.keyid)],
   ]);
-  const message = readCbor(signCoseSign1(content, signer, { protectedHeaders, detached: true }), TAGS);
-  return (message as { readonly value: CborValue }).value;
+  return parseCbor(signCoseSign1(content, signer, { protectedHeaders, detached: true }), TAGS);
 }
 
 /** Everything that a signature says must be under it, so that nothing of it can be changed. */
-function readSignature(value: CborValue): CoseSign1 | CoseFault {
-  const signature = toCoseSign1(value);
-  if ('expected' in signature) return signature;
+function signatureOf(value: CborValue): CoseSign1 {
+  if (!(value instanceof TaggedCbor)) {
+    throw new Mismatch(`a signature with the tag ${COSE_SIGN1_TAG}, or null`, nameOf(value));
+  }
+  const decoded = decodeCoseValue(value);
+  if (!decoded.ok) throw new Mismatch(`${decoded.fault.expected} in the signature`, decoded.fault.actual);
+  const signature = decoded.value;
   const { protectedHeaders, unprotectedHeaders, payload } = signature;
   if (unprotectedHeaders.size > 0 || payload !== undefined) {
-    return { expected: 'a signature without unprotected headers and payload', actual: 'another' };
+    throw new Mismatch('a signature without unprotected headers and payload', 'another');
   }
   if (protectedHeaders.size !== 3 || protectedHeaders.get(COSE_HEADER.contentType) !== BUNDLE_CONTENT_TYPE) {
-    return { expected: `a signature of ${BUNDLE_CONTENT_TYPE} that names its key`, actual: 'another' };
+    throw new Mismatch(`a signature of ${BUNDLE_CONTENT_TYPE} that names its key`, 'another');
   }
   return signature;
 }
@@ -273,7 +326,7 @@ function fromCbor(value: CborValue): Bundle {
   const size = countOf(members.tree, 0, 'the tree');
   const createdAt = optional(members.created_at, (each) => timestampOf(each, 'created_at'));
   const note = optional(members.note, (each) => bytesOf(each, 'the note'));
-  const policy = optional(members.policy, (each) => textOf(each, 'the policy'));
+  const policy = optional(members.policy, (each) => textOf(each, 'the policy', MAX_TRUST_POLICY_BYTES));
   const exporter = optional(members.exporter, keyOf);
   if (note !== undefined && note.length > MAX_NOTE_BYTES) {
     throw new Mismatch(`a note of at most ${MAX_NOTE_BYTES} bytes`, `${note.length} bytes`);
@@ -305,8 +358,8 @@ function fromCbor(value: CborValue): Bundle {
   );
   return {
     tool: {
-      name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool'),
-      version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool'),
+      name: textOf(partOf(members.tool, 0, 2, 'the tool'), 'the name of the tool', MAX_TOOL_CHARACTERS),
+      version: textOf(partOf(members.tool, 1, 2, 'the tool'), 'the version of the tool', MAX_TOOL_CHARACTERS),
     },
     ...(createdAt === undefined ? {} : { createdAt }),
     tree: { size, root: hashOf(partOf(members.tree, 1, 2, 'the tree'), 'the root') },
@@ -317,7 +370,7 @@ function fromCbor(value: CborValue): Bundle {
     selection: selectionOf(members.selection),
     stretches,
     beyond: wholeOf(members.beyond, 'beyond'),
-    report: textOf(members.report, 'the report'),
+    report: textOf(members.report, 'the report', MAX_REPORT_CHARACTERS),
     ...(policy === undefined ? {} : { policy }),
     ...(exporter === undefined ? {} : { exporter }),
   };
@@ -440,8 +493,11 @@ function hashOf(value: CborValue | undefined, name: string): string {
   return decodeLatin1(hashBytesOf(value, name));
 }
 
-function textOf(value: CborValue | undefined, name: string): string {
+function textOf(value: CborValue | undefined, name: string, most: number): string {
   if (typeof value !== 'string') throw new Mismatch(`${name} as text`, nameOf(value));
+  if (value.length > most) {
+    throw new Mismatch(`${name} of at most ${most} characters`, `${value.length}`);
+  }
   return value;
 }
 

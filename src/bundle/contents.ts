@@ -47,9 +47,12 @@ export function formsOfContent(bytes: Uint8Array): ContentForm[] {
   return digest === forms[0]?.digest ? forms : [...forms, { digest, bytes: canonical }];
 }
 
-/** Whether a content is canonical `{"salt","value"}`, so that its digest does not give the value away. */
+/** The largest content, in bytes, of which it is asked whether it is salted: none that large is guessed. */
+export const MAX_SALTED_BYTES = 1_048_576;
+
+/** Whether a content is `{"salt","value"}`, so that its digest does not give the value away. */
 export function isSalted(bytes: Uint8Array): boolean {
-  if (bytes[0] !== OPENING) return false;
+  if (bytes[0] !== OPENING || bytes.length > MAX_SALTED_BYTES) return false;
   const { value } = ingestJson(bytes);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const { salt } = value;

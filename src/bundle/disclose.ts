@@ -1,14 +1,16 @@
 /** Contents that are given beside a ledger: attached to a bundle, or held against the digests that name them. */
 
+import { equalBytes } from '../bytes/compare.js';
 import { printable } from '../bytes/printable.js';
+import { sha256 } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import type { OpenLedger } from '../ledger/read-lines.js';
 import { readRecords } from '../reader/read-records.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine } from '../ledger/examine-line.js';
 import {
+  decodeBundle,
   MAX_BUNDLE_BYTES,
-  readBundle,
   replaceAttachments,
   sortContents,
   type BundleFile,
@@ -47,7 +49,7 @@ export interface NamedContent {
  * Says which records name contents by their digests. Nothing is verified: that is for `verifyLedger` and `verifyBundle`.
  *
  * @param from - A bundle's bytes, or what opens a ledger.
- * @throws NorthrootError `BUNDLE_MALFORMED`; as `readRecords` for a ledger
+ * @throws NorthrootError `BUNDLE_MALFORMED`, `BUNDLE_DIGEST_MISMATCH`; as `readRecords` for a ledger
  */
 export async function findContent(
   from: Uint8Array | OpenLedger,
@@ -82,7 +84,7 @@ export async function findContent(
  * signature stays right, since it is of the records, and these name what is attached.
  *
  * @param bytes - The bundle.
- * @throws NorthrootError `BUNDLE_MALFORMED`; `CONTENT_NOT_NAMED` for a content that no record of the bundle names; `BUNDLE_TOO_LARGE`
+ * @throws NorthrootError `BUNDLE_MALFORMED`, `BUNDLE_DIGEST_MISMATCH`; `CONTENT_NOT_NAMED` for a content that no record of the bundle names; `BUNDLE_TOO_LARGE`
  */
 export function attachContents(bytes: Uint8Array, contents: readonly NamedContent[]): Uint8Array {
   const file = parseBundle(bytes);
@@ -108,9 +110,18 @@ interface PlacedEvent extends Omit<ContentPlace, 'pointer'> {
 }
 
 function parseBundle(bytes: Uint8Array): BundleFile {
-  const file = readBundle(bytes);
-  if (!('expected' in file)) return file;
-  const { expected, actual } = file;
+  const decoded = decodeBundle(bytes);
+  if (decoded.ok) {
+    const { content, digest } = decoded.value;
+    // What is written from it would state the right digest of a damaged content.
+    if (equalBytes(sha256(content), digest)) return decoded.value;
+    throw new NorthrootError(
+      'BUNDLE_DIGEST_MISMATCH',
+      'the bundle is damaged: its content does not have the digest that it states',
+      { hint: 'ask its exporter for another one' },
+    );
+  }
+  const { expected, actual } = decoded.fault;
   throw new NorthrootError(
     'BUNDLE_MALFORMED',
     `the bundle is malformed: expected ${printable(expected)}, found ${printable(actual)}`,

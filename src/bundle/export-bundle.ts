@@ -5,15 +5,15 @@
  * at last for those and the hashes of the rest of the tree. In memory are the bundle itself and an index of ids.
  */
 
-import { printable } from '../bytes/printable.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import {
-  EXPORT_OPTIONS,
+  PROVEN_OPTIONS,
   writeRecords,
   type ExportOptions,
   type ExportPass,
 } from '../export/write-records.js';
+import { assertReaches, forked } from '../export/held-checkpoint.js';
 import { isSelected, isWhole, type RecordSelection } from '../export/selection.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
@@ -58,12 +58,7 @@ export interface BundleOptions extends Omit<ExportOptions, 'checkpoints'> {
 }
 
 const OPTIONS: OptionTypes<BundleOptions> = {
-  trust: EXPORT_OPTIONS.trust,
-  witnessPolicy: EXPORT_OPTIONS.witnessPolicy,
-  now: EXPORT_OPTIONS.now,
-  onProgress: EXPORT_OPTIONS.onProgress,
-  signal: EXPORT_OPTIONS.signal,
-  selection: EXPORT_OPTIONS.selection,
+  ...PROVEN_OPTIONS,
   complete: 'array',
   checkpoint: 'bytes',
   signer: 'object',
@@ -118,7 +113,7 @@ export async function exportBundle(
     note === undefined
       ? { size: state.records, root: rangeRoot(state.tree) }
       : { size: note.checkpoint.size, root: note.checkpoint.root };
-  assertReaches(state, tree.size, given);
+  if (given !== undefined) assertReaches(state, given.checkpoint);
   const stretches = stretchesOf(selection, asked, tree.size);
   const beyond = survey.countBeyond(tree.size);
   const { signal } = verify;
@@ -351,24 +346,6 @@ async function readPlaces(
   throw tree.size < size ? changed() : forked(size);
 }
 
-/** @throws NorthrootError where the ledger is not that of the given checkpoint */
-function assertReaches(state: VerifyState, size: number, given: SignedCheckpoint | undefined): void {
-  if (given === undefined) return;
-  const { origin } = given.checkpoint;
-  if (state.origin !== undefined && origin !== state.origin) {
-    throw new NorthrootError(
-      'ORIGIN_MISMATCH',
-      `the checkpoint is of ${printable(origin)}, and the ledger is ${printable(state.origin)}`,
-    );
-  }
-  if (size > state.records) {
-    throw new NorthrootError(
-      'TRUNCATED',
-      `the checkpoint covers ${size} records, and the ledger has only ${state.records}`,
-    );
-  }
-}
-
 /** The stretches that a bundle says are there; a whole ledger is one. */
 function stretchesOf(
   selection: RecordSelection,
@@ -443,13 +420,6 @@ function uncovered(message: string): NorthrootError {
   return new NorthrootError('CHECKPOINT_MISSING', message, {
     hint: 'nothing proves what comes after a checkpoint: seal the ledger first',
   });
-}
-
-function forked(size: number): NorthrootError {
-  return new NorthrootError(
-    'FORKED',
-    `the first ${size} records of the ledger are not those that the checkpoint covers`,
-  );
 }
 
 function changed(): NorthrootError {

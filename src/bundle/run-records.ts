@@ -6,7 +6,7 @@
 
 import { allocateBytes } from '../bytes/concat.js';
 import type { FindingCode } from '../finding/catalog.js';
-import type { Finding } from '../finding/finding.js';
+import { RANKS, rankOf, type Finding, type FindingRank } from '../finding/finding.js';
 import type { LedgerSource } from '../fs/source.js';
 import { examineLine } from '../ledger/examine-line.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
@@ -23,6 +23,7 @@ import {
   type VerificationResult,
   type VerifyOptions,
 } from '../verify/run-verification.js';
+import type { TrustPolicy } from '../schema/generated/types.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
 import { verifyLine, type LineResult } from '../verify/verify-line.js';
@@ -48,6 +49,8 @@ export interface RecordsRun {
   readonly noteVerdict: NoteVerdict | undefined;
   /** Links to records that are not there, of records that are not themselves selected. */
   readonly openLinks: number;
+  /** Records of a selection that only keys signed that were revoked later. */
+  readonly byRevoked: number;
   /** The verification of the whole ledger, where every record is there. */
   readonly whole: VerificationResult | undefined;
 }
@@ -60,19 +63,21 @@ export function holdsAll({ records, tree }: Bundle): boolean {
   return records.length === tree.size;
 }
 
+type TakeRecord = (record: VerifiedRecord, bundled: BundledRecord) => Promise<void> | undefined;
+
 /**
  * Verifies the records.
  *
  * @param name - What findings call the ledger.
  * @param note - The bundle's checkpoint, where it is one of its tree.
- * @param take - Called with each record.
+ * @param take - Called with each record; the next one waits for what it gives.
  */
 export async function runRecords(
   bundle: Bundle,
   name: string,
   note: SignedCheckpoint | undefined,
   options: RunOptions,
-  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+  take: TakeRecord,
 ): Promise<RecordsRun> {
   return holdsAll(bundle)
     ? runWhole(bundle, name, note, options, take)
@@ -84,17 +89,17 @@ async function runWhole(
   name: string,
   note: SignedCheckpoint | undefined,
   options: RunOptions,
-  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
+  take: TakeRecord,
 ): Promise<RecordsRun> {
-  const own: Anchor[] =
-    note === undefined || noteBytes === undefined ? [] : [{ name: NOTE_NAME, note: noteBytes }];
-  const whole = await runVerification(sourceOf(records, name), {
+  // It came with the records, and so shows nothing of what was there before.
+  const own =
+    note === undefined || noteBytes === undefined ? undefined : { name: NOTE_NAME, note: noteBytes };
+  const whole = await runVerification(sourceOf(records, name, own), {
     ...options,
-    checkpoints: [...own, ...(options.checkpoints ?? [])],
+    ...(options.trust === undefined ? {} : { trust: withoutAge(options.trust) }),
     onRecord: (record) => {
       const bundled = records[record.ordinal];
-      if (bundled !== undefined) take(record, bundled);
-      return undefined;
+      return bundled && take(record, bundled);
     },
   });
   const { state, ending } = whole;
@@ -103,7 +108,7 @@ async function runWhole(
     counts[verdict] -= ending.uncovered[verdict];
     counts.invalid += ending.uncovered[verdict];
   }
-  const noteVerdict = own.length === 0 ? undefined : ending.anchors[0]?.signatures;
+  const noteVerdict = own === undefined ? undefined : ending.anchors[0]?.signatures;
   return {
     state,
     findings: whole.findings,
@@ -113,8 +118,16 @@ async function runWhole(
     counts,
     noteVerdict,
     openLinks: 0,
+    byRevoked: 0,
     whole,
   };
+}
+
+/** The record of the checkpoint, which is dated, comes after the tree: of its age nothing can be said. */
+function withoutAge(policy: TrustPolicy): TrustPolicy {
+  const demands = { ...policy.require };
+  delete demands.checkpoint_max_age_seconds;
+  return { ...policy, require: demands };
 }
 
 /** What only a whole ledger can show: records that are not there may explain it. */
@@ -126,13 +139,13 @@ const NEEDS_ALL: ReadonlySet<FindingCode> = new Set([
   'ADJUSTMENT_EXCEEDED',
 ]);
 
-function runSelection(
+async function runSelection(
   { records, leaves, tree }: Bundle,
   name: string,
   note: SignedCheckpoint | undefined,
   { trust, witnessPolicy, backend = defaultBackend, signal }: RunOptions,
-  take: (record: VerifiedRecord, bundled: BundledRecord) => void,
-): RecordsRun {
+  take: TakeRecord,
+): Promise<RecordsRun> {
   const state = startVerification(trust, backend, witnessPolicy);
   const hashes = new Map(leaves.map(({ index, leafHash: hash }) => [index, hash]));
   const findings = new WorstFindings();
@@ -170,7 +183,7 @@ function runSelection(
     const verdict = verdictOf(result, kept);
     counts[verdict] += 1;
     findings.add(kept);
-    take(
+    const waited = take(
       {
         ordinal: seq,
         file: name,
@@ -187,6 +200,7 @@ function runSelection(
       },
       bundled,
     );
+    if (waited !== undefined) await waited;
   }
   findings.add(settlePending(state));
   const noteVerdict =
@@ -208,30 +222,39 @@ function runSelection(
     counts,
     noteVerdict,
     openLinks,
+    byRevoked: countByRevoked(state),
     whole: undefined,
   };
 }
 
-/** Findings by class, of each at most as many as a report lists. */
+function countByRevoked({ keyring, seals }: VerifyState): number {
+  const isRevoked = (keyid: string): boolean => keyring.find(keyid)?.revokedBy !== undefined;
+  return [...seals.unsealed.values()]
+    .filter(({ keyids }) => keyids.every(isRevoked))
+    .reduce((sum, { counts: { ok, denied, violation } }) => sum + ok + denied + violation, 0);
+}
+
+/** Findings by rank, of each at most as many as a report lists. */
 class WorstFindings {
-  readonly #byClass = { invalid: [] as Finding[], violation: [] as Finding[], none: [] as Finding[] };
+  readonly #byRank = new Map<FindingRank, Finding[]>(RANKS.map((rank) => [rank, []]));
+  readonly #classes = new Set<Finding['class']>();
   total = 0;
 
   add(findings: readonly Finding[]): void {
     this.total += findings.length;
     for (const finding of findings) {
-      const list = this.#byClass[finding.class];
+      this.#classes.add(finding.class);
+      const list = this.#byRank.get(rankOf(finding)) as Finding[];
       if (list.length < DEFAULT_MAX_FINDINGS) list.push(finding);
     }
   }
 
   has(kind: 'invalid' | 'violation'): boolean {
-    return this.#byClass[kind].length > 0;
+    return this.#classes.has(kind);
   }
 
   list(): Finding[] {
-    const { invalid, violation, none } = this.#byClass;
-    return [...invalid, ...violation, ...none].slice(0, DEFAULT_MAX_FINDINGS);
+    return [...this.#byRank.values()].flat().slice(0, DEFAULT_MAX_FINDINGS);
   }
 }
 
@@ -246,7 +269,11 @@ function verdictOf({ examined, verdict, waiting }: LineResult, kept: readonly Fi
 const NEWLINE = 0x0a;
 
 /** The records as the ledger that they are. */
-function sourceOf(records: readonly BundledRecord[], name: string): LedgerSource {
+function sourceOf(
+  records: readonly BundledRecord[],
+  name: string,
+  published: Anchor | undefined,
+): LedgerSource {
   async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
     for (const { line } of records) {
       const bytes = allocateBytes(line.length + 1);
@@ -262,5 +289,10 @@ function sourceOf(records: readonly BundledRecord[], name: string): LedgerSource
   > {
     yield await Promise.resolve({ file: name, firstSeq: undefined, chunks: chunks() });
   }
-  return { paths: [name], size: undefined, segments: segments() };
+  return {
+    paths: [name],
+    size: undefined,
+    segments: segments(),
+    ...(published === undefined ? {} : { published }),
+  };
 }

@@ -26,12 +26,13 @@ import { defaultBackend } from '../signature/default-backend.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
 import { multiProofRoot, type PlacedLeaf } from '../tree/multi-proof.js';
 import { isSignedByLog, listSigners } from '../trust/checkpoint-judge.js';
+import { describeSkipped } from '../trust/witness-policy.js';
 import { toDigestText } from '../value/digest.js';
 import { VERSION } from '../version.js';
 import type { Anchor } from '../verify/anchors.js';
 import { VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
-import { namesKey, readBundle, type Bundle, type BundledRecord, type BundleFile } from './bundle-file.js';
+import { decodeBundle, namesKey, type Bundle, type BundledRecord, type BundleFile } from './bundle-file.js';
 import { digestOf, isSalted, listDigests, MAX_NAMED_BY } from './contents.js';
 import { holdsAll, runRecords, type RecordsRun } from './run-records.js';
 
@@ -42,8 +43,12 @@ export interface VerifyBundleOptions extends Pick<
 > {
   /** What findings call the bundle; `-` unless given. */
   readonly name?: string | undefined;
-  /** Called with each record that the bundle holds, in the ledger's order, and whether it is one of the selected. */
-  readonly onRecord?: ((record: VerifiedRecord, isSelected: boolean) => void) | undefined;
+  /**
+   * Called with each record that the bundle holds, in the ledger's order, and whether it is one of the selected. The next record waits
+   * for the promise that it gives, where it gives one.
+   */
+  readonly onRecord?:
+    ((record: VerifiedRecord, isSelected: boolean) => Promise<void> | undefined) | undefined;
 }
 
 const OPTIONS: OptionTypes<VerifyBundleOptions> = {
@@ -80,12 +85,12 @@ export async function verifyBundle(
   options: VerifyBundleOptions = {},
 ): Promise<BundleResult> {
   checkOptions('verifyBundle', options, OPTIONS);
-  const file = readBundle(bytes);
-  if ('expected' in file) {
-    const { expected, actual } = file;
-    return brokenResult(bytes, [{ code: 'BUNDLE_MALFORMED', kind: 'invalid', expected, actual }]);
+  const decoded = decodeBundle(bytes);
+  if (!decoded.ok) {
+    const { code, expected, actual } = decoded.fault;
+    return brokenResult(bytes, [{ code, kind: 'invalid', expected, actual }]);
   }
-  return new Judge(bytes.length, file, options).run();
+  return new Judge(bytes.length, decoded.value, options).run();
 }
 
 /** One verification. */
@@ -124,7 +129,7 @@ class Judge {
     const note = this.#readNote();
     const run = await runRecords(bundle, name, note, options, (record, bundled) => {
       this.#takeRecord(record, bundled);
-      onRecord?.(record, bundled.isSelected);
+      return onRecord?.(record, bundled.isSelected);
     });
     this.#checkClaims();
     this.#judgeCheckpoint(note, run);
@@ -211,8 +216,10 @@ class Judge {
     const { selection, records, tree } = this.#bundle;
     const incomplete = (expected: string, actual: string): void =>
       this.#add('BUNDLE_INCOMPLETE', expected, actual);
-    if (tree.size > 0 && records[0]?.seq !== 0 && !this.#bundle.leaves.some(({ index }) => index === 0)) {
-      incomplete('the first record of the ledger', 'none');
+    // It says what all others must have. As a hash it would say nothing of that.
+    if (tree.size > 0 && records[0]?.seq !== 0) {
+      const isHash = this.#bundle.leaves[0]?.index === 0;
+      incomplete('the first record of the ledger', isHash ? 'its hash only' : 'none');
     }
     const { grantId, eventIds } = selection;
     if (grantId !== undefined && !this.#seen.has(grantId)) incomplete(`the grant ${grantId}`, 'none');
@@ -330,7 +337,7 @@ class Judge {
                 known_by:
                   entry === undefined
                     ? 'nobody'
-                    : state.mode === 'policy' && entry.addedAt === undefined
+                    : state.requirements.sourceOf(exporter.keyid) === 'trust-policy'
                       ? 'trust-policy'
                       : 'ledger',
                 ...(entry?.key.name === undefined ? {} : { name: entry.key.name }),
@@ -403,6 +410,15 @@ class Judge {
     return hasViolation ? 'violation' : 'ok';
   }
 
+  /** Whether somebody signed the checkpoint whose word owes nothing to a revoked key. */
+  #isSealedByOthers({ state: { keyring }, noteVerdict }: RecordsRun): boolean {
+    const unrevoked = keyring.keysWithUnrevokedLineage();
+    return (noteVerdict?.signers ?? []).some(
+      // Keys that the witness policy names need not be in the ring.
+      ({ keyid }) => unrevoked.has(keyid) || keyring.find(keyid) === undefined,
+    );
+  }
+
   /** What this verification leaves open, most important first. */
   #listNotChecked(run: RecordsRun, isSigned: boolean | undefined): NotChecked[] {
     const list: NotChecked[] = [];
@@ -466,10 +482,28 @@ class Judge {
         'WITNESSES',
         'no witness that you pinned cosigned the checkpoint: nothing shows that everybody is shown the same ledger',
       );
+      const continues = state.genesis?.continues;
       add(
-        state.policy?.require?.checkpoint_max_age_seconds !== undefined,
-        'CHECKPOINT_AGE',
-        'how old the checkpoint is, which your trust policy bounds: its record comes after the tree',
+        continues !== undefined,
+        'PREDECESSOR',
+        `the ledger goes on from ${toDigestText(continues?.ledger_id.b64 ?? '')}: whether that one ended as genesis says was not checked`,
+      );
+      const checkpoints = state.countsByType.get('checkpoint') ?? 0;
+      add(
+        checkpoints > 0,
+        'CHECKPOINT_ROOTS',
+        `whether the roots that checkpoints among these records state are those of the ledger before them: ${checkpoints}`,
+      );
+      add(
+        run.byRevoked > 0 && !this.#isSealedByOthers(run),
+        'REVOKED_KEYS',
+        `records that only keys signed which were revoked later: ${run.byRevoked}; the checkpoint is by revoked keys too, or by keys that these added`,
+      );
+      const skipped = state.witnessPolicy === undefined ? [] : describeSkipped(state.witnessPolicy);
+      add(
+        skipped.length > 0,
+        'WITNESS_POLICY_KEYS',
+        `keys of the witness policy that are of unknown types, and so never count: ${skipped.join('; ')}`,
       );
       const others = (this.#options.checkpoints ?? []).filter(({ note }) => {
         const held = decodeCheckpoint(note);
@@ -484,6 +518,11 @@ class Judge {
       list.push(...listNotChecked(whole));
     }
     add(
+      this.#options.trust?.require?.checkpoint_max_age_seconds !== undefined,
+      'CHECKPOINT_AGE',
+      'how old the checkpoint is, which your trust policy bounds: its record comes after the tree',
+    );
+    add(
       this.#stretches.hasHashes,
       'HASHES_ONLY',
       `records of stretches that are here as hashes only: ${this.#stretches.hashes}; that each stands in its place is proven, and what it says, and whose it is, cannot be said`,
@@ -491,20 +530,26 @@ class Judge {
     add(
       true,
       'AFTER_CHECKPOINT',
-      `what came after the first ${tree.size} records${beyond > 0 ? `; the exporter left out ${beyond} selected records that come later, as nothing proves them` : ''}`,
+      `what came after the first ${tree.size} records${beyond > 0 ? `; selected records that come later, which the exporter left out, as nothing proves them: ${beyond}` : ''}`,
     );
     add(
       isSigned === undefined,
       'EXPORTER',
       "who put this bundle together: it is not signed; the ledger's own signatures vouch for its records, and nothing for its selection and its report",
     );
-    add(
-      isSigned === true &&
-        exporter !== undefined &&
-        (state.mode !== 'policy' || state.keyring.find(exporter.keyid) === undefined),
-      'EXPORTER',
-      'whose key signed this bundle: your trust policy does not pin it',
-    );
+    if (isSigned === true && exporter !== undefined) {
+      const revocation = state.keyring.find(exporter.keyid)?.revokedBy;
+      add(
+        state.requirements.sourceOf(exporter.keyid) !== 'trust-policy',
+        'EXPORTER',
+        'whose key signed this bundle: your trust policy does not pin it',
+      );
+      add(
+        revocation !== undefined,
+        'EXPORTER_REVOKED',
+        `whether this bundle was signed before its key was revoked at seq ${revocation?.seq ?? 0}: whoever got hold of the key may have signed it`,
+      );
+    }
     add(
       true,
       'REPORT_AT_EXPORT',
@@ -597,10 +642,13 @@ class StretchTally {
     return undefined;
   }
 
+  /** Both ascend, and there may be many of both. */
   get hashes(): number {
-    return this.#leaves.filter((index) =>
-      this.#stretches.some(({ from, to }) => index >= from && index <= to),
-    ).length;
+    let at = 0;
+    return this.#leaves.filter((index) => {
+      while ((this.#stretches[at]?.to ?? Infinity) < index) at += 1;
+      return index >= (this.#stretches[at]?.from ?? Infinity);
+    }).length;
   }
 
   get hasHashes(): boolean {

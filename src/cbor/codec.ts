@@ -10,6 +10,7 @@
 import { Decoder, Encoder, Tag } from 'cbor-x/index-no-eval';
 import { equalBytes } from '../bytes/compare.js';
 import { NorthrootError } from '../error.js';
+import { fail, succeed, type Result } from '../fault.js';
 import { scanCbor } from './scan.js';
 import { TaggedCbor, type CborFault, type CborKey, type CborMap, type CborValue } from './value.js';
 
@@ -39,31 +40,33 @@ export function encodeCbor(value: CborValue): Uint8Array {
   return new Uint8Array(encoder.encode(toPlain(value)));
 }
 
+/** What decoding CBOR gives. */
+export type CborDecoded = Result<CborValue, CborFault>;
+
 /**
- * Reads one item, and nothing after it; what is wrong is returned. Byte strings are views of `bytes`.
+ * Decodes one item, and nothing after it. Byte strings are views of `bytes`.
  *
  * @param tags - The tags that may stand in it. Default: none.
  */
-export function readCbor(
-  bytes: Uint8Array,
-  tags: ReadonlySet<number> = NO_TAGS,
-): { readonly value: CborValue } | CborFault {
+export function decodeCbor(bytes: Uint8Array, tags: ReadonlySet<number> = NO_TAGS): CborDecoded {
   const fault = scanCbor(bytes, tags);
-  if (fault !== undefined) return fault;
+  if (fault !== undefined) return fail(fault);
   const value = fromPlain(decoder.decode(bytes));
-  if (equalBytes(encoder.encode(toPlain(value)), bytes)) return { value };
-  return { expected: 'deterministic CBOR', actual: 'bytes that would be encoded otherwise', offset: 0 };
+  if (equalBytes(encoder.encode(toPlain(value)), bytes)) return succeed(value);
+  return fail({
+    code: 'CBOR_MALFORMED',
+    expected: 'deterministic CBOR',
+    actual: 'bytes that would be encoded otherwise',
+    offset: 0,
+  });
 }
 
 /** @throws NorthrootError `CBOR_MALFORMED` */
 export function parseCbor(bytes: Uint8Array, tags?: ReadonlySet<number>): CborValue {
-  const read = readCbor(bytes, tags);
-  if ('value' in read) return read.value;
-  const { expected, actual, offset } = read;
-  throw new NorthrootError(
-    'CBOR_MALFORMED',
-    `expected ${expected}, found ${actual} at byte ${offset} of the CBOR`,
-  );
+  const decoded = decodeCbor(bytes, tags);
+  if (decoded.ok) return decoded.value;
+  const { code, expected, actual, offset } = decoded.fault;
+  throw new NorthrootError(code, `expected ${expected}, found ${actual} at byte ${offset} of the CBOR`);
 }
 
 /** A value as cbor-x writes it as it should. */
@@ -106,7 +109,11 @@ function fromPlain(plain: unknown): CborValue {
     const entries = [...(plain as ReadonlyMap<unknown, unknown>)];
     return new Map(entries.map(([key, value]) => [fromPlain(key) as CborKey, fromPlain(value)]));
   }
-  return Array.isArray(plain) ? plain.map(fromPlain) : (plain as string | number | boolean | null);
+  if (!Array.isArray(plain)) return plain as string | number | boolean | null;
+  // In place, so that what was read is let go of as it goes: there may be millions.
+  const items: unknown[] = plain;
+  for (let i = 0; i < items.length; i += 1) items[i] = fromPlain(items[i]);
+  return items as CborValue[];
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array): number {

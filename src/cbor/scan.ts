@@ -13,7 +13,9 @@ import type { CborFault } from './value.js';
 /** Arrays, maps and tags within one another. */
 export const MAX_CBOR_DEPTH = 16;
 /** Items of one text, those in arrays and maps counted each. */
-export const MAX_CBOR_ITEMS = 8_388_608;
+export const MAX_CBOR_ITEMS = 4_194_304;
+/** Maps of one text and their entries, counted together: decoded they cost most, and nothing has many. */
+export const MAX_CBOR_MAP_ENTRIES = 65_536;
 
 const UNSIGNED = 0;
 const NEGATIVE = 1;
@@ -58,6 +60,7 @@ export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFaul
   const frames: Frame[] = [];
   let at = 0;
   let items = 0;
+  let entries = 0;
   do {
     const frame = frames.at(-1);
     const start = at;
@@ -81,6 +84,12 @@ export function scanCbor(bytes: Uint8Array, tags: ReadonlySet<number>): CborFaul
     if (frame !== undefined) {
       const problem = countInto(bytes, frame, start, at);
       if (problem !== undefined) return problem;
+    }
+    if (major === MAP) {
+      entries += 1 + argument;
+      if (entries > MAX_CBOR_MAP_ENTRIES) {
+        return inFrame(`at most ${MAX_CBOR_MAP_ENTRIES} maps and entries of maps`, 'more');
+      }
     }
     if (major === ARRAY || major === MAP || major === TAG) {
       const left = major === TAG ? 1 : major === MAP ? argument * 2 : argument;
@@ -170,5 +179,5 @@ function tooLong(offset: number, length: number, left: number, what: string): Cb
 }
 
 function fault(offset: number, expected: string, actual: string): CborFault {
-  return { expected, actual, offset };
+  return { code: 'CBOR_MALFORMED', expected, actual, offset };
 }

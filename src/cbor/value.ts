@@ -1,5 +1,7 @@
 /** What northroot's CBOR holds: the data model of RFC 8949 without floats, without undefined, and with few tags. */
 
+import type { Fault } from '../fault.js';
+
 /** An integer is a safe one; a map's keys are integers and texts. */
 export type CborValue =
   number | string | boolean | null | Uint8Array | readonly CborValue[] | CborMap | TaggedCbor;
@@ -20,9 +22,6 @@ export class TaggedCbor {
 }
 
 /** Why bytes are not the CBOR that was asked for. */
-export interface CborFault {
-  readonly expected: string;
-  readonly actual: string;
-  /** Where, in bytes. */
+export interface CborFault extends Fault<'CBOR_MALFORMED'> {
   readonly offset: number;
 }

@@ -5,7 +5,7 @@
 
 import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
-import type { Finding } from '../finding/finding.js';
+import { rankOf as rankNameOf, RANKS, type Finding } from '../finding/finding.js';
 import { toFindingJson, type Report } from '../report/report.js';
 import { checkReport } from '../schema/check.js';
 import type { FindingJson, ReportJson } from '../schema/generated/types.js';
@@ -15,10 +15,22 @@ import { fingerprintFinding } from './fingerprint.js';
 /** The largest report that is taken for a baseline, in bytes. */
 export const MAX_BASELINE_BYTES = 67_108_864;
 
+/** One finding that a baseline lists. */
+export interface Allowance {
+  /** How bad it is: its place among the ranks of findings, 0 the worst. */
+  readonly rank: number;
+  /** How many findings folded under it. */
+  readonly folded: number;
+  /** What was found, as the report says. */
+  readonly actual: string | undefined;
+}
+
 /** What an earlier report acknowledges. */
 export interface Baseline {
-  /** By fingerprint: of each finding of it, how many folded under it. */
-  readonly allowances: ReadonlyMap<string, readonly number[]>;
+  /** By fingerprint, the least bad first. */
+  readonly allowances: ReadonlyMap<string, readonly Allowance[]>;
+  /** The ledger that it is about, as it was then. */
+  readonly ledger: { readonly origin: string | null; readonly root: string | null };
   /** How many findings it lists. */
   readonly listed: number;
   /** How many it counts and does not list. */
@@ -31,15 +43,23 @@ export interface Baseline {
  * @throws NorthrootError `BASELINE_MALFORMED` when it is none; also for the report of a later version that this one cannot read.
  */
 export function parseBaseline(bytes: Uint8Array): Baseline {
-  const { findings, findings_total: total } = readReport(bytes);
-  const allowances = new Map<string, number[]>();
+  const { findings, findings_total: total, ledger } = readReport(bytes);
+  const allowances = new Map<string, Allowance[]>();
   for (const finding of findings) {
     const fingerprint = fingerprintFinding(finding);
+    const { folded = 0, actual } = finding;
+    const allowance = { rank: rankOf(finding), folded, actual };
     const list = allowances.get(fingerprint);
-    if (list === undefined) allowances.set(fingerprint, [finding.folded ?? 0]);
-    else list.push(finding.folded ?? 0);
+    if (list === undefined) allowances.set(fingerprint, [allowance]);
+    else list.push(allowance);
   }
-  return { allowances, listed: findings.length, unlisted: Math.max(0, total - findings.length) };
+  for (const list of allowances.values()) list.sort((a, b) => b.rank - a.rank);
+  return {
+    allowances,
+    ledger: { origin: ledger.origin, root: ledger.root },
+    listed: findings.length,
+    unlisted: Math.max(0, total - findings.length),
+  };
 }
 
 function readReport(bytes: Uint8Array): Report {
@@ -80,22 +100,31 @@ export interface BaselineOutcome {
   readonly report: Report;
   /** What is acknowledged and was found again, in the order in which it was found. */
   readonly known: readonly FindingJson[];
-  /** Of the new ones, those that the baseline lists with fewer findings folded under them. */
+  /**
+   * Of the new ones, those that the baseline lists, and cannot acknowledge: more findings folded under them since, or what they are
+   * about is another ledger, or is cut off anew.
+   */
   readonly grown: readonly FindingJson[];
+  /** Whether the baseline is of a ledger of another origin: it acknowledges nothing then. */
+  readonly isOfOther: boolean;
   readonly fresh: NewFindings;
 }
+
+/** How bad a finding may be is counted for these in records, which grow with the ledger. */
+const COUNTED: ReadonlySet<string> = new Set(['TAIL_UNSEALED']);
 
 /**
  * Holds one verification against a baseline: {@link BaselineMatch.acknowledge} is given to `runVerification`, and
  * {@link BaselineMatch.finish} has its result.
  *
  * Of findings that fold, the baseline knows how many there were. As a ledger is only appended to, these are the first ones: when more
- * fold under a finding than it acknowledges, that finding is new again.
+ * fold under a finding than it acknowledges, that finding is new again. So is one that is worse than what it lists: an error that was
+ * a warning under another policy, or an error of more records.
  */
 export class BaselineMatch {
-  readonly #allowances: Map<string, number[]>;
+  readonly #allowances: Map<string, Allowance[]>;
   readonly #baseline: Baseline;
-  readonly #acknowledged = new Map<Finding, number>();
+  readonly #acknowledged = new Map<Finding, Allowance>();
   readonly #fresh = { invalid: 0, violation: 0, warning: 0 };
   #seen = 0;
 
@@ -106,7 +135,9 @@ export class BaselineMatch {
 
   /** Whether a finding is known; to be asked once of each. */
   readonly acknowledge = (finding: Finding): boolean => {
-    const allowed = this.#allowances.get(fingerprintFinding(toFindingJson(finding)))?.shift();
+    const list = this.#allowances.get(fingerprintFinding(toFindingJson(finding))) ?? [];
+    const index = list.findIndex((allowance) => !isWorse(finding, allowance));
+    const [allowed] = index === -1 ? [] : list.splice(index, 1);
     if (allowed === undefined) this.#count(finding);
     else this.#acknowledged.set(finding, allowed);
     return allowed !== undefined;
@@ -119,8 +150,13 @@ export class BaselineMatch {
   finish(report: Report, { total }: VerificationResult, maxFindings: number): BaselineOutcome {
     const known: FindingJson[] = [];
     const grown: FindingJson[] = [];
-    for (const [finding, allowed] of this.#acknowledged) {
-      const hasGrown = (finding.folded ?? 0) > allowed;
+    const { origin, root } = this.#baseline.ledger;
+    const isOfOther = report.ledger.origin !== origin;
+    // How many records are left is not which: others may stand in their place.
+    const isCutAnew = ({ code, eventId }: Finding): boolean =>
+      code === 'TRUNCATED' && eventId === undefined && report.ledger.root !== root;
+    for (const [finding, { folded }] of this.#acknowledged) {
+      const hasGrown = isOfOther || (finding.folded ?? 0) > folded || isCutAnew(finding);
       (hasGrown ? grown : known).push(toFindingJson(finding));
       if (hasGrown) this.#count(finding);
     }
@@ -131,6 +167,7 @@ export class BaselineMatch {
     return {
       known,
       grown,
+      isOfOther,
       fresh: { ...this.#fresh, invalid: report.verdict === 'invalid' ? invalid + untold : invalid },
       report: {
         ...report,
@@ -153,8 +190,16 @@ export class BaselineMatch {
 }
 
 /** Worst first, as reports list findings. */
-function rankOf({ severity, class: of }: FindingJson): number {
-  return severity === 'error' ? ['invalid', 'violation'].indexOf(of) : severity === 'warning' ? 2 : 3;
+function rankOf(finding: Pick<Finding, 'severity' | 'class'>): number {
+  return RANKS.indexOf(rankNameOf(finding));
+}
+
+/** Whether a finding is worse than one with its fingerprint that is known. */
+function isWorse(finding: Finding, { rank, actual }: Allowance): boolean {
+  if (rankOf(finding) !== rank) return rankOf(finding) < rank;
+  return (
+    finding.severity === 'error' && COUNTED.has(finding.code) && !(Number(finding.actual) <= Number(actual))
+  );
 }
 
 /** What makes the exit status of a verification other than 0: broken evidence, a broken bound too, or a warning too. */

@@ -6,7 +6,7 @@
 import { printable } from '../bytes/printable.js';
 
 /** The longest text from outside that is shown in one piece, in characters. */
-const MAX_SHOWN = 2_000;
+export const MAX_SHOWN = 2_000;
 
 /** Outside text, shown. Longer than {@link MAX_SHOWN} it is cut. */
 export function shown(text: string): string {
@@ -41,19 +41,6 @@ export function escapeCommandMessage(text: string): string {
 /** A property of such a command. */
 export function escapeCommandProperty(text: string): string {
   return shown(text).replace(/[%\r\n:,]/g, toPercent);
-}
-
-/**
- * In Markdown: a code span, in which there are no links, images, mentions, HTML or tables. Not for cells of a table, where `|` would
- * end it.
- */
-export function toCodeSpan(text: string): string {
-  const inner = shown(text);
-  if (inner.trim() === '') return '(empty)';
-  const longest = Math.max(0, ...[...inner.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(longest + 1);
-  // One space on each side is not part of the text.
-  return longest > 0 || /^ | $/.test(inner) ? `${fence} ${inner} ${fence}` : `${fence}${inner}${fence}`;
 }
 
 /** A path as a URI reference (RFC 3986): relative where it is, each of its names percent-encoded. */

@@ -11,13 +11,26 @@ const PREFIX = 'northroot:finding:v1';
 
 /** These are about what other lines hold, too: when that changes, it is another finding. */
 const RESTS_ON_OTHERS: ReadonlySet<string> = new Set([
+  'SEQ_GAP',
   'PREV_MISMATCH',
   'CHECKPOINT_ROOT_MISMATCH',
   'CHECKPOINT_SIZE_MISMATCH',
   'TRUNCATED',
   'FORKED',
   'LEDGER_MISMATCH',
+  // Of one checkpoint several things may be missing.
+  'CHECKPOINT_MISSING',
 ]);
+
+/**
+ * What such findings say besides what they rest on: the time of verification, and how the checkpoint that is held, or the
+ * predecessor, is called.
+ */
+const PASSING: Readonly<Record<string, RegExp>> = {
+  CHECKPOINT_MISSING: /(?<= seconds of )\S+$/,
+  TRUNCATED: /, as .* says$| in .*$/s,
+  FORKED: /, as .* says$| in .*$/s,
+};
 
 /** What is meant of the files beside a ledger is named by its file. */
 const NAMED_BY_FILE = /^TILE_/;
@@ -29,7 +42,8 @@ const NAMED_BY_FILE = /^TILE_/;
 export function fingerprintFinding(finding: FindingJson): string {
   const { code, at, event_id: id, line_digest: line, expected = null, actual = null } = finding;
   const subject = line ?? id;
-  const details = subject === null || RESTS_ON_OTHERS.has(code) ? [expected, actual] : [];
+  const lasting = (text: string | null): string | null => text?.replace(PASSING[code] ?? '', '') ?? null;
+  const details = subject === null || RESTS_ON_OTHERS.has(code) ? [expected, actual].map(lasting) : [];
   const file = NAMED_BY_FILE.test(code) ? [at.file] : [];
   const parts = [PREFIX, code, subject, at.pointer ?? null, ...details, ...file];
   return sha256Base64url(encodeUtf8(JSON.stringify(parts)));

@@ -2,12 +2,16 @@
 
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
+import { markdownCode } from '../text/markdown.js';
 import { count, grouped } from '../text/words.js';
 import { messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
-import { toCodeSpan } from './escape.js';
+import { MAX_SHOWN } from './escape.js';
 
 /** The longest comment that GitHub takes, in characters; a job's summary may have 1 MiB. */
 export const MAX_MARKDOWN_LENGTH = 65_536;
+
+/** A ledger may be a folder of very many files. */
+const MAX_PATHS = 3;
 
 /** Room for the last line. */
 const RESERVE = 200;
@@ -28,10 +32,10 @@ export function renderMarkdown(report: Report): string {
   const head = [
     `### ${MARKS[report.verdict]} northroot: ${report.verdict}`,
     '',
-    `${ledger.paths.map((path) => toCodeSpan(nameOf(path))).join(', ')}: ${summaryOf(report)}`,
+    `${listPaths(ledger.paths)}: ${summaryOf(report)}`,
     '',
-    ...(ledger.origin === null ? [] : [`- origin: ${toCodeSpan(ledger.origin)}`]),
-    `- tree: ${count(ledger.tree_size, 'record')}, root ${toCodeSpan(String(ledger.root))}`,
+    ...(ledger.origin === null ? [] : [`- origin: ${codeOf(ledger.origin)}`]),
+    `- tree: ${count(ledger.tree_size, 'record')}, root ${codeOf(String(ledger.root))}`,
     `- verdicts: ${countsOf(counts.by_verdict)}`,
     `- signatures: ${countsOf(signatures)}; trusted: ${TRUST_WORDS[trust.mode]}`,
     `- checkpoints: ${grouped(checkpoints.count)}, ${count(checkpoints.unsealed, 'record')} after the last`,
@@ -41,28 +45,44 @@ export function renderMarkdown(report: Report): string {
           `- baseline: ${grouped(baseline.known)} known, ${grouped(baseline.new)} new, ${grouped(baseline.gone)} gone${baseline.unlisted > 0 ? `, ${grouped(baseline.unlisted)} that it counts but does not list` : ''}`,
         ]),
     ...(notChecked.length === 0 ? [] : ['', '**Not checked**', '']),
-    ...notChecked.map(({ code, message }) => `- ${toCodeSpan(code)}: ${toCodeSpan(message)}`),
+    ...notChecked.map(({ code, message }) => `- ${codeOf(code)}: ${codeOf(message)}`),
     ...(findings.length === 0
       ? []
       : ['', `**${baseline === undefined ? 'Findings' : 'New findings'}** (worst first)`, '']),
   ];
-  // Each of its texts is bounded, but there may be many paths.
-  let text = `${head.join('\n')}\n`.slice(0, MAX_MARKDOWN_LENGTH - RESERVE);
+  let text = '';
+  const add = (line: string): boolean => {
+    // Never a part of a line: a span of code that is not closed is none.
+    const fits = text.length + line.length < MAX_MARKDOWN_LENGTH - RESERVE;
+    if (fits) text += `${line}\n`;
+    return fits;
+  };
+  for (const line of head) add(line);
   let listed = 0;
   for (const finding of findings) {
-    const line = `${lineOf(finding)}\n`;
-    if (text.length + line.length > MAX_MARKDOWN_LENGTH - RESERVE) break;
-    text += line;
+    if (!add(lineOf(finding))) break;
     listed += 1;
   }
   const rest = toTell(report) - listed;
   return rest <= 0 ? text : `${text}\n… and ${count(rest, 'more finding')}.\n`;
 }
 
+/** As many as say enough, and how many more there are. */
+function listPaths(paths: readonly string[]): string {
+  const shown = paths.slice(0, MAX_PATHS).map((path) => codeOf(nameOf(path)));
+  const rest = paths.length - shown.length;
+  return `${shown.join(', ')}${rest > 0 ? ` and ${count(rest, 'more file')}` : ''}`;
+}
+
+/** Outside text, as all Markdown of the project has it. */
+function codeOf(text: string): string {
+  return markdownCode(text, MAX_SHOWN) || '(empty)';
+}
+
 function lineOf(finding: FindingJson): string {
   const { severity, code, seq } = finding;
-  const at = `${toCodeSpan(placeOf(finding))}${seq === null ? '' : ` (seq ${seq})`}`;
-  return `- **${severity}** ${toCodeSpan(code)} at ${at}: ${toCodeSpan(messageOf(finding))}`;
+  const at = `${codeOf(placeOf(finding))}${seq === null ? '' : ` (seq ${seq})`}`;
+  return `- **${severity}** ${codeOf(code)} at ${at}: ${codeOf(messageOf(finding))}`;
 }
 
 function countsOf(counts: Readonly<Record<string, number>>): string {

@@ -3,6 +3,9 @@
  * notification, so that a run that could not look everywhere does not look clean.
  */
 
+import { promisify } from 'node:util';
+import { deflateRaw } from 'node:zlib';
+import { encodeUtf8 } from '../bytes/text.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import { CODE_PAGES, type CodePage } from '../finding/catalog.js';
 import type { Report } from '../report/report.js';
@@ -25,6 +28,12 @@ import { fingerprintFinding } from './fingerprint.js';
 export const MAX_SARIF_RUNS = 20;
 export const MAX_SARIF_RESULTS = 25_000;
 
+/** GitHub takes no larger file, in bytes, once it is compressed as it is when it is uploaded. */
+export const MAX_SARIF_COMPRESSED = 10_000_000;
+
+/** So many bytes are compressed at once to see what they come to. */
+const MEASURED_BYTES = 256 * 1024;
+
 const LEVELS = { error: 'error', warning: 'warning', info: 'note' } as const;
 
 const EXIT_WORDS = ['ok', 'invalid', 'could not decide', 'violation'] as const;
@@ -44,12 +53,43 @@ export interface SarifOptions extends AnnotationOptions {
 
 /**
  * Writes a report as one SARIF file, findings as they come and in bounded memory. At most {@link MAX_SARIF_RUNS} runs of
- * {@link MAX_SARIF_RESULTS} results; the rest is counted in a notification. Each run's category is its `automationDetails.id`.
+ * {@link MAX_SARIF_RESULTS} results, which compress to at most {@link MAX_SARIF_COMPRESSED} bytes; the rest is counted in a
+ * notification. Each run's category is its `automationDetails.id`.
  *
  * @throws Whatever `sink` and `findings` reject with.
  */
 export function writeSarif(sink: ByteSink, report: Report, options: SarifOptions = {}): Promise<void> {
-  return writeRuns(sink, report, options, { runs: MAX_SARIF_RUNS, results: MAX_SARIF_RESULTS });
+  return writeRuns(sink, report, options, {
+    runs: MAX_SARIF_RUNS,
+    results: MAX_SARIF_RESULTS,
+    compressed: MAX_SARIF_COMPRESSED,
+  });
+}
+
+const compress = promisify(deflateRaw);
+
+/** What a file comes to when it is compressed, piece by piece: never less than it will. */
+class CompressedSize {
+  #pieces: Uint8Array[] = [];
+  #waiting = 0;
+  #size = 0;
+
+  /** At most so much, of all that was added. */
+  get most(): number {
+    // Deflate stores what it cannot compress, with a few bytes more.
+    return this.#size + this.#waiting + 64;
+  }
+
+  async add(text: string): Promise<void> {
+    const bytes = encodeUtf8(text);
+    this.#pieces.push(bytes);
+    this.#waiting += bytes.length;
+    if (this.#waiting < MEASURED_BYTES) return;
+    const { length } = await compress(Buffer.concat(this.#pieces, this.#waiting));
+    this.#size += length;
+    this.#pieces = [];
+    this.#waiting = 0;
+  }
 }
 
 /** {@link writeSarif} with other limits. */
@@ -57,27 +97,29 @@ export async function writeRuns(
   sink: ByteSink,
   report: Report,
   options: SarifOptions,
-  limits: { readonly runs: number; readonly results: number },
+  limits: { readonly runs: number; readonly results: number; readonly compressed: number },
 ): Promise<void> {
   const { findings = report.findings, known = [], anchor } = options;
+  const size = new CompressedSize();
   const write = async (text: string): Promise<void> => {
     const room = sink.write(text);
     if (room !== undefined) await room;
+    await size.add(text);
   };
+  // What ends this run and begins another has to fit, too.
+  const reserve = endOf(report, options, Number.MAX_SAFE_INTEGER).length + beginOf(report, 0).length;
+  const seen = new Map<string, number>();
+  let isFull = false;
   let runs = 0;
   let inRun = 0;
   let written = 0;
   const total = toTell(report) + known.length;
   const beginRun = async (): Promise<void> => {
-    const head = { tool: toolOf(report), automationDetails: { id: `northroot/verify/${runs + 1}/` } };
-    await write(`${runs === 0 ? '' : ',\n'}${JSON.stringify(head).slice(0, -1)},"results":[`);
+    await write(beginOf(report, runs));
     runs += 1;
     inRun = 0;
   };
-  const endRun = (rest: number): Promise<void> => {
-    const tail = { invocations: [invocationOf(report, options, rest)], properties: propertiesOf(report) };
-    return write(`],${JSON.stringify(tail).slice(1)}`);
-  };
+  const endRun = (rest: number): Promise<void> => write(endOf(report, options, rest));
   const add = async (finding: FindingJson, state: 'new' | 'unchanged'): Promise<void> => {
     if (inRun === limits.results) {
       if (runs === limits.runs) return;
@@ -85,17 +127,42 @@ export async function writeRuns(
       await beginRun();
     }
     const baselineState = report.baseline === undefined ? {} : { baselineState: state };
-    const result = { ...toResult(finding, anchor), ...baselineState };
-    await write(`${inRun === 0 ? '' : ','}\n${JSON.stringify(result)}`);
+    const fingerprint = fingerprintFinding(finding);
+    const before = seen.get(fingerprint) ?? 0;
+    const result = { ...toResult(finding, anchor, fingerprint, before + 1), ...baselineState };
+    const text = `${inRun === 0 ? '' : ','}\n${JSON.stringify(result)}`;
+    isFull = size.most + text.length * MAX_BYTES_OF_CHARACTER + reserve > limits.compressed;
+    if (isFull) return;
+    seen.set(fingerprint, before + 1);
+    await write(text);
     inRun += 1;
     written += 1;
   };
   await write('{"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[\n');
   await beginRun();
-  for await (const finding of findings) await add(finding, 'new');
-  for (const finding of known) await add(finding, 'unchanged');
+  for await (const finding of findings) {
+    await add(finding, 'new');
+    if (isFull) break;
+  }
+  for (const finding of isFull ? [] : known) {
+    await add(finding, 'unchanged');
+    if (isFull) break;
+  }
   await endRun(total - written);
   await write(']}\n');
+}
+
+/** The most that one UTF-16 code unit takes in UTF-8. */
+const MAX_BYTES_OF_CHARACTER = 3;
+
+function beginOf(report: Report, index: number): string {
+  const head = { tool: toolOf(report), automationDetails: { id: `northroot/verify/${index + 1}/` } };
+  return `${index === 0 ? '' : ',\n'}${JSON.stringify(head).slice(0, -1)},"results":[`;
+}
+
+function endOf(report: Report, options: SarifOptions, rest: number): string {
+  const tail = { invocations: [invocationOf(report, options, rest)], properties: propertiesOf(report) };
+  return `],${JSON.stringify(tail).slice(1)}`;
 }
 
 function toolOf(report: Report): object {
@@ -133,7 +200,13 @@ function toRule(id: string, page: CodePage): { readonly id: string } {
   return rule;
 }
 
-function toResult(finding: FindingJson, anchor: string | undefined): object {
+/** @param occurrence - Which it is of those with its fingerprint, from 1. */
+function toResult(
+  finding: FindingJson,
+  anchor: string | undefined,
+  fingerprint: string,
+  occurrence: number,
+): object {
   const { code, severity, class: of, at, seq, event_id: id, folded, related = [] } = finding;
   const { principal_id: principal, tool_name: tool } = finding;
   const ruleIndex = RULE_INDEX.get(code);
@@ -170,7 +243,6 @@ function toResult(finding: FindingJson, anchor: string | undefined): object {
       physicalLocation: { artifactLocation: { uri: toUri(nameOf(file)) }, region: { startLine: line } },
     })),
   ];
-  const fingerprint = fingerprintFinding(finding);
   return {
     ruleId: code,
     ...(ruleIndex === undefined ? {} : { ruleIndex }),
@@ -178,8 +250,12 @@ function toResult(finding: FindingJson, anchor: string | undefined): object {
     message: { text: escapeSarif(messageOf(finding, anchor)) },
     locations: [{ physicalLocation, ...logicalLocations }],
     ...(elsewhere.length === 0 ? {} : { relatedLocations: elsewhere }),
-    // GitHub knows results again by this one alone, and makes it of the file's lines where it is not given.
-    partialFingerprints: { 'northrootFinding/v1': fingerprint, primaryLocationLineHash: fingerprint },
+    partialFingerprints: {
+      'northrootFinding/v1': fingerprint,
+      // GitHub knows results again by this one alone, and makes it of the file's lines where it is not given. Two with the same one
+      // are one alert.
+      primaryLocationLineHash: occurrence === 1 ? fingerprint : `${fingerprint}:${occurrence}`,
+    },
     properties: {
       class: of,
       ...(at.pointer === undefined ? {} : { pointer: shown(at.pointer) }),

@@ -7,6 +7,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   init: [
     'northroot init ledger.jsonl --origin example.com/agents/prod',
     'northroot init ledger.jsonl --key prod.pem --recovery-key offline.pub',
+    'northroot init imported.jsonl --at 2026-03-01',
     'northroot init 2027.jsonl --origin example.com/agents/2027 --continues 2026.jsonl',
   ],
   append: [
@@ -44,6 +45,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
   record: [
     'northroot record ledger.jsonl --auth 7 -- make test',
     'northroot record ledger.jsonl --auth 4 --tool net.get --outcome success --meter usd=0.02 --started-at 2026-03-01T12:00:00Z --ended-at 2026-03-01T12:00:02Z',
+    'northroot record ledger.jsonl --auth 4 --tool llm.chat --outcome success --meter tokens.output=812 --basis reported --model m-1 --provider Example',
     'northroot record ledger.jsonl --auth 7 --abandon',
   ],
   adjust: [
@@ -70,9 +72,11 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot export ledger.jsonl --bundle audit.nrb --grant 3 --key auditor.pem',
     'northroot export ledger.jsonl --journal events.nrj',
     'northroot export ledger.jsonl --in-toto verified.json --key auditor.pem --trust trust.json',
+    'northroot export ledger.jsonl --receipts receipts --key log.pem --grant 3',
     'northroot export ledger.jsonl --bundle week.nrb --complete 100..199',
+    'northroot export ledger.jsonl --bundle one.nrb --event 17 --event 18',
     'northroot export ledger.jsonl --last 4w --csv tables --parquet tables',
-    'northroot export ledger.jsonl --since 2026-03-01 --until 2026-04-01 --focus costs.csv',
+    'northroot export ledger.jsonl --since 2026-03-01 --until 2026-04-01 --focus costs.csv --currency-unit usd=USD',
     'northroot export ledger.jsonl --trust trust.json --ocsf events.ndjson --otlp spans.json',
   ],
   report: [
@@ -98,6 +102,7 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot verify-proof event.tlog-proof --key log.pub',
     'northroot verify-proof event.cose --key log.pub --entry event.json',
     'northroot verify-proof grown.proof --consistency kept.checkpoint --trust trust.json',
+    'northroot verify-proof verified.json --key auditor.pub --ledger ledger.jsonl',
   ],
   disclose: [
     'northroot disclose audit.nrb --content params.json --out audit-with-params.nrb',

@@ -27,6 +27,7 @@ const REFUSED: ReadonlySet<string> = new Set([
   'JOURNAL_MALFORMED',
   'JOURNAL_TORN',
   // proofs, envelopes and bundles
+  'BUNDLE_DIGEST_MISMATCH',
   'BUNDLE_MALFORMED',
   'ENVELOPE_MALFORMED',
   'ENVELOPE_UNSUPPORTED',

@@ -18,6 +18,9 @@ const HINTS: Readonly<Record<string, Hint>> = {
   // Signing
   KEY_NOT_VALID_HERE: 'sign with another key: --key',
   SIGNATURE_MISSING: 'give the key with --key',
+  // Keys
+  // The secret form of a vkey and a key in JSON come from other tools; what is here reads them all.
+  KEY_IS_PRIVATE: 'northroot key show FILE --form pem writes its public half',
   // Ledgers and their files
   // What the file system says has a cause; without one it is the ledger itself that is not there.
   FILE_NOT_FOUND: ({ cause, hint }) => (cause === undefined ? 'northroot init LEDGER makes one' : hint),
@@ -72,7 +75,7 @@ const OTHER_FILES: Readonly<Partial<Record<OtherFileError['looksLike'], string>>
   'a trust policy': 'name the ledger, and give the policy with --trust',
   'a witness policy': 'name the ledger, and give the policy with --witness-policy',
   'a Sigstore bundle': BUNDLE,
-  'a DSSE envelope': BUNDLE,
+  'a DSSE envelope': 'northroot verify-proof verifies in-toto statements; for all else name the ledger',
   'a JSON array': 'northroot append LEDGER FILE appends the events of an array',
   'a saved state': 'name the ledger, and give the state with --state',
   'a gzip archive': 'unpack it first: gunzip -c … | northroot verify -',

@@ -60,3 +60,9 @@ export const commandGuide: Guide = {
     status: 'northroot verify lists them',
   },
 };
+
+/** What the results of statements say of it. */
+export const statementGuide: Guide = {
+  proof: (code) =>
+    code === 'KEY_UNKNOWN' ? 'give the public key of whoever signed it with --key' : undefined,
+};

@@ -1,7 +1,7 @@
 /** The options that say which records are meant, for every command that takes a part of a ledger. */
 
-import type { Command } from 'commander';
-import { findRecord, type RecordSelection } from '../index.js';
+import { InvalidArgumentError, type Command } from 'commander';
+import { findRecord, printable, tryReadTime, type ReadRecord, type RecordSelection } from '../index.js';
 import { CommandError } from './command-error.js';
 import type { Context } from './context.js';
 import { openLedgerInput, STDIN } from './input.js';
@@ -29,13 +29,21 @@ export function addSelection(command: Command): Command {
       pastInstant,
     )
     .option('--until <time>', 'only events that occurred before this time', pastInstant)
-    .option('--last <span>', 'the same as --since, for a span such as 24h, 7d or 4w', pastInstant);
+    .option('--last <span>', 'only events of a span that ends now, such as 24h, 7d or 4w', pastSpan);
+}
+
+/** A time is no span: `--last 2026-03-01` could be meant for the day. */
+function pastSpan(text: string): string {
+  if (tryReadTime(text) !== undefined) {
+    throw new InvalidArgumentError('Expected a span such as 24h, 7d or 4w; --since takes a time.');
+  }
+  return pastInstant(text);
 }
 
 /**
  * The selection that the options ask for.
  *
- * @throws NorthrootError `USAGE` for a bad value; `RECORD_NOT_FOUND` for a grant that is not there.
+ * @throws NorthrootError `USAGE` for a bad value, and for a record that is not a grant; `RECORD_NOT_FOUND` for a grant that is not there.
  */
 export async function toSelection(
   context: Context,
@@ -53,6 +61,11 @@ export async function toSelection(
   }
   const record =
     grant === undefined ? undefined : await findRecord(await openLedgerInput(ledger, context), grant);
+  if (record !== undefined && !isGrant(record)) {
+    throw new CommandError('USAGE', `${printable(grant ?? '')} is not a grant: nothing is under it`, {
+      hint: `northroot why ${printable(ledger)} ${record.seq} says what it is under`,
+    });
+  }
   return {
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
@@ -60,4 +73,16 @@ export async function toSelection(
     ...(tool === undefined ? {} : { tool }),
     ...(record === undefined ? {} : { grantId: record.eventId }),
   };
+}
+
+/** Whether it says that it is one, rightly or not. */
+function isGrant({ event }: ReadRecord): boolean {
+  const { event_type: type, authorization } = event;
+  return (
+    type === 'authorization' &&
+    typeof authorization === 'object' &&
+    authorization !== null &&
+    'kind' in authorization &&
+    authorization['kind'] === 'grant'
+  );
 }

@@ -1,6 +1,6 @@
 /** Paths that a command is to write: what could not be written, or would replace what it reads, is refused before long work. */
 
-import { dirname } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { isSameFile, kindOfPath, printable, writeThrough, type ByteSink } from '../index.js';
 import { CommandError } from './command-error.js';
 import { STDIN } from './input.js';
@@ -8,6 +8,9 @@ import type { Terminal } from './terminal.js';
 
 /** `-` is standard output. */
 export const STDOUT = '-';
+
+/** Folders deeper than any system bears are not looked through. */
+const MAX_DEPTH = 1_024;
 
 /** What is to be written at a path: a file that appears whole, or files within a folder. */
 export interface Target {
@@ -40,14 +43,16 @@ export async function assertTargets(
   inputs: readonly (string | undefined)[],
 ): Promise<void> {
   const read = inputs.filter((path) => path !== undefined).filter((path) => path !== STDIN);
+  const made = targets.filter(({ kind }) => kind === 'folder').map(({ path }) => resolve(path));
   for (const [index, { path, kind }] of targets.entries()) {
-    const isTwice = (other: Target): boolean =>
-      other.path === path && (kind === 'file' || other.kind === 'file');
-    if (targets.slice(0, index).some(isTwice)) {
+    if (path === '') throw new CommandError('USAGE', 'the path of an output is empty');
+    for (const other of targets.slice(0, index)) {
+      if (kind === 'folder' && other.kind === 'folder') continue;
+      if (!(await isSamePlace(path, other.path))) continue;
       throw new CommandError('USAGE', `${printable(path)} is named by two outputs`);
     }
     if (kind === 'file' && path === STDOUT) continue;
-    if (kind === 'file') await assertFolderOf(path);
+    if (kind === 'file' && !made.includes(dirname(resolve(path)))) await assertFolderOf(path);
     const found = await kindOfPath(path);
     if (found !== kind && found !== 'missing') {
       throw new CommandError('USAGE', `cannot write ${printable(path)}: it is not a ${kind}`, {
@@ -58,12 +63,34 @@ export async function assertTargets(
       });
     }
     for (const input of read) {
-      const isIn = kind === 'file' && (await isSameFile(dirname(path), input));
-      if (!isIn && !(await isSameFile(path, input))) continue;
+      const isIn = kind === 'file' && (await isWithin(dirname(path), input));
+      // One that is missing may be made by this command.
+      if (!isIn && !(await isSameFile(path, input)) && !(await isSamePlace(path, input))) continue;
       const of = isIn ? `it would stand in ${printable(input)}` : 'it is read by this command';
       throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
     }
   }
+}
+
+/** Whether two paths name one entry of one folder, whether it is there or not. */
+async function isSamePlace(a: string, b: string): Promise<boolean> {
+  if (a === STDOUT || b === STDOUT) return a === b;
+  const [first, second] = [resolve(a), resolve(b)];
+  if (first === second) return true;
+  return basename(first) === basename(second) && isSameFile(dirname(first), dirname(second));
+}
+
+/** Whether a folder is another, or anywhere in it. */
+async function isWithin(folder: string, other: string): Promise<boolean> {
+  let at = folder;
+  for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
+    if (await isSameFile(at, other)) return true;
+    // Not `dirname`: the folder that a link leads to stands elsewhere than the link.
+    const above = `${at}/..`;
+    if (await isSameFile(at, above)) return false;
+    at = above;
+  }
+  return false;
 }
 
 /** What cannot be written is told of before a long verification, not after it. */

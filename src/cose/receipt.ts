@@ -13,14 +13,14 @@
  * This is the format only: nothing is verified here.
  */
 
-import { encodeCbor, readCbor } from '../cbor/codec.js';
+import { decodeCbor, encodeCbor } from '../cbor/codec.js';
 import type { CborKey, CborMap, CborValue } from '../cbor/value.js';
 import { equalBytes } from '../bytes/compare.js';
 import { decodeLatin1, encodeLatin1, encodeUtf8 } from '../bytes/text.js';
 import { fail, succeed, type Fault, type Result } from '../fault.js';
 import type { PublicKey } from '../key/public-key.js';
 import type { Signer } from '../signature/signer.js';
-import { COSE_HEADER, readCoseSign1, signCoseSign1, type CoseSign1 } from './sign1.js';
+import { COSE_HEADER, decodeCoseSign1, signCoseSign1, type CoseSign1 } from './sign1.js';
 
 /** Labels of headers (RFC 9597, RFC 9942). */
 const HEADER = { cwtClaims: 15, vds: 395, vdp: 396 } as const;
@@ -91,8 +91,12 @@ export function decodeReceipt(bytes: Uint8Array): ReceiptDecoded {
   if (bytes.length > MAX_RECEIPT_BYTES) {
     return malformed(`a receipt of at most ${MAX_RECEIPT_BYTES} bytes`, `${bytes.length} bytes`);
   }
-  const message = readCoseSign1(bytes, UNDERSTOOD);
-  if ('expected' in message) return malformed(message.expected, message.actual);
+  const decoded = decodeCoseSign1(bytes, UNDERSTOOD);
+  if (!decoded.ok) {
+    const { expected, actual, offset } = decoded.fault;
+    return malformed(expected, offset === undefined ? actual : `${actual} at byte ${offset}`);
+  }
+  const message = decoded.value;
   const { protectedHeaders, unprotectedHeaders } = message;
   const vds = protectedHeaders.get(HEADER.vds);
   if (vds !== RFC9162_SHA256) {
@@ -128,9 +132,12 @@ export function namesReceiptKey(
 function decodePath(
   proof: Uint8Array,
 ): Result<Pick<Receipt, 'size' | 'index' | 'hashes'>, Fault<'PROOF_MALFORMED'>> {
-  const read = readCbor(proof);
-  if ('expected' in read) return malformed(`${read.expected} in the inclusion proof`, read.actual);
-  const parts = isArray(read.value) ? read.value : [];
+  const decoded = decodeCbor(proof);
+  if (!decoded.ok) {
+    const { expected, actual, offset } = decoded.fault;
+    return malformed(`${expected} in the inclusion proof`, `${actual} at byte ${offset} of it`);
+  }
+  const parts = isArray(decoded.value) ? decoded.value : [];
   const [size, index, path] = parts;
   if (parts.length !== 3 || !isCount(size) || !isCount(index) || !isArray(path)) {
     return malformed('a tree size, a leaf index and hashes in the inclusion proof', 'other items');

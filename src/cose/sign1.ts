@@ -4,8 +4,9 @@
  * are passed over, as what stands among the unprotected headers is.
  */
 
-import { encodeCbor, readCbor } from '../cbor/codec.js';
+import { decodeCbor, encodeCbor } from '../cbor/codec.js';
 import { TaggedCbor, type CborKey, type CborMap, type CborValue } from '../cbor/value.js';
+import { fail, succeed, type Fault, type Result } from '../fault.js';
 import type { KeyAlgorithm } from '../key/key-form.js';
 import type { Signer } from '../signature/signer.js';
 import type { VerificationKey } from '../signature/backend.js';
@@ -33,10 +34,10 @@ export interface CoseSign1 {
 }
 
 /** Why something is no COSE_Sign1. */
-export interface CoseFault {
-  readonly expected: string;
-  readonly actual: string;
-}
+export type CoseFault = Fault<'COSE_MALFORMED'>;
+
+/** What decoding a COSE_Sign1 gives. */
+export type CoseDecoded = Result<CoseSign1, CoseFault>;
 
 /** What is signed beside the payload, and how. */
 export interface CoseSignOptions {
@@ -89,55 +90,55 @@ export function signCoseSign1(
 }
 
 /**
- * Reads a COSE_Sign1, tagged or not; what is wrong with it is returned.
+ * Decodes a COSE_Sign1, tagged or not.
  *
  * @param understood - Labels beside those of {@link COSE_HEADER} that the caller understands, and that may be critical.
  */
-export function readCoseSign1(
+export function decodeCoseSign1(
   bytes: Uint8Array,
   understood: ReadonlySet<CborKey> = new Set(),
-): CoseSign1 | CoseFault {
-  const read = readCbor(bytes, TAGS);
-  if ('expected' in read) return read;
-  return toCoseSign1(read.value, understood);
+): CoseDecoded {
+  const decoded = decodeCbor(bytes, TAGS);
+  if (!decoded.ok) return fail({ ...decoded.fault, code: 'COSE_MALFORMED' });
+  return decodeCoseValue(decoded.value, understood);
 }
 
-/** The same of a value that was read already. */
-export function toCoseSign1(
-  value: CborValue,
-  understood: ReadonlySet<CborKey> = new Set(),
-): CoseSign1 | CoseFault {
+/** The same of a value that was decoded already. */
+export function decodeCoseValue(value: CborValue, understood: ReadonlySet<CborKey> = new Set()): CoseDecoded {
   const parts = value instanceof TaggedCbor ? value.value : value;
-  if (!isArray(parts) || parts.length !== 4) return { expected: 'an array of four', actual: 'another item' };
+  if (!isArray(parts) || parts.length !== 4) return malformed('an array of four', 'another item');
   const [protectedBytes, unprotectedHeaders, payload, signature] = parts;
   if (!(protectedBytes instanceof Uint8Array)) {
-    return { expected: 'protected headers as bytes', actual: 'another item' };
+    return malformed('protected headers as bytes', 'another item');
   }
   if (!(unprotectedHeaders instanceof Map)) {
-    return { expected: 'a map of unprotected headers', actual: 'another item' };
+    return malformed('a map of unprotected headers', 'another item');
   }
   if (payload !== null && !(payload instanceof Uint8Array)) {
-    return { expected: 'a payload as bytes, or null', actual: 'another item' };
+    return malformed('a payload as bytes, or null', 'another item');
   }
-  if (!(signature instanceof Uint8Array)) return { expected: 'a signature as bytes', actual: 'another item' };
-  const inside = protectedBytes.length === 0 ? { value: new Map() } : readCbor(protectedBytes);
-  if ('expected' in inside) return { ...inside, expected: `${inside.expected} in the protected headers` };
+  if (!(signature instanceof Uint8Array)) return malformed('a signature as bytes', 'another item');
+  const inside = protectedBytes.length === 0 ? succeed<CborValue>(new Map()) : decodeCbor(protectedBytes);
+  if (!inside.ok) {
+    const { expected, actual, offset } = inside.fault;
+    return malformed(`${expected} in the protected headers`, `${actual} at byte ${offset} of them`);
+  }
   if (!(inside.value instanceof Map)) {
-    return { expected: 'a map of protected headers', actual: 'another item' };
+    return malformed('a map of protected headers', 'another item');
   }
   const headers = {
     protectedHeaders: inside.value as CborMap,
     unprotectedHeaders: unprotectedHeaders as CborMap,
   };
   const fault = checkHeaders(headers.protectedHeaders, headers.unprotectedHeaders, understood);
-  if (fault !== undefined) return fault;
-  return {
+  if (fault !== undefined) return fail(fault);
+  return succeed({
     protectedBytes,
     ...headers,
     payload: payload ?? undefined,
     signature,
     alg: headers.protectedHeaders.get(COSE_HEADER.alg) as number,
-  };
+  });
 }
 
 /**
@@ -179,14 +180,14 @@ function checkHeaders(
   understood: ReadonlySet<CborKey>,
 ): CoseFault | undefined {
   const twice = [...protectedHeaders.keys()].find((label) => unprotectedHeaders.has(label));
-  if (twice !== undefined) return { expected: 'each header once', actual: `${twice} in both maps` };
+  if (twice !== undefined) return toFault('each header once', `${twice} in both maps`);
   const alg = protectedHeaders.get(COSE_HEADER.alg);
   if (typeof alg !== 'number') {
     const actual = alg === undefined ? 'none' : 'another item';
-    return { expected: 'the number of an algorithm among the protected headers', actual };
+    return toFault('the number of an algorithm among the protected headers', actual);
   }
   if (unprotectedHeaders.has(COSE_HEADER.crit)) {
-    return { expected: 'critical headers named among the protected ones', actual: 'among the others' };
+    return toFault('critical headers named among the protected ones', 'among the others');
   }
   const critical = protectedHeaders.get(COSE_HEADER.crit);
   if (critical === undefined) return undefined;
@@ -195,7 +196,15 @@ function checkHeaders(
   function isKnown(label: CborValue): boolean {
     return known.has(label) && protectedHeaders.has(label as CborKey);
   }
-  return isUnderstood ? undefined : { expected: 'critical headers that are understood', actual: 'others' };
+  return isUnderstood ? undefined : toFault('critical headers that are understood', 'others');
+}
+
+function malformed(expected: string, actual: string): { readonly ok: false; readonly fault: CoseFault } {
+  return fail(toFault(expected, actual));
+}
+
+function toFault(expected: string, actual: string): CoseFault {
+  return { code: 'COSE_MALFORMED', expected, actual };
 }
 
 function isArray(value: CborValue | undefined): value is readonly CborValue[] {

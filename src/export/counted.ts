@@ -13,12 +13,18 @@ export function isFirstOfItsId({ findings }: VerifiedRecord): boolean {
 }
 
 /** Whether what an execution used counts: it names an earlier authorization that allowed it, rightly or not. */
-export function isUseCounted(record: VerifiedRecord, event: ExecutionEvent): boolean {
+function isUseCounted(record: VerifiedRecord, event: ExecutionEvent): boolean {
   if (!isFirstOfItsId(record)) return false;
   const { links, events } = record.state;
   const id = event.auth_event_id.b64;
   const authorization = links.actions.get(id) ?? links.grants.get(id);
   return authorization === undefined ? events.find(id)?.kind === 'spent' : authorization.decision === 'allow';
+}
+
+/** Of each of an execution's amounts, whether it counts. */
+export function countedUse(record: VerifiedRecord, event: ExecutionEvent): boolean[] {
+  const isCounted = isUseCounted(record, event);
+  return event.meter_used.map((_, index) => isCounted && !isTooFine(record, `/meter_used/${index}/amount`));
 }
 
 /** Of each of an adjustment's amounts, whether it counts (SPEC §8 rule 11). */
@@ -33,13 +39,15 @@ export function countedAmounts(record: VerifiedRecord, event: AdjustmentEvent): 
       findings.some(
         ({ class: of, code }) => REFUSING.has(code) || (of === 'invalid' && code !== 'CHECKPOINT_MISSING'),
       ));
-  const tooFine = findings
-    .filter(({ code }) => code === 'QUANTITY_INVALID')
-    .map(({ at }) => at.pointer ?? '');
   return event.meters.map(
     ({ unit }, index) =>
-      !isRefused &&
-      grant?.accounts.has(unit) === true &&
-      !tooFine.some((pointer) => pointer.endsWith(`/meters/${index}/amount`)),
+      !isRefused && grant?.accounts.has(unit) === true && !isTooFine(record, `/meters/${index}/amount`),
+  );
+}
+
+/** Whether an amount was added to no account, as the sum would have had too long a denominator (SPEC §2). */
+export function isTooFine({ findings }: VerifiedRecord, pointer: string): boolean {
+  return findings.some(
+    ({ code, at }) => code === 'QUANTITY_INVALID' && at.pointer?.endsWith(pointer) === true,
   );
 }

@@ -1,5 +1,6 @@
 /** Which records of a ledger are meant. What is verified, counted and decided never depends on it. */
 
+import { chainIds } from '../bounds/grant.js';
 import { toDigestText } from '../value/digest.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
@@ -35,9 +36,19 @@ export interface SelectableEvent {
 
 /** Whether a record is meant. One that does not say what is asked for (a line that cannot be read) is not. */
 export function isSelected(record: VerifiedRecord, selection: RecordSelection): boolean {
-  const { examined, grantIds } = record;
+  const { examined } = record;
   const { occurredAt, principalId, toolName, eventId } = examined ?? {};
+  const grantIds = selection.grantId === undefined ? record.grantIds : grantsOf(record);
   return matchesSelection({ occurredAt, principalId, toolName, eventId, grantIds }, selection);
+}
+
+/** The grants above a record, nearest first; a delegation that was denied was asked for under those above it. */
+export function grantsOf({ examined, grantIds, state }: VerifiedRecord): readonly string[] {
+  if (examined?.type !== 'authorization' || grantIds.length > 1) return grantIds;
+  const { authorization, decision } = examined.event();
+  const parent = authorization.grant_event_id;
+  if (authorization.kind !== 'grant' || decision === 'allow' || parent === undefined) return grantIds;
+  return [...grantIds, ...chainIds(state.links.grants.get(parent.b64))];
 }
 
 /** The same of an event, however it is known. */

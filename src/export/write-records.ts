@@ -13,23 +13,35 @@ import {
 import type { VerifiedRecord } from '../verify/verified-record.js';
 import { isSelected, type RecordSelection } from './selection.js';
 
+/** How a ledger is verified for whatever is made of it. */
+export type CommonOptions = Pick<VerifyOptions, 'trust' | 'now' | 'onProgress' | 'signal'>;
+
+/** What each of {@link CommonOptions} may be. */
+export const COMMON_OPTIONS: OptionTypes<CommonOptions> = {
+  trust: VERIFY_OPTIONS.trust,
+  now: VERIFY_OPTIONS.now,
+  onProgress: VERIFY_OPTIONS.onProgress,
+  signal: VERIFY_OPTIONS.signal,
+};
+
 /** How a ledger is verified for an export, and which records are meant. */
-export interface ExportOptions extends Pick<
-  VerifyOptions,
-  'trust' | 'witnessPolicy' | 'checkpoints' | 'now' | 'onProgress' | 'signal'
-> {
+export interface ExportOptions extends CommonOptions, Pick<VerifyOptions, 'witnessPolicy' | 'checkpoints'> {
   /** Default: all records. */
   readonly selection?: RecordSelection | undefined;
 }
 
 /** What each option that says how the ledger is verified may be. */
 export const PASS_OPTIONS: OptionTypes<Omit<ExportOptions, 'selection'>> = {
-  trust: VERIFY_OPTIONS.trust,
+  ...COMMON_OPTIONS,
   witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
   checkpoints: VERIFY_OPTIONS.checkpoints,
-  now: VERIFY_OPTIONS.now,
-  onProgress: VERIFY_OPTIONS.onProgress,
-  signal: VERIFY_OPTIONS.signal,
+};
+
+/** What each option may be where a checkpoint is not verified against, but what records are proven against. */
+export const PROVEN_OPTIONS: OptionTypes<Omit<ExportOptions, 'checkpoints'>> = {
+  ...COMMON_OPTIONS,
+  witnessPolicy: VERIFY_OPTIONS.witnessPolicy,
+  selection: 'object',
 };
 
 /** What each of {@link ExportOptions} may be. */

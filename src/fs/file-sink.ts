@@ -3,8 +3,10 @@
 import { join } from 'node:path';
 import { encodeUtf8 } from '../bytes/text.js';
 import {
+  litterIn,
   makeTemporaryName,
   nodeFileSystem,
+  placeFile,
   removeLitter,
   viaTemporary,
   type FileSystem,
@@ -79,6 +81,36 @@ export async function writeFolderThrough<N extends string, T>(
     });
   };
   return open(names, {});
+}
+
+/** Gives a file of a folder its name when its bytes are on disk; what had that name is gone. */
+export type PlaceInFolder = (name: string, bytes: Uint8Array) => Promise<void>;
+
+/**
+ * Any number of small files in a folder, which is made with the first of them. Each appears whole or not at all, one after the other;
+ * all names are on disk when the call returns. When `fill` rejects, those that it placed stay.
+ *
+ * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with.
+ */
+export async function writeFilesThrough<T>(
+  folder: string,
+  fill: (place: PlaceInFolder) => Promise<T>,
+  fileSystem: FileSystem = nodeFileSystem,
+): Promise<T> {
+  let litter: ReadonlySet<string> | undefined;
+  const begin = async (): Promise<ReadonlySet<string>> => {
+    await fileSystem.makeFolder(folder);
+    return litterIn(folder, fileSystem);
+  };
+  const result = await fill(async (name, bytes) => {
+    const path = join(folder, name);
+    litter ??= await begin();
+    if (litter.has(name)) await removeLitter(path, fileSystem);
+    await placeFile(path, bytes, { temporary: makeTemporaryName(path), fileSystem });
+  });
+  if (litter === undefined) await begin();
+  await fileSystem.syncFolderOf(join(folder, '.'));
+  return result;
 }
 
 class FileSink implements ByteSink {

@@ -368,6 +368,16 @@ export async function removeLitter(path: string, fileSystem: FileSystem): Promis
   }
 }
 
+/** The names of a folder's files of which killed processes left temporary ones. */
+export async function litterIn(folder: string, fileSystem: FileSystem): Promise<ReadonlySet<string>> {
+  const left = (await fileSystem.list(folder)).filter((name) => TEMPORARY_ENDING.test(endingOf(name)));
+  return new Set(left.map((name) => name.slice(0, -endingOf(name).length)));
+}
+
+function endingOf(name: string): string {
+  return name.slice(Math.max(name.lastIndexOf('.'), 0));
+}
+
 /** Runs `place` with a temporary name, of which nothing is left when that fails; errors speak of the file that was meant. */
 export async function viaTemporary<T>(
   path: string,

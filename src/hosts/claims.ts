@@ -16,6 +16,8 @@ export interface ClaimedEvent {
   readonly sourceId: string;
   readonly kind: Claim['kind'] | 'digests';
   readonly at: HostPlace;
+  /** `source.id` of what the event names: without that it would say something else. */
+  readonly restsOn?: string | undefined;
 }
 
 /** A claim that no event can carry: an amount with too many digits, facts that are too long. */
@@ -78,11 +80,18 @@ class EventMaker {
     const event = this.#build(draft);
     // What a ledger has of it stands, whatever the files say by now.
     this.#ids.set(claim.id, this.#context.known?.get(sourceId) ?? event.event_id);
-    yield { event, sourceId, kind: claim.kind, at: claim.at };
+    yield { event, sourceId, kind: claim.kind, at: claim.at, restsOn: restsOn(claim) };
     const { foreignDigests = [] } = claim;
     if (foreignDigests.length === 0) return;
     const digests = this.#build(this.#digestsDraft(claim, foreignDigests, event.event_id));
-    yield { event: digests, sourceId: sourceIdOf(digestsId(claim.id)), kind: 'digests', at: claim.at };
+    const { at } = claim;
+    yield {
+      event: digests,
+      sourceId: sourceIdOf(digestsId(claim.id)),
+      kind: 'digests',
+      at,
+      restsOn: sourceId,
+    };
   }
 
   #build(draft: object): AnyEvent {
@@ -179,6 +188,12 @@ class EventMaker {
       digests: digests.map(({ of, form, stated, check }) => ({ of, form, stated, check })),
     };
   }
+}
+
+function restsOn(claim: Claim): string | undefined {
+  if (claim.kind === 'evidence') return undefined;
+  const id = claim.kind === 'execution' ? claim.authorization : claim.grant;
+  return id === undefined ? undefined : sourceIdOf(id);
 }
 
 function digestsId(id: string): string {

@@ -6,13 +6,12 @@ import type { HostFinding } from './host.js';
 /** Characters of a piece of outside text. */
 const MAX_VALUE = 200;
 
-/** The sentence of a finding, printable. @param statement - The rule's own; without it the finding is about how the files read. */
-export function describeHostFinding(finding: HostFinding, statement?: string): string {
+/** The sentence of a finding, printable. What its rule says must hold stands with the rule. */
+export function describeHostFinding(finding: HostFinding): string {
   const { code, about, expected, actual } = finding;
   const what = code.toLowerCase().replaceAll('_', ' ');
   return [
     about === undefined ? what : `${what}: ${printable(about, MAX_VALUE)}`,
-    ...(statement === undefined ? [] : [`; ${statement}`]),
     ...(expected === undefined ? [] : [`; expected ${printable(expected, MAX_VALUE)}`]),
     ...(actual === undefined ? [] : [`; found ${printable(actual, MAX_VALUE)}`]),
   ].join('');

@@ -55,7 +55,6 @@ function reportReading(
 ): ImportReport {
   const { total, byFile, byReason } = accountFor(reading.items);
   const verdict = verdictOf(reading);
-  const statements = new Map(subject.rules.map(({ id, statement }) => [id, statement]));
   const ofRule = (id: string): number => reading.findings.filter(({ rule }) => rule === id).length;
   const sorted = [...reading.findings].sort((a, b) => rank(a) - rank(b));
   return {
@@ -73,7 +72,7 @@ function reportReading(
       findings: ofRule(id),
       ...(undecidable === undefined ? {} : { undecidable }),
     })),
-    findings: sorted.slice(0, maxFindings).map((finding) => toFinding(finding, statements)),
+    findings: sorted.slice(0, maxFindings).map(toFinding),
     findings_total: reading.findings.length,
   };
 }
@@ -98,7 +97,7 @@ function rank({ severity, class: of }: HostFinding): number {
   return SEVERITIES.indexOf(severity) * CLASSES.length + CLASSES.indexOf(of);
 }
 
-function toFinding(finding: HostFinding, statements: ReadonlyMap<string, string>): ImportFinding {
+function toFinding(finding: HostFinding): ImportFinding {
   const { rule, code, severity, class: of, at, about, expected, actual, related } = finding;
   return {
     rule,
@@ -110,7 +109,7 @@ function toFinding(finding: HostFinding, statements: ReadonlyMap<string, string>
     ...(expected === undefined ? {} : { expected }),
     ...(actual === undefined ? {} : { actual }),
     ...(related === undefined ? {} : { related: related.map(plainPlace) }),
-    message: describeHostFinding(finding, statements.get(rule)),
+    message: describeHostFinding(finding),
   };
 }
 

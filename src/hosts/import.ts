@@ -18,6 +18,8 @@ export interface KnownLedger {
   readonly ledgerId: string | undefined;
   /** Ids of events, `sha-256:…`, by `source.id`. */
   readonly sources: ReadonlyMap<string, string>;
+  /** `source.id` of executions of which nobody knew how they ended. */
+  readonly openEnds: ReadonlySet<string>;
 }
 
 /** What an import is for. */
@@ -36,7 +38,7 @@ export interface ImportPlan {
   readonly events: readonly ClaimedEvent[];
   /** Events that the ledger has already. */
   readonly existing: number;
-  /** Claims whose `source.id` the ledger has with another content: it keeps what it has. */
+  /** Events whose `source.id` the ledger has with another content, which it keeps, and those that name one. They are not appended. */
   readonly conflicting: number;
   /** Claims that no event can carry. */
   readonly unfit: number;
@@ -75,35 +77,42 @@ export function planImport(host: Host, files: readonly HostFile[], options: Plan
     });
   }
   const ids = new Map(known);
+  /** Claims that the ledger has with another content, and what names them: it would name something else there. */
+  const others = new Set<string>();
   const byType = new Map<string, number>();
   const events: ClaimedEvent[] = [];
   let existing = 0;
-  let conflicting = 0;
   for (const claimed of made.events) {
-    const { event, sourceId, at } = claimed;
+    const { event, sourceId, at, restsOn } = claimed;
     byType.set(event.event_type, (byType.get(event.event_type) ?? 0) + 1);
     const id = toDigestText(event.event_id.b64);
     const had = ids.get(sourceId);
-    if (had === undefined) {
+    if (had === id) {
+      existing += 1;
+    } else if (had === undefined && (restsOn === undefined || !others.has(restsOn))) {
       ids.set(sourceId, id);
       events.push(claimed);
-    } else if (had === id) {
-      existing += 1;
     } else {
-      conflicting += 1;
+      others.add(sourceId);
+      if (had === undefined || (restsOn !== undefined && others.has(restsOn))) continue;
+      const isLater = into?.openEnds.has(sourceId) === true && event['outcome'] !== 'unknown';
       findings.push({
-        ...INPUT_ERROR,
-        code: 'SOURCE_CONFLICT',
+        ...(isLater ? LATER : INPUT_ERROR),
+        code: isLater ? 'OUTCOME_KNOWN_LATER' : 'SOURCE_CONFLICT',
         at,
         about: sourceId,
         expected: `what was recorded of it before, ${had}`,
-        actual: 'other content',
+        actual: isLater
+          ? 'how it ended, which nobody knew then; the ledger keeps that'
+          : 'other content; the ledger keeps what it has',
       });
     }
   }
+  const conflicting = others.size;
   return { host, reading, findings, events, existing, conflicting, unfit: made.unfit.length, byType };
 }
 
+const LATER = { rule: 'INPUT', severity: 'warning', class: 'none' } as const;
 const INPUT_ERROR = { rule: 'INPUT', severity: 'error', class: 'invalid' } as const;
 
 /** What a ledger has of a system. @throws NorthrootError when the source cannot be read */
@@ -113,6 +122,7 @@ export async function readKnownLedger(
   signal?: AbortSignal,
 ): Promise<KnownLedger> {
   const sources = new Map<string, string>();
+  const openEnds = new Set<string>();
   let ledgerId: string | undefined;
   for await (const { event, eventId, seq } of readRecords(source, { signal })) {
     if (seq === 0 && event['event_type'] === 'genesis') ledgerId = eventId;
@@ -121,9 +131,11 @@ export async function readKnownLedger(
       readonly id?: unknown;
     };
     // What came first stands, as it does in a plan.
-    if (of === system && typeof id === 'string' && !sources.has(id)) sources.set(id, eventId);
+    if (of !== system || typeof id !== 'string' || sources.has(id)) continue;
+    sources.set(id, eventId);
+    if (event['outcome'] === 'unknown') openEnds.add(id);
   }
-  return { ledgerId, sources };
+  return { ledgerId, sources, openEnds };
 }
 
 /** The earliest time of a plan's events: for the genesis of a ledger that is made for them. */

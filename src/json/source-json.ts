@@ -128,6 +128,6 @@ class SourceParser extends JsonParser {
     if (typeof value !== 'object' || value === null) return value as SourceValue;
     if (value instanceof SourceNumber) return value;
     const keys = this.#keys.get(value) ?? [];
-    return new SourceObject(new Map(keys.map((key) => [key, this.#convert((value)[key]!)])));
+    return new SourceObject(new Map(keys.map((key) => [key, this.#convert(value[key]!)])));
   }
 }

@@ -6,6 +6,7 @@
 import type { ReportJson, TrustPolicy } from '../schema/generated/types.js';
 import type { FileFault } from '../fault.js';
 import type { TileFaultCode, SourceGrowth } from '../fs/source.js';
+import type { WitnessPolicy } from '../trust/witness-policy.js';
 
 /** The `type` of the script elements that hold the ledger: raw deflate, in base64, in order. No browser runs such a type. */
 export const LEDGER_TYPE = 'application/vnd.northroot.ledger';
@@ -29,6 +30,8 @@ export interface Embedded {
   readonly paths: readonly string[];
   readonly segments: readonly EmbeddedSegment[];
   readonly trust?: TrustPolicy;
+  /** As it was read, with the lines that were passed over. */
+  readonly witness_policy?: WitnessPolicy;
   /** Checkpoints that the exporter held; the notes in base64. */
   readonly checkpoints: readonly { readonly name: string; readonly note: string }[];
   /** The checkpoint that the ledger is published with. */

@@ -16,32 +16,23 @@ import { readSmallFile } from '../fs/file-system.js';
 import type { FileFault } from '../fault.js';
 import type { LedgerSource, Segment, TileFaultCode } from '../fs/source.js';
 import { isWhole, type RecordSelection } from '../export/selection.js';
+import { COMMON_OPTIONS, PASS_OPTIONS, type CommonOptions } from '../export/write-records.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import { buildReport, type Report } from '../report/report.js';
 import { openVerifiable, type LedgerInput } from '../report/verify-ledger.js';
-import {
-  runVerification,
-  VERIFY_OPTIONS,
-  type VerificationResult,
-  type VerifyOptions,
-} from '../verify/run-verification.js';
+import { runVerification, type VerificationResult, type VerifyOptions } from '../verify/run-verification.js';
 import { CORE_ID, EMBEDDED_ID, LEDGER_TYPE, type Embedded, type EmbeddedSegment } from './embedded.js';
 
 /** What the ledger is verified against; all of it goes into the page. */
-export interface PageOptions extends Pick<
-  VerifyOptions,
-  'trust' | 'checkpoints' | 'now' | 'onProgress' | 'signal'
-> {
+export interface PageOptions extends CommonOptions, Pick<VerifyOptions, 'witnessPolicy' | 'checkpoints'> {
   /** A page holds the whole ledger, or it could not verify it: only the empty selection is taken. */
   readonly selection?: RecordSelection | undefined;
 }
 
 const PAGE_OPTIONS: OptionTypes<PageOptions> = {
-  trust: VERIFY_OPTIONS.trust,
-  checkpoints: VERIFY_OPTIONS.checkpoints,
-  now: VERIFY_OPTIONS.now,
-  onProgress: VERIFY_OPTIONS.onProgress,
-  signal: VERIFY_OPTIONS.signal,
+  ...COMMON_OPTIONS,
+  witnessPolicy: PASS_OPTIONS.witnessPolicy,
+  checkpoints: PASS_OPTIONS.checkpoints,
   selection: 'object',
 };
 
@@ -101,6 +92,7 @@ export async function exportPage(
     paths: report.ledger.paths,
     segments: tapped.segments,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
+    ...(options.witnessPolicy === undefined ? {} : { witness_policy: options.witnessPolicy }),
     checkpoints: (options.checkpoints ?? []).map(toNote),
     ...(source.published === undefined ? {} : { published: toNote(source.published) }),
     ...(tapped.faults === undefined ? {} : { faults: tapped.faults }),

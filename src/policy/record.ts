@@ -6,6 +6,8 @@ import { grantChain, type Action, type Grant } from '../bounds/grant.js';
 import { withStarted, type OpenStart } from '../bounds/started.js';
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
+import { checkOptions, type OptionTypes } from '../options.js';
+import type { MeterBasis } from '../schema/generated/types.js';
 import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import { sumQuantity } from '../bounds/balance.js';
 import { formatRational } from '../value/format-rational.js';
@@ -68,8 +70,48 @@ export interface ExecutionRequest {
   };
 }
 
+/** By whom and what something was done, and where its amounts come from. */
+export interface ExecutionDetails {
+  /** Who says what was used (SPEC §3.2): `measured` by the recorder itself, `reported` by the tool, `estimated`, or `billed`. */
+  readonly meterBasis?: MeterBasis | undefined;
+  /** The model, as its provider calls it: 1 to 256 characters. */
+  readonly modelId?: string | undefined;
+  /** Who provides the tool or the model: 1 to 256 characters. */
+  readonly provider?: string | undefined;
+}
+
+/** The types of {@link ExecutionDetails}. */
+export const DETAIL_TYPES: OptionTypes<ExecutionDetails> = {
+  meterBasis: 'string',
+  modelId: 'string',
+  provider: 'string',
+};
+const METER_BASES: readonly string[] = ['measured', 'reported', 'estimated', 'billed'];
+const MAX_DETAIL_LENGTH = 256;
+
+/**
+ * Refuses details that no execution may have, before anything is done: afterwards it could not be recorded.
+ *
+ * @throws TypeError, RangeError naming the function and the option.
+ */
+export function checkDetails(where: string, details: ExecutionDetails): void {
+  checkOptions(where, details, DETAIL_TYPES);
+  const { meterBasis, modelId, provider } = details;
+  if (meterBasis !== undefined && !METER_BASES.includes(meterBasis)) {
+    throw new RangeError(`${where}: meterBasis: expected ${METER_BASES.join(', ')}`);
+  }
+  for (const [name, text] of Object.entries({ modelId, provider })) {
+    if (text === undefined || isDetail(text)) continue;
+    throw new RangeError(`${where}: ${name}: expected 1 to ${MAX_DETAIL_LENGTH} characters of Unicode text`);
+  }
+}
+
+function isDetail(text: string): boolean {
+  return text !== '' && text.length <= MAX_DETAIL_LENGTH && !/\p{Surrogate}/u.test(text);
+}
+
 /** What was done. */
-export interface ExecutionOutcome {
+export interface ExecutionOutcome extends ExecutionDetails {
   readonly startedAt: string;
   readonly endedAt: string;
   readonly meterUsed: MeterVector;
@@ -252,6 +294,15 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
     outcome: outcome.outcome,
     ...(errorCode === undefined ? {} : { error_code: errorCode }),
     ...(outputDigest === undefined ? {} : { output_digest: outputDigest }),
+    ...detailMembers(outcome),
+  };
+}
+
+function detailMembers({ meterBasis, modelId, provider }: ExecutionDetails): object {
+  return {
+    ...(modelId === undefined ? {} : { model_id: modelId }),
+    ...(provider === undefined ? {} : { provider }),
+    ...(meterBasis === undefined ? {} : { meter_basis: meterBasis }),
   };
 }
 
@@ -262,8 +313,14 @@ export function draftExecution(permission: Permission, outcome: ExecutionOutcome
  * @param permission - Found with `start` and `done`.
  * @param now - When it is settled.
  * @param meterUsed - What it used, where that is known; what was known at the start can only be raised.
+ * @param details - Of what was done, where that is known; a release has none.
  */
-export function draftSettlement(permission: Permission, now: string, meterUsed: MeterVector = []): object {
+export function draftSettlement(
+  permission: Permission,
+  now: string,
+  meterUsed: MeterVector = [],
+  details: ExecutionDetails = {},
+): object {
   const { kind, started } = permission;
   if (started === undefined) throw new TypeError('expected the permission of something that was started');
   if (kind === 'action' && meterUsed.length === 0) {
@@ -279,7 +336,7 @@ export function draftSettlement(permission: Permission, now: string, meterUsed: 
   const { startedAt, meters } = started;
   const endedAt = compareTimestamps(now, startedAt) < 0 ? startedAt : now;
   const used = raiseMeters(meters, meterUsed);
-  return draftExecution(permission, { startedAt, endedAt, meterUsed: used, outcome: 'unknown' });
+  return draftExecution(permission, { ...details, startedAt, endedAt, meterUsed: used, outcome: 'unknown' });
 }
 
 /** Of each unit the greater amount: what was measured can be raised by what is said, never lowered. */

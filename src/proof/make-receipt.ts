@@ -4,7 +4,10 @@ import { formatReceipt } from '../cose/receipt.js';
 import { NorthrootError } from '../error.js';
 import type { OpenLedger } from '../ledger/read-lines.js';
 import { checkOptions, checkString } from '../options.js';
+import { replayTo } from '../reader/replay.js';
 import type { Signer } from '../signature/signer.js';
+import { findRoleProblem } from '../trust/keyring.js';
+import type { VerifyState } from '../verify/state.js';
 import { PROOF_OPTIONS, proveInclusion, type MadeProof, type ProofOptions } from './make-proof.js';
 import type { ProofBasis } from './proof-basis.js';
 
@@ -22,7 +25,8 @@ export interface ReceiptOptions extends ProofOptions {
  * @param from - As of `makeProof`.
  * @param wanted - The record's seq, its event id, or a prefix of it.
  * @returns `bytes` is the receipt.
- * @throws TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, and as `makeProof`
+ * @throws TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key, `KEY_NOT_FOR_ROLE` as
+ *   {@link assertReceiptKey}, and as `makeProof`
  */
 export async function makeReceipt(
   from: OpenLedger | ProofBasis,
@@ -32,16 +36,43 @@ export async function makeReceipt(
   checkOptions('makeReceipt', options, { ...PROOF_OPTIONS, signer: 'object' });
   checkString('makeReceipt', 'the record', wanted);
   const { signer } = options;
-  if ((signer as Signer | undefined) === undefined) throw new TypeError('makeReceipt: expected a signer');
-  if (signer.publicKey.alg === 'ml-dsa-44') {
-    throw new NorthrootError(
-      'KEY_UNSUPPORTED',
-      'expected an ed25519 or p256 key to sign a COSE receipt, found ml-dsa-44',
-    );
-  }
+  assertReceiptSigner('makeReceipt', signer);
   const { record, hashes, base } = await proveInclusion(from, wanted, options);
+  if (typeof from === 'function') {
+    assertReceiptKey(await replayTo(await from(), 'end', undefined, options.signal), signer);
+  }
   const { bytes: entry, eventId, seq: index } = record;
   const { origin: issuer, size, root } = base.checkpoint;
   const bytes = formatReceipt({ issuer, size, index, hashes, root }, signer);
   return { bytes, entry, eventId, index, checkpoint: base.checkpoint };
+}
+
+/**
+ * @param where - The function that a TypeError names.
+ * @throws TypeError without a signer; NorthrootError `KEY_UNSUPPORTED` for one whose signatures COSE receipts do not have
+ */
+export function assertReceiptSigner(where: string, signer: Signer | undefined): void {
+  if (signer === undefined) throw new TypeError(`${where}: expected a signer`);
+  if (signer.publicKey.alg !== 'ml-dsa-44') return;
+  throw new NorthrootError(
+    'KEY_UNSUPPORTED',
+    'expected an ed25519 or p256 key to sign a COSE receipt, found ml-dsa-44',
+  );
+}
+
+/**
+ * Refuses a key of which the ledger says that it does not sign for the log: nobody who goes by that would take the receipt. A key that
+ * the ledger does not know may be known to those who verify.
+ *
+ * @throws NorthrootError `KEY_NOT_FOR_ROLE`
+ */
+export function assertReceiptKey({ keyring }: VerifyState, { publicKey }: Signer): void {
+  const known = keyring.find(publicKey.keyid);
+  const problem = known && findRoleProblem(known, ['checkpoint']);
+  if (problem === undefined) return;
+  throw new NorthrootError(
+    problem.code,
+    `the key ${publicKey.keyid} does not sign for the log: expected the role ${problem.expected}, found ${problem.actual}`,
+    { hint: 'sign with a key of the ledger that has the role checkpoint' },
+  );
 }

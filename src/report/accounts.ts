@@ -3,12 +3,12 @@
  * left, and which actions are still open. What a gateway would ask before the next call.
  */
 
-import { balancesOf, toBalance, type Balance } from '../bounds/balance.js';
+import { balancesOf, sumQuantity, toBalance, type Balance } from '../bounds/balance.js';
 import { chainIds, type Grant } from '../bounds/grant.js';
 import { withStarted, type Running } from '../bounds/started.js';
 import type { SavedKey } from '../trust/keyring.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
-import type { MeterVector } from '../value/meter.js';
+import type { Meter, MeterVector } from '../value/meter.js';
 import type { VerifyState } from '../verify/state.js';
 
 /** One allowed grant. */
@@ -25,6 +25,8 @@ export interface GrantAccount {
   /** Under it and the grants delegated from it. */
   readonly executions: number;
   readonly balances: readonly Balance[];
+  /** The most that one action may reserve and one execution may use. */
+  readonly actionCaps: readonly Meter[];
 }
 
 /** An action that was allowed and not executed. */
@@ -153,5 +155,6 @@ function toAccount(grant: Grant): GrantAccount {
     signers: grant.signers,
     executions: grant.executions,
     balances: balancesOf(grant),
+    actionCaps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: sumQuantity(amount) })),
   };
 }

@@ -79,9 +79,11 @@ export function buildReport(result: VerificationResult): Report {
       seq: grant.seq,
       principal_id: grant.principalId,
       ...(grant.expiresAt === undefined ? {} : { expires_at: grant.expiresAt }),
+      ...(grant.parentId === undefined ? {} : { parent_event_id: grant.parentId }),
       signers: [...grant.signers],
       executions: grant.executions,
       meters: grant.balances.map((balance) => ({ ...balance })),
+      ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
     })),
     open_authorizations: listOpenAuthorizations(state).map(({ eventId, seq, toolName }) => ({
       event_id: eventId,

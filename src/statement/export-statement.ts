@@ -84,7 +84,7 @@ export async function makeStatement(ledger: LedgerInput, options: StatementOptio
     name: name ?? lastPart(source.paths[0] ?? ''),
     hash: hasher.digestLatin1(),
     trust: options.trust,
-    checkpoints: options.checkpoints ?? [],
+    checkpoints: (options.checkpoints ?? []).map((each) => ({ ...each, name: lastPart(each.name) })),
     verifierId,
     resourceUri,
     timeVerified,
@@ -124,7 +124,7 @@ async function* tee(
   for await (const segment of segments) yield { ...segment, chunks: chunksOf(segment.chunks) };
 }
 
-/** A folder's path may end in a slash. */
+/** What a file is called: where it lies is nobody else's affair. A folder's path may end in a slash. */
 function lastPart(path: string): string {
   return path.split(/[/\\]/).findLast((part) => part !== '') ?? '_';
 }

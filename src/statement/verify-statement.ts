@@ -1,13 +1,14 @@
 /** Verifies the envelope of a statement with nothing but keys. Pure: it reads no file and no clock. */
 
 import { tryDecodeBase64url } from '../bytes/encoding.js';
+import { decodeLatin1 } from '../bytes/text.js';
 import { excerptText } from '../json/excerpt.js';
 import { ingestJson } from '../json/ingest.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import type { PublicKey } from '../key/public-key.js';
 import { checkOptions } from '../options.js';
 import type { ProofProblem } from '../proof/proof-keys.js';
-import { verdictOf, type ProofVerdict } from '../proof/verify-proof.js';
+import { verdictOf, type ProofGap, type ProofOutcome } from '../proof/verify-proof.js';
 import type { SignatureBackend } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { preAuthEncoding } from '../signature/dsse.js';
@@ -24,35 +25,62 @@ export interface VerifyStatementOptions {
   readonly keys: readonly PublicKey[];
   /** The SHA-256 of the ledger that the statement must be about, in lower-case hexadecimal (`hashLedger`). */
   readonly sha256?: string | undefined;
+  /** Whether a statement that does not say PASSED is refused, as SLSA has it. Default: false, the verdict is of the envelope alone. */
+  readonly requirePassed?: boolean | undefined;
   /** Default: the platform's own. */
   readonly backend?: SignatureBackend | undefined;
 }
 
-/** What was found. */
-export interface StatementResult {
-  /** Of the envelope alone: that a ledger has PASSED is for `statement` to say. */
-  readonly verdict: ProofVerdict;
-  /** 0 ok, 1 invalid, 2 undecided. */
-  readonly exit_status: 0 | 1 | 2;
-  readonly problems: readonly ProofProblem[];
+/** What was found, in its wire form: what `verify-proof --format json` prints of a statement. */
+export interface StatementResult extends ProofOutcome {
+  readonly kind: 'in-toto-statement';
   /** The statement as it stands; null where it cannot be read. Proven only where the verdict is `ok`. */
   readonly statement: JsonObject | null;
   /** Keyids of the given keys that signed it. */
   readonly signers: readonly string[];
 }
 
+/** A statement is the word of whoever signed it. */
+const LEDGER: ProofGap = {
+  code: 'LEDGER',
+  message: 'the ledger was not verified here: that it passed or failed is the word of who signed',
+};
+
+const SUBJECT: ProofGap = {
+  code: 'SUBJECT',
+  message: 'no ledger was given: that the statement is about one that you hold is not checked',
+};
+
+/** Whether bytes begin as a DSSE envelope does, rather than as another proof; of any payload type. */
+export function isStatement(bytes: Uint8Array): boolean {
+  return /^\s*\{\s*"(?:payloadType|payload|signatures)"\s*:/.test(
+    decodeLatin1(bytes.subarray(0, HEAD_BYTES)),
+  );
+}
+
+const HEAD_BYTES = 256;
+
 /**
  * Verifies a DSSE envelope that holds an in-toto statement of SLSA's Verification Summary, also one by other tools. One right signature
  * by a given key is enough, as DSSE has it; one that names a given key and is wrong spoils the whole.
  *
- * @returns with the codes `STATEMENT_MALFORMED`, `SIGNATURE_INVALID`, `SUBJECT_MISMATCH`, `KEY_UNKNOWN` (undecided).
- * @throws TypeError for an option that is not known or of the wrong type
+ * @returns with the codes `STATEMENT_MALFORMED`, `SIGNATURE_INVALID`, `SUBJECT_MISMATCH`, `NOT_PASSED`, `KEY_UNKNOWN` (undecided).
+ *   What a statement says is asked only once somebody known signed it.
+ * @throws TypeError for an option that is not known or of the wrong type; RangeError for a `sha256` that is none
  */
 export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptions): StatementResult {
-  checkOptions('verifyStatement', options, { keys: 'array', sha256: 'string', backend: 'object' });
-  const { keys, sha256, backend = defaultBackend } = options;
+  checkOptions('verifyStatement', options, {
+    keys: 'array',
+    sha256: 'string',
+    requirePassed: 'boolean',
+    backend: 'object',
+  });
+  const { keys, sha256, requirePassed = false, backend = defaultBackend } = options;
+  if (sha256 !== undefined && !SHA256_HEX.test(sha256)) {
+    throw new RangeError('verifyStatement: expected sha256 as 64 lower-case hexadecimal digits');
+  }
   const malformed = (expected: string): StatementResult =>
-    conclude([problem('STATEMENT_MALFORMED', expected)], null, []);
+    conclude([problem('STATEMENT_MALFORMED', expected)], { statement: null, signers: [], not_checked: [] });
   if (bytes.length > MAX_STATEMENT_BYTES) return malformed(`at most ${MAX_STATEMENT_BYTES} bytes`);
   const envelope = readObject(bytes);
   if (envelope === undefined) return malformed('a DSSE envelope in JSON, no member twice');
@@ -93,8 +121,16 @@ export function verifyStatement(bytes: Uint8Array, options: VerifyStatementOptio
   if (signers.size === 0 && problems.length === 0) {
     problems.push({ ...problem('KEY_UNKNOWN', 'a signature by a given key'), kind: 'undecided' });
   }
-  return conclude(problems, statement, [...signers]);
+  const said = requirePassed && signers.size > 0 ? resultOf(statement) : 'PASSED';
+  if (said !== 'PASSED') {
+    const actual = typeof said === 'string' ? excerptText(said) : 'none';
+    problems.push({ ...problem('NOT_PASSED', 'the verificationResult PASSED'), actual });
+  }
+  const not_checked = sha256 === undefined ? [LEDGER, SUBJECT] : [LEDGER];
+  return conclude(problems, { statement, signers: [...signers], not_checked });
 }
+
+const SHA256_HEX = /^[0-9a-f]{64}$/;
 
 /** in-toto allows the predicate's name in the type, which is not to be relied upon. */
 const PAYLOAD_TYPE = /^application\/vnd\.in-toto(?:\.vsa)?\+json$/;
@@ -106,12 +142,15 @@ function namesSubject({ subject }: JsonObject, sha256: string): boolean {
   );
 }
 
+function resultOf({ predicate }: JsonObject): JsonValue | undefined {
+  return isObject(predicate) ? predicate['verificationResult'] : undefined;
+}
+
 function conclude(
   problems: readonly ProofProblem[],
-  statement: JsonObject | null,
-  signers: readonly string[],
+  found: Pick<StatementResult, 'statement' | 'signers' | 'not_checked'>,
 ): StatementResult {
-  return { ...verdictOf(problems), problems, statement, signers };
+  return { kind: 'in-toto-statement', ...verdictOf(problems), problems, ...found };
 }
 
 function problem(code: string, expected: string): ProofProblem {

@@ -4,7 +4,7 @@
  */
 
 import { describeExport } from '../export/about.js';
-import { countedAmounts, isFirstOfItsId, isUseCounted } from '../export/counted.js';
+import { countedAmounts, countedUse, isFirstOfItsId } from '../export/counted.js';
 import {
   EXPORT_OPTIONS,
   writeRecords,
@@ -179,7 +179,6 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
     ChargeFrequency: 'Usage-Based',
     ServiceCategory: model === undefined ? 'Other' : 'AI and Machine Learning',
     ServiceName: model ?? event.tool_name,
-    x_Counted: String(isUseCounted(record, event)),
     ...basisColumns(event.meter_basis),
     x_ToolName: event.tool_name,
     x_ModelId: model,
@@ -187,6 +186,8 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
     x_StartedAt: started,
     x_EndedAt: ended,
   };
+  const counted = countedUse(record, event);
+  const isCounted = (meter: Meter): string => String(counted[meters.indexOf(meter)]);
   const calls = meters.find(({ unit }) => unit === 'calls');
   const consumedCalls = calls === undefined ? '1' : toNumber(toRational(calls.amount)).text;
   const costs = money.map((meter, index): FocusRow => ({
@@ -195,10 +196,12 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
     // One call is consumed, however many currencies it costs.
     ConsumedQuantity: index === 0 ? consumedCalls : '0',
     ConsumedUnit: 'Calls',
+    x_Counted: isCounted(meter),
   }));
   const quantities = meters
     .filter(({ unit }) => unit !== 'calls' && toCurrency(unit) === undefined)
-    .map(({ unit, amount }): FocusRow => {
+    .map((meter): FocusRow => {
+      const { unit, amount } = meter;
       const exact = toRational(amount);
       const { text, isRounded } = toNumber(exact);
       return {
@@ -210,6 +213,7 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
         x_MeterUnit: unit,
         x_ExactAmount: formatExactly(exact),
         x_Rounded: String(isRounded),
+        x_Counted: isCounted(meter),
       };
     });
   return [...costs, ...quantities];

@@ -3,7 +3,7 @@
  * written as CSV and as Parquet.
  */
 
-import { countedAmounts, isUseCounted } from '../export/counted.js';
+import { countedAmounts, countedUse } from '../export/counted.js';
 import type { AuthorizationEvent, ExecutionEvent, Meter, Source } from '../schema/generated/types.js';
 import { toDigestText, type Digest } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
@@ -161,8 +161,8 @@ export function meterRows(record: VerifiedRecord): Row<typeof METER_COLUMNS>[] {
     });
   if (examined.type === 'execution') {
     const event = examined.event();
-    const isCounted = isUseCounted(record, event);
-    return rows('used', event.meter_used, () => isCounted, basisCells(event.meter_basis));
+    const counted = countedUse(record, event);
+    return rows('used', event.meter_used, (index) => counted[index], basisCells(event.meter_basis));
   }
   if (examined.type === 'adjustment') {
     const event = examined.event();

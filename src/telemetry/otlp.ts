@@ -3,6 +3,7 @@
  * conventions and northroot's own.
  */
 
+import { chainIds } from '../bounds/grant.js';
 import { sha256 } from '../bytes/sha256.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import { encodeHex } from '../bytes/encoding.js';
@@ -13,7 +14,7 @@ import type { ByteSink } from '../fs/file-sink.js';
 import type { LedgerInput } from '../report/verify-ledger.js';
 import type { ExecutionEvent } from '../schema/generated/types.js';
 import { meterRows, signersOf } from '../table/rows.js';
-import { toDigestText, type Digest } from '../value/digest.js';
+import { fromDigestText, toDigestText, type Digest } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import { VERSION } from '../version.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
@@ -105,6 +106,7 @@ function spanOf(record: VerifiedRecord): Span | undefined {
       status: 'unset',
       attributes: {
         'northroot.kind': authorization.kind,
+        'northroot.grant_event_id': textOf(authorization.grant_event_id),
         'northroot.decision': event.decision,
         'northroot.decision_code': event.decision_code,
         'northroot.policy_id': event.policy_id,
@@ -125,6 +127,7 @@ function spanOf(record: VerifiedRecord): Span | undefined {
       isTimed: false,
       status: 'unset',
       attributes: {
+        'northroot.grant_event_id': textOf(event.grant_event_id),
         'northroot.reason': event.reason,
         'northroot.execution_event_id': textOf(event.execution_event_id),
         'northroot.meter_basis': event.meter_basis,
@@ -161,7 +164,8 @@ function executionSpan(record: VerifiedRecord, event: ExecutionEvent): Span {
       'gen_ai.request.model': event.model_id,
       'gen_ai.usage.input_tokens': tokens('tokens.input'),
       'gen_ai.usage.output_tokens': tokens('tokens.output'),
-      'error.type': event.error_code,
+      'error.type': event.outcome === 'failure' ? event.error_code : undefined,
+      'northroot.error_code': event.error_code,
       'northroot.outcome': event.outcome,
       'northroot.auth_event_id': textOf(event.auth_event_id),
       'northroot.meter_basis': event.meter_basis,
@@ -172,20 +176,26 @@ function executionSpan(record: VerifiedRecord, event: ExecutionEvent): Span {
 }
 
 function toJson(record: VerifiedRecord, span: Span): object {
-  const { examined, verdict, findings, grantIds } = record;
+  const { examined, verdict, findings, grantIds, state } = record;
   const principal = examined?.principalId ?? '';
   const isBroken = verdict === 'violation' || verdict === 'invalid';
   const codes = [...new Set(findings.map(({ code }) => code))];
   // What has no grant above it begins a trace of its own, with what it names.
   const trace = grantIds.at(-1) ?? (examined?.type === 'execution' ? span.parent : undefined) ?? span.id;
+  // A parent is of the same trace. What names a grant that it does not count under is only linked to it.
+  const { parent } = span;
+  const isWithin = parent !== undefined && (examined?.type === 'execution' || grantIds.includes(parent));
+  const linked =
+    parent === undefined || isWithin ? undefined : state.links.grants.get(fromDigestText(parent));
   const message = isBroken ? `${verdict}: ${codes.join(' ')}` : span.statusMessage;
+  const code = isBroken ? STATUS.error : STATUS[span.status];
   const meters = meterRows(record).map(
     ({ role, unit, amount }) => [`northroot.meter.${String(role)}.${String(unit)}`, amount] as const,
   );
   return {
     traceId: idOf(trace, 16),
     spanId: idOf(span.id, 8),
-    ...(span.parent === undefined ? {} : { parentSpanId: idOf(span.parent, 8) }),
+    ...(isWithin ? { parentSpanId: idOf(parent, 8) } : {}),
     name: span.name,
     kind: KIND_INTERNAL,
     startTimeUnixNano: span.start.toString(),
@@ -207,9 +217,20 @@ function toJson(record: VerifiedRecord, span: Span): object {
       'northroot.signers': signersOf(record),
       ...Object.fromEntries(meters),
     }),
+    ...(linked === undefined
+      ? {}
+      : {
+          links: [
+            {
+              traceId: idOf(chainIds(linked).at(-1) ?? linked.place.eventId, 16),
+              spanId: idOf(linked.place.eventId, 8),
+            },
+          ],
+        }),
     status: {
-      code: isBroken ? STATUS.error : STATUS[span.status],
-      ...(message === undefined ? {} : { message }),
+      code,
+      // OpenTelemetry has a description of errors alone.
+      ...(message === undefined || code !== STATUS.error ? {} : { message }),
     },
   };
 }

@@ -12,7 +12,7 @@ export interface AccountRow {
   readonly seq: number;
   readonly principal_id: string;
   readonly expires_at?: string | undefined;
-  /** The grant that it was delegated from, where that is to be shown. */
+  /** The grant that it was delegated from. */
   readonly parent_event_id?: string | undefined;
   /** Keyids of those who signed it, and were entitled to; not given where that is not asked. */
   readonly signers?: readonly string[];
@@ -25,6 +25,8 @@ export interface AccountRow {
     readonly reserved: Quantity;
     readonly left: Quantity;
   }[];
+  /** The most that one action may reserve and one execution may use. */
+  readonly action_caps?: readonly { readonly unit: string; readonly amount: Quantity }[] | undefined;
 }
 
 const HEADS = ['unit', 'cap', 'used', 'reserved', 'left'] as const;
@@ -44,19 +46,31 @@ export function renderAccounts(
   nameOf: NameOfKey = () => undefined,
   guide: Guide = {},
 ): string[] {
+  const seqs = new Map(grants.map(({ event_id: id, seq }) => [id, seq]));
   const lines = grants.slice(0, limit).flatMap((grant) => {
     const expires = grant.expires_at === undefined ? '' : `, expires ${printable(grant.expires_at)}`;
     const runs = `${grant.executions} execution${grant.executions === 1 ? '' : 's'}`;
     const parent = grant.parent_event_id;
-    const from = parent === undefined ? '' : `, delegated from ${shortId(parent)}`;
+    const from = parent === undefined ? '' : `, delegated from ${parentText(parent, seqs.get(parent))}`;
     const title = `  seq ${grant.seq}  ${printable(grant.principal_id)}  ${shortId(grant.event_id)}  ${runs}${expires}${from}`;
     const { signers } = grant;
     const by = signers === undefined ? [] : [`    signed by ${renderSigners(signers, nameOf)}`];
-    return [title, ...by, ...renderBalances(grant.meters, paint)];
+    return [title, ...by, ...renderBalances(grant.meters, paint), ...renderActionCaps(grant)];
   });
   if (grants.length > limit)
     lines.push(`  … and ${grants.length - limit} more grants${moreOf(guide.more?.grants, ' (', ')')}`);
   return lines;
+}
+
+/** A grant that is listed has a number there; another is named by its id. */
+function parentText(id: string, seq: number | undefined): string {
+  return seq === undefined ? shortId(id) : `seq ${seq}`;
+}
+
+function renderActionCaps({ action_caps: caps = [] }: AccountRow): string[] {
+  if (caps.length === 0) return [];
+  const list = caps.map(({ unit, amount }) => `${amountText(amount)} ${printable(unit)}`);
+  return [`    one action at most ${list.join(', ')}`];
 }
 
 /** Who signed, by keyid and name. */

@@ -291,7 +291,7 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
   return [...signed, ...without, ...self];
 }
 
-function describeGaps({ ledger, not_checked: open, verdict }: ActivityReport): string {
+function describeGaps({ ledger, not_checked: open, limits, verdict }: ActivityReport): string {
   const has = (code: string): boolean => open.some((each) => each.code === code);
   if (verdict === 'undecided') return 'Nothing can be said of what is missing.';
   const after = ledger.sealed === null ? 0 : Math.max(0, ledger.records - ledger.sealed);
@@ -301,9 +301,12 @@ function describeGaps({ ledger, not_checked: open, verdict }: ActivityReport): s
       : after === 0
         ? 'A checkpoint seals the whole ledger'
         : `A checkpoint seals the first ${count(ledger.sealed, 'record')}; ${grouped(after)} after it ${after === 1 ? 'is' : 'are'} not sealed`;
-  const end = has('TRUNCATION')
-    ? 'nothing shows that no records were cut off at the end'
-    : 'the ledger extends the checkpoint that you hold';
+  // Bare events have no order that a checkpoint could be held against.
+  const end = limits.some(({ code }) => code === 'NOT_EXTENDED')
+    ? 'the ledger does not extend a checkpoint that was kept elsewhere'
+    : has('TRUNCATION') || has('CHAIN')
+      ? 'nothing shows that no records were cut off at the end'
+      : 'the ledger extends the checkpoint that you hold';
   return `${sealed}; ${end}.`;
 }
 

@@ -43,7 +43,7 @@ function describeImport(report: ImportReport): Document {
       ),
     ],
     verdict,
-    headline: [HEADLINES[verdict]],
+    headline: [headlineOf(report)],
     summary: [describeItems(report), ...describeEvents(report)],
     sections: [
       ...(files.length > 1 ? [describeFiles(files)] : []),
@@ -53,6 +53,11 @@ function describeImport(report: ImportReport): Document {
     ],
     footer: [`${tool.name} ${tool.version}`],
   };
+}
+
+function headlineOf({ verdict, findings_total: total }: ImportReport): string {
+  if (verdict !== 'ok' || total === 0) return HEADLINES[verdict];
+  return `${HEADLINES.ok}; ${count(total, 'other finding')}`;
 }
 
 const HEADLINES = {
@@ -111,19 +116,27 @@ function describeReasons({ reasons }: ImportReport): Section[] {
   return [{ title: 'Dropped or repeated', lines: [], tables: [table(columns, rows, reasons.length)] }];
 }
 
-function describeFindings({ findings, findings_total: total }: ImportReport): Section {
-  const columns = [{ head: 'rule' }, { head: 'severity' }, { head: 'place' }, { head: 'code' }];
-  const shown = findings.slice(0, MAX_ROWS);
-  const rows = shown.map((finding) => ({
-    cells: [[finding.rule], [finding.severity], [outside(placeOf(finding))], [finding.code]],
+function describeFindings({ files, findings, findings_total: total }: ImportReport): Section {
+  const isOne = files.length === 1;
+  const columns = [
+    { head: 'rule' },
+    { head: 'severity' },
+    { head: isOne ? 'line' : 'place' },
+    { head: 'what' },
+  ];
+  const rows = findings.slice(0, MAX_ROWS).map((finding) => ({
+    cells: [[finding.rule], [finding.severity], [outside(placeOf(finding, isOne))], [finding.code]],
     isBad: finding.severity === 'error',
   }));
-  const lines = shown.map((finding): Line => [
-    outside(placeOf(finding)),
-    ` ${finding.rule}: `,
-    outside(finding.message),
-  ]);
-  return { title: 'Findings', lines, tables: [table(columns, rows, total)] };
+  const details = findings
+    .slice(0, MAX_ROWS)
+    .map((finding): Line => [
+      `${finding.rule}, `,
+      outside(placeOf(finding, false)),
+      ': ',
+      outside(finding.message),
+    ]);
+  return { title: 'Findings', lines: details, tables: rows.length < 2 ? [] : [table(columns, rows, total)] };
 }
 
 /** Rules that the files do not decide are named, so that nobody takes them for held. */
@@ -151,6 +164,7 @@ function table(columns: readonly Column[], rows: Table['rows'], total: number): 
   return { columns, rows, ...(more > 0 ? { note: `${grouped(more)} more` } : {}) };
 }
 
-function placeOf({ at: { file, line, pointer } }: ImportFinding): string {
-  return `${file}${line === undefined ? '' : `:${line}`}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
+function placeOf({ at: { file, line, pointer } }: ImportFinding, isOne: boolean): string {
+  const place = isOne ? `${line ?? ''}` : `${file}${line === undefined ? '' : `:${line}`}`;
+  return `${place}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
 }

@@ -7,6 +7,8 @@ import type { CheckpointSigners, ProofProblem } from '../proof/proof-keys.js';
 import type { ConsistencyResult } from '../proof/verify-consistency.js';
 import type { ReceiptResult } from '../proof/verify-receipt.js';
 import type { ProofGap, ProofResult, ProofVerdict, StatedTree } from '../proof/verify-proof.js';
+import type { JsonObject, JsonValue } from '../json/value.js';
+import type { StatementResult } from '../statement/verify-statement.js';
 
 const VERDICT_STYLES = { ok: 'green', invalid: 'red', undecided: 'yellow' } as const;
 
@@ -82,10 +84,88 @@ export function renderConsistencyResult(
   ]);
 }
 
-function renderHead(verdict: ProofVerdict, file: string, proven: string, paint: Paint): string {
+/** So many of what a statement lists are shown. */
+const MAX_LISTED = 8;
+
+/** The result of an in-toto statement as lines of text, each ending in `\n`. Everything that comes from the file is made printable. */
+export function renderStatementResult(
+  result: StatementResult,
+  file: string,
+  paint: Paint,
+  guide: Guide = {},
+): string {
+  const { verdict, statement, signers, problems, not_checked: gaps } = result;
+  const predicate = toObject(statement?.['predicate']);
+  const said = predicate['verificationResult'];
+  const own = toObject(predicate['northroot']);
+  const isHeld = gaps.every(({ code }) => code !== 'SUBJECT');
+  const subject = isHeld ? 'the ledger' : 'the ledger that it names';
+  const isRefused = problems.length > 0 && problems.every(({ code }) => code === 'NOT_PASSED');
+  const broken = isRefused
+    ? `the signer does not say that ${subject} PASSED`
+    : 'the statement is broken; what it says is proven by nothing';
+  const listed = (
+    name: string,
+    value: JsonValue | undefined,
+    show: (each: JsonValue) => string,
+  ): string[] => {
+    if (!Array.isArray(value)) return [];
+    const more = value.length - MAX_LISTED;
+    return [
+      ...value.slice(0, MAX_LISTED).map((each) => row(name, show(each))),
+      ...(more > 0 ? [row(name, `… and ${more} more`)] : []),
+    ];
+  };
+  const optional = (name: string, value: JsonValue | undefined): string[] =>
+    value === undefined ? [] : [row(name, text(value))];
+  const notChecked = own['not_checked'];
+  const codes = Array.isArray(notChecked) ? notChecked.map((each) => text(toObject(each)['code'])) : [];
+  return toText([
+    renderHead(verdict, file, `the signer says that ${subject} ${text(said)}`, paint, broken),
+    ...(statement === null
+      ? []
+      : [
+          ...listed('subject', statement['subject'], describeResource),
+          row('result', `${text(said)}${own['verdict'] === undefined ? '' : `, ${text(own['verdict'])}`}`),
+          ...optional('verifier', toObject(predicate['verifier'])['id']),
+          ...optional('when', predicate['timeVerified']),
+          ...listed('level', predicate['verifiedLevels'], text),
+          ...listed('held to', predicate['inputAttestations'], describeResource),
+          ...(codes.length === 0 ? [] : [row('left open', codes.slice(0, MAX_LISTED).join(' '))]),
+        ]),
+    ...signers.map((keyid) => row('signed by', printable(keyid))),
+    ...renderGaps(gaps, paint),
+    ...renderProblems(problems, paint, {
+      proof: (code) => guide.proof?.(code) ?? SIGNER_MISSING[code],
+    }),
+  ]);
+}
+
+const SIGNER_MISSING: Readonly<Record<string, string>> = {
+  KEY_UNKNOWN: 'give the public key of whoever signed it',
+};
+
+/** A name or a URI, and the digest. */
+function describeResource(value: JsonValue): string {
+  const { name, uri, digest } = toObject(value);
+  const { sha256 } = toObject(digest);
+  return `${text(name ?? uri)}${sha256 === undefined ? '' : `  sha256 ${text(sha256)}`}`;
+}
+
+function toObject(value: JsonValue | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+}
+
+function renderHead(
+  verdict: ProofVerdict,
+  file: string,
+  proven: string,
+  paint: Paint,
+  broken = 'the proof is broken; what it says is proven by nothing',
+): string {
   const words = {
     ok: proven,
-    invalid: 'the proof is broken; what it says is proven by nothing',
+    invalid: broken,
     undecided: 'something is missing that decides it; what it says is not proven',
   };
   const head = paint('bold', paint(VERDICT_STYLES[verdict], verdict));

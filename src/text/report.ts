@@ -108,7 +108,8 @@ export function renderFinding(
 }
 
 /** What the verdict rests on, in a few words. */
-function summarise({ verdict, ledger, counts, findings_total: findings }: Report): string {
+function summarise(report: Report): string {
+  const { verdict, ledger, counts, findings: listed, findings_total: findings } = report;
   const { violation, invalid } = counts.by_verdict;
   const of = `of ${count(ledger.records, 'record')}`;
   const are = (n: number): string => `${grouped(n)} ${of} ${n === 1 ? 'is' : 'are'}`;
@@ -124,10 +125,16 @@ function summarise({ verdict, ledger, counts, findings_total: findings }: Report
     case 'invalid': {
       const others = violation === 0 ? '' : `, ${grouped(violation)} in violation`;
       return invalid + violation === 0
-        ? `${count(findings, 'finding')} outside its records`
+        ? `${outsideOf(listed)}, though none ${of} is invalid`
         : `${are(invalid)} invalid${others}`;
     }
   }
+}
+
+/** What makes a ledger invalid of which no record is. A filter may have left it out. */
+function outsideOf(findings: readonly FindingJson[]): string {
+  const codes = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+  return [...new Set(codes)].join(', ') || 'not whole, or not the ledger that was expected';
 }
 
 function renderContinuation({ continues }: Report['ledger']): string[] {
@@ -250,13 +257,19 @@ function renderFirstBad(report: Report): string[] {
   const first = findFirstBad(report.findings);
   if (first === undefined) return [];
   const { at, seq } = first;
+  if (isAtEnd(first)) return [row('first bad', `the end of ${printable(at.file)}`)];
   const place = `${printable(at.file)}:${at.line}`;
   return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
 }
 
+/** What is behind the last line has no line of its own. */
+function isAtEnd({ at, code }: FindingJson): boolean {
+  return at.byte_length === 0 && at.byte_offset > 0 && code !== 'LINE_BLANK';
+}
+
 function renderFindingLine(finding: FindingJson, paint: Paint): string {
   const { at, severity, code } = finding;
-  const place = `${printable(at.file)}:${at.line} (byte ${at.byte_offset})`;
+  const place = `${printable(at.file)}${isAtEnd(finding) ? ', at its end' : `:${at.line}`} (byte ${at.byte_offset})`;
   const folded = finding.folded === undefined ? '' : ` [and ${count(finding.folded, 'more record')} alike]`;
   return `${paint(SEVERITY_STYLES[severity], severity)}: ${place} ${paint('bold', code)}: ${finding.message}${folded}`;
 }

@@ -22,7 +22,7 @@ import {
   type ProofOptions,
   type RecordProofOptions,
 } from '../proof/make-proof.js';
-import { makeReceipt, type ReceiptOptions } from '../proof/make-receipt.js';
+import { assertReceiptKey, makeReceipt, type ReceiptOptions } from '../proof/make-receipt.js';
 import { indexBasis } from '../proof/proof-basis.js';
 import { readDeclaredKeys } from '../reader/declared-keys.js';
 import { findRecord } from '../reader/find-record.js';
@@ -159,7 +159,11 @@ export class LedgerView {
   makeReceipt(wanted: string, options: ReceiptOptions): Promise<MadeProof> {
     return this.#ask(
       'use',
-      ({ records }) => makeReceipt(indexBasis(records), wanted, options),
+      async ({ view, records }) => {
+        const made = await makeReceipt(indexBasis(records), wanted, options);
+        assertReceiptKey(view.state, options.signer);
+        return made;
+      },
       () => makeReceipt(this.#open, wanted, options),
     );
   }

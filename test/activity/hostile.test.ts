@@ -100,6 +100,7 @@ describe('escaping', () => {
     expect(
       ['=1', '-1+1', ' =1', '\uff1d1', '@a', '+1'].map(csvField).every((field) => field.startsWith("'")),
     ).toBe(true);
+    expect(['a;=1', 'a; "@b', 'a;b;-1'].map(csvField)).toEqual([`"a;'=1"`, `"a;' ""@b"`, `"a;b;'-1"`]);
     expect(csvField('a,"b"')).toBe('"a,""b"""');
   });
 

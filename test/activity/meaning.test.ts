@@ -2,10 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { MAX_GROUPS } from '../../src/activity/groups.js';
+import { canonicalText } from '../../src/json/canonicalize.js';
+import { renderActivity } from '../../src/text/activity-text.js';
 import { reportActivity, type ActivityOptions } from '../../src/activity/report-activity.js';
 import type { ActivityReport } from '../../src/schema/generated/types.js';
 import type { AnyEvent } from '../../src/index.js';
 import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
+import { exportCsv } from '../../src/table/csv-tables.js';
+import { MemorySink } from '../table/kit.js';
 import { DIGEST, event, note } from '../docs/ledger-kit.js';
 
 const report = (events: readonly AnyEvent[], options: ActivityOptions = {}): Promise<ActivityReport> =>
@@ -122,6 +126,20 @@ describe('a part of a ledger', () => {
     );
   });
 
+  it('has the delegations that were denied under its grant', async () => {
+    const refused = grant({}, own, { decision: 'deny', decision_code: 'NO' });
+    const selection = { grantId: `sha-256:${own.event_id.b64}` };
+    const { totals, denied } = await report([own, refused], { selection });
+    expect([totals.grants, denied.map(({ decision_code: code }) => code)]).toEqual([
+      { allowed: 1, denied: 1 },
+      ['NO'],
+    ]);
+    const events = new MemorySink();
+    const others = { meters: new MemorySink(), verification: new MemorySink() };
+    const { selected } = await exportCsv(unsigned(own, refused), { events, ...others }, { selection });
+    expect(selected).toBe(2);
+  });
+
   it('leaves out the grants above the one that was asked for', async () => {
     const child = grant({ meter_caps: usd(5) }, own, { decision_code: 'CHILD' });
     const events = [own, child, execution(own, 1), execution(child, 2)];
@@ -138,6 +156,7 @@ it('groups beyond the bound are summed together', async () => {
     event('execution', {
       intents: { intent_digest: DIGEST },
       auth_event_id: DIGEST,
+      principal_id: `agent:a${i}`,
       tool_name: `t${i}`,
       meter_used: usd(1),
       outcome: 'success',
@@ -148,8 +167,25 @@ it('groups beyond the bound are summed together', async () => {
   // The genesis record has no tool, and so a group of its own.
   expect(others?.meters[0]?.spent).toBe('6');
   expect(totals.meters[0]?.spent).toBe(String(MAX_GROUPS + 5));
-  expect(limits.map(({ code }) => code)).toContain('GROUPS_BEYOND');
+  expect(limits.map(({ code }) => code)).toEqual(
+    expect.arrayContaining(['GROUPS_BEYOND', 'PRINCIPALS_BEYOND']),
+  );
 }, 60_000);
+
+it('a grant of the part is listed, however many grants came before', async () => {
+  const before = Array.from({ length: MAX_GROUPS }, (_, i) => grant({}, undefined, { policy_id: `p${i}` }));
+  const last = grant({}, undefined, { principal_id: 'agent:last' });
+  const { grants, grants_total: total } = await report([...before, last], {
+    selection: { principal: 'agent:last' },
+  });
+  expect([total, grants.map(({ event_id: id }) => id)]).toEqual([1, [`sha-256:${last.event_id.b64}`]]);
+}, 60_000);
+
+it('the words of a report of bare events claim no checkpoint', async () => {
+  const bare = Buffer.from(`${canonicalText(own as never)}\n`);
+  const end = 'the ledger extends the checkpoint that you hold';
+  expect(renderActivity(await reportActivity(bare))).not.toContain(end);
+});
 
 it('refuses what it does not know', async () => {
   await expect(report([], { by: 'moon' as 'day' })).rejects.toThrow(RangeError);

@@ -20,6 +20,7 @@ import {
 import { judgeNaively, valueOf, type Entry } from '../bounds/naive-checker.js';
 import { makeSequence } from '../bounds/sequences.js';
 import { FILE_CASES, FIXTURES, optionsOf, type LedgerCase } from '../fixtures/cases.js';
+import { renderActivity } from '../../src/text/activity-text.js';
 import { validatorOf } from '../schema/ajv.js';
 
 /** The schema as anyone else would use it. */
@@ -92,13 +93,10 @@ describe('every fixture', () => {
   });
 
   it('names every code that makes it invalid or a violation', () => {
-    // Lines that take no place in the ledger are no records.
-    const noRecord = new Set(['LINE_TORN', 'LINE_BLANK']);
     for (const { fixture, report } of reports) {
       const errors = fixture.findings.filter(
         ({ code, severity = 'error' }) =>
           severity === 'error' &&
-          !noRecord.has(code) &&
           CODE_PAGES[code as FindingCode].class !== 'none' &&
           CODE_PAGES[code as FindingCode].severity === 'error',
       );
@@ -106,6 +104,31 @@ describe('every fixture', () => {
       expect([fixture.ledger, ...codes]).toEqual(
         expect.arrayContaining([fixture.ledger, ...errors.map(({ code }) => code)]),
       );
+    }
+  });
+
+  it('does not claim that a ledger extends a checkpoint that it does not, nor of a part of it', async () => {
+    const codes = ['TRUNCATED', 'FORKED', 'ORIGIN_MISMATCH'];
+    const cases = FILE_CASES.filter(
+      (each) => optionsOf(each).checkpoints && each.findings.some(({ code }) => codes.includes(code)),
+    );
+    expect(cases.length).toBeGreaterThan(2);
+    for (const fixture of cases) {
+      for (const selection of [{}, { principal: 'agent:*' }]) {
+        const report = await reportActivity(`${FIXTURES}${fixture.ledger}`, {
+          ...optionsOf(fixture),
+          selection,
+        });
+        expect(report.limits.map(({ code }) => code)).toContain('NOT_EXTENDED');
+        expect(renderActivity(report)).not.toContain('the ledger extends the checkpoint');
+      }
+    }
+  });
+
+  it('says of a part that there is a line that nobody can say belongs to it', async () => {
+    for (const name of ['line-torn', 'line-blank', 'not-json']) {
+      const report = await reportActivity(`${FIXTURES}broken/${name}.jsonl`, { selection: { tool: 'x' } });
+      expect([name, ...report.limits.map(({ code }) => code)]).toContain('UNREADABLE');
     }
   });
 });

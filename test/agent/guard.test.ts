@@ -69,6 +69,41 @@ describe('guard', () => {
     expect(await place.verdict()).toBe('ok');
   });
 
+  it('records by which model and provider, and where the amounts come from', async () => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 10, usd: 1 } });
+    await ledger.guard('fs.read', 1, () => undefined);
+    expect(place.events().at(-1)).toMatchObject({ meter_basis: 'measured' });
+    const run = ({ meter, setDetails }: GuardContext): void => {
+      meter.add('usd', '0.01');
+      setDetails({ modelId: 'm-2', meterBasis: undefined });
+    };
+    await ledger.guard('fs.read', 2, run);
+    expect(place.events().at(-1)).not.toHaveProperty('meter_basis');
+    const given: GuardOptions = { modelId: 'm-1', provider: 'Example', meterBasis: 'reported' };
+    await ledger.guard('fs.read', 3, run, given);
+    const details = { model_id: 'm-2', provider: 'Example', meter_basis: 'reported' };
+    expect(place.events().at(-1)).toMatchObject({ ...details, outcome: 'success' });
+    await abortWhileRunning(ledger, ({ setDetails }) => setDetails({ modelId: 'm-3' }));
+    expect(place.events().at(-1)).toMatchObject({ model_id: 'm-3', outcome: 'unknown' });
+    expect(await place.verdict()).toBe('ok');
+  });
+
+  it.each<GuardOptions>([
+    { modelId: '' },
+    { provider: 'x'.repeat(257) },
+    { modelId: '\ud800' },
+    { meterBasis: 'guessed' as never },
+  ])('is not begun with details that could not be recorded: %j', async (details) => {
+    const place = memoryPlace();
+    const ledger = await openLive(place);
+    await grant(ledger, { meterCaps: { calls: 1 } });
+    const refused = ledger.guard('fs.read', null, () => expect.unreachable(), details);
+    expect(await errorOf(refused)).toBeInstanceOf(RangeError);
+    expect(place.events()).toHaveLength(2);
+  });
+
   it('records a failure with the code of the error, where it has one that events may have', async () => {
     const place = memoryPlace();
     const ledger = await openLive(place);

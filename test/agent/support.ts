@@ -33,6 +33,9 @@ export interface Event {
   readonly outcome?: string;
   readonly error_code?: string;
   readonly output_digest?: unknown;
+  readonly model_id?: string;
+  readonly provider?: string;
+  readonly meter_basis?: string;
   readonly meter_used?: readonly { readonly unit: string; readonly amount: never }[];
 }
 

@@ -2,17 +2,21 @@
 
 import { describe, expect, it } from 'vitest';
 import {
+  decodeBundle,
   formatBundle,
-  readBundle,
+  MAX_REPORT_CHARACTERS,
+  MAX_TOOL_CHARACTERS,
   replaceAttachments,
   type Bundle,
+  type BundleDecoded,
   type BundleFile,
 } from '../../src/bundle/bundle-file.js';
 import { isBundle } from '../../src/bundle/bundle-start.js';
 import type { BundleOptions } from '../../src/bundle/export-bundle.js';
 import { verifyBundle, type VerifyBundleOptions } from '../../src/bundle/verify-bundle.js';
 import { encodeCbor, parseCbor } from '../../src/cbor/codec.js';
-import type { CborKey, CborValue } from '../../src/cbor/value.js';
+import { MAX_CBOR_ITEMS } from '../../src/cbor/scan.js';
+import type { CborKey, CborValue, TaggedCbor } from '../../src/cbor/value.js';
 import { generatePrivateKey } from '../../src/key/private-key.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { BundleResult } from '../../src/schema/generated/types.js';
@@ -21,8 +25,10 @@ import { plainPaint } from '../../src/text/report.js';
 import { renderBundleResult } from '../../src/text/bundle-result.js';
 import { leafHash } from '../../src/tree/compact-range.js';
 import { validatorOf } from '../schema/ajv.js';
+import { MAX_TRUST_POLICY_BYTES } from '../../src/trust/trust-policy.js';
 import { samplePositions } from '../slow.js';
 import { ledgerOf, rememberingBackend } from '../verify/support.js';
+import { valueOf } from '../value-of.js';
 import { bundleOf, eventOf, exporter, log, seal, sealFixture, type Sealed } from './support.js';
 
 const isResult = validatorOf('bundle-result');
@@ -45,7 +51,7 @@ const codes = ({ problems, findings }: BundleResult): string[] => [
   ...findings.filter(({ severity }) => severity === 'error').map(({ code }) => code),
 ];
 const openCodes = ({ not_checked: open }: BundleResult): string[] => open.map(({ code }) => code);
-const read = (file: Uint8Array): BundleFile => readBundle(file) as BundleFile;
+const read = (file: Uint8Array): BundleFile => valueOf(decodeBundle(file));
 
 /** The bundle with some of it changed, by an exporter who signs that. */
 async function forge(
@@ -283,6 +289,16 @@ describe('a bundle that says more than it holds is invalid', () => {
       { selection: { principal } },
     ],
     [
+      'genesis as a hash only, and a report of no origin',
+      'BUNDLE_INCOMPLETE',
+      ({ records, leaves, report }) => ({
+        records: records.slice(1),
+        leaves: [{ index: 0, leafHash: leafHash(run.lines[0]) }, ...leaves],
+        report: report.replace(/"origin":"[^"]*"/, '"origin":null'),
+      }),
+      { selection: { eventIds: new Set([idOf(grantSeq)]) } },
+    ],
+    [
       'a grant that is not there',
       'BUNDLE_INCOMPLETE',
       ({ records }) => ({ records: records.filter(({ seq }) => seq !== grantSeq) }),
@@ -403,6 +419,17 @@ describe('one changed byte', () => {
     }
   });
 
+  it('a signature without its tag is found', async () => {
+    const file = await make({ signer: exporter }, small);
+    const parts = parseCbor(file.subarray(3), new Set([18])) as CborValue[];
+    const { value } = parts[4] as TaggedCbor;
+    const untagged = Buffer.concat([
+      file.subarray(0, 3),
+      encodeCbor([...parts.slice(0, 4), value, ...parts.slice(5)]),
+    ]);
+    expect(codes(await judge(untagged))).toEqual(['BUNDLE_MALFORMED']);
+  });
+
   it('the signature taken off, and one by another key, are found', async () => {
     const file = await make({ signer: exporter }, small);
     const parts = parseCbor(file.subarray(3), new Set([18])) as CborValue[];
@@ -446,22 +473,30 @@ describe('a checkpoint that the user holds', () => {
   });
 });
 
-describe('readBundle', () => {
+describe('decodeBundle', () => {
   const content = async (): Promise<Map<CborKey, CborValue>> =>
     new Map(
       parseCbor(read(await make({ complete: [{ from: 2, to: 3 }] })).content) as Map<CborKey, CborValue>,
     );
-  const build = async (parts: CborValue[]): Promise<unknown> => {
+  const build = async (parts: CborValue[]): Promise<BundleDecoded> => {
     const file = await make();
-    return readBundle(Buffer.concat([file.subarray(0, 3), encodeCbor(parts)]));
+    return decodeBundle(Buffer.concat([file.subarray(0, 3), encodeCbor(parts)]));
   };
-  const withContent = async (changed: CborValue, attachments: CborValue[] = []): Promise<unknown> => {
+  const withContent = async (changed: CborValue, attachments: CborValue[] = []): Promise<BundleDecoded> => {
     const bytes = encodeCbor(changed);
     return build(['northroot-bundle', 1, new Uint8Array(32), bytes, null, attachments]);
   };
 
   it('reads what formatBundle wrote', async () => {
-    expect(await withContent(await content())).toHaveProperty('bundle');
+    expect(await withContent(await content())).toHaveProperty('ok', true);
+  });
+
+  it('is given nothing by formatBundle that it would not read', async () => {
+    const { bundle } = read(await make({ complete: [{ from: 2, to: 3 }] }));
+    const leaves = Array.from({ length: Math.ceil(MAX_CBOR_ITEMS / 3) }, () => ({ index: 4, leafHash: '' }));
+    expect(() => formatBundle({ ...bundle, leaves })).toThrow(
+      expect.objectContaining({ code: 'BUNDLE_TOO_LARGE' }) as Error,
+    );
   });
 
   it.each<[string, CborKey, CborValue]>([
@@ -502,26 +537,36 @@ describe('readBundle', () => {
     ['an exporter without a signature', 'exporter', 'ed25519:11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'],
     ['a key that is none', 'exporter', 'ed25519:x'],
     ['a report that is no text', 'report', new Map()],
+    ['a report that is too long', 'report', ' '.repeat(MAX_REPORT_CHARACTERS + 1)],
+    ['a policy that is too long', 'policy', ' '.repeat(MAX_TRUST_POLICY_BYTES + 1)],
+    ['a tool with a name that is too long', 'tool', ['x'.repeat(MAX_TOOL_CHARACTERS + 1), '1']],
+    ['a tool with a version that is too long', 'tool', ['x', 'x'.repeat(MAX_TOOL_CHARACTERS + 1)]],
   ])('refuses %s', async (_, key, value) => {
     const changed = await content();
     changed.set(key, value instanceof Uint8Array ? new Uint8Array(value) : value);
-    expect(await withContent(changed)).toHaveProperty('expected');
+    expect(await withContent(changed)).toHaveProperty('fault.code', 'BUNDLE_MALFORMED');
   });
 
   it('refuses another version, a content without a member, and contents out of order', async () => {
     const bytes = encodeCbor(await content());
     const digest = new Uint8Array(32);
-    expect(await build(['northroot-bundle', 2, digest, bytes, null, []])).toHaveProperty('expected');
-    expect(await build(['northroot-bundle', 1, digest, bytes, null])).toHaveProperty('expected');
+    expect(await build(['northroot-bundle', 2, digest, bytes, null, []])).toHaveProperty(
+      'fault.code',
+      'BUNDLE_MALFORMED',
+    );
+    expect(await build(['northroot-bundle', 1, digest, bytes, null])).toHaveProperty(
+      'fault.code',
+      'BUNDLE_MALFORMED',
+    );
     const less = await content();
     less.delete('hashes');
-    expect(await withContent(less)).toHaveProperty('expected');
+    expect(await withContent(less)).toHaveProperty('fault.code', 'BUNDLE_MALFORMED');
     const contents = [Buffer.from('a'), Buffer.from('b')].map((each) => new Uint8Array(each));
     const results = [
       await withContent(await content(), contents),
       await withContent(await content(), contents.reverse()),
     ];
-    expect(results.filter((result) => 'expected' in (result as object))).toHaveLength(1);
+    expect(results.filter(({ ok }) => !ok)).toHaveLength(1);
   });
 
   it('isBundle tells a bundle by its first bytes, and nothing else', async () => {

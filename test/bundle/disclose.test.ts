@@ -2,18 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { attachContents, findContent } from '../../src/bundle/disclose.js';
-import {
-  formatBundle,
-  readBundle,
-  replaceAttachments,
-  type BundleFile,
-} from '../../src/bundle/bundle-file.js';
-import { digestOf } from '../../src/bundle/contents.js';
+import { decodeBundle, formatBundle, replaceAttachments } from '../../src/bundle/bundle-file.js';
+import { digestOf, isSalted, MAX_SALTED_BYTES } from '../../src/bundle/contents.js';
 import { verifyBundle } from '../../src/bundle/verify-bundle.js';
 import { canonicalBytes } from '../../src/json/canonicalize.js';
 import { sha256Digest } from '../../src/value/digest.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { linesOf } from '../verify/support.js';
+import { valueOf } from '../value-of.js';
 import { bundleOf, exporter, opener, seal } from './support.js';
 
 const salted = { salt: 'mR2nUu0qNwGrYV3zD8p1sQ', value: 'approved' };
@@ -62,6 +58,16 @@ describe('attachContents', () => {
     expect(() => attachContents(sealed.ledger, contents)).toThrow(refused('BUNDLE_MALFORMED'));
   });
 
+  it('refuses a damaged bundle, of which it would make one with the right digest', async () => {
+    const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
+    const damaged = Buffer.from(file);
+    const at = damaged.indexOf('"findings_total":') + '"findings_total":'.length;
+    damaged.write('7', at);
+    const mismatch: unknown = expect.objectContaining({ code: 'BUNDLE_DIGEST_MISMATCH' });
+    expect(() => attachContents(damaged, contents)).toThrow(mismatch);
+    await expect(findContent(damaged, contents)).rejects.toEqual(mismatch);
+  });
+
   it('is found out where somebody attaches something else', async () => {
     const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
     const result = await verifyBundle(replaceAttachments(file, [Buffer.from('another')]), {
@@ -73,9 +79,18 @@ describe('attachContents', () => {
 
   it('leaves the rest of the file as it is', async () => {
     const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note, signer: exporter });
-    const { bundle } = readBundle(attachContents(file, contents)) as BundleFile;
+    const { bundle } = valueOf(decodeBundle(attachContents(file, contents)));
     expect(Buffer.from(formatBundle(bundle, exporter)).equals(file)).toBe(true);
   });
+});
+
+it('isSalted takes no content apart that is too large to be guessed', () => {
+  const of = (length: number): Buffer => {
+    const [start, end] = ['{"salt":"mR2nUu0qNwGrYV3zD8p1sQ","value":"', '"}'];
+    return Buffer.from(`${start}${'x'.repeat(length - start.length - end.length)}${end}`);
+  };
+  expect(isSalted(of(MAX_SALTED_BYTES))).toBe(true);
+  expect(isSalted(of(MAX_SALTED_BYTES + 1))).toBe(false);
 });
 
 describe('findContent', () => {

@@ -10,7 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readBundle, type BundleFile } from '../../src/bundle/bundle-file.js';
+import { decodeBundle } from '../../src/bundle/bundle-file.js';
+import { valueOf } from '../value-of.js';
 import { bundleOf, exporter, sealFixture } from './support.js';
 
 const SCRIPT = fileURLToPath(new URL('read-bundle.py', import.meta.url));
@@ -41,7 +42,7 @@ describe.skipIf(python === undefined)('Python', () => {
     writeFileSync(path, file);
     const { stdout, stderr } = spawnSync(python as string, [SCRIPT, path], { encoding: 'utf8' });
     expect(stderr).toBe('');
-    const { bundle } = readBundle(file) as BundleFile;
+    const { bundle } = valueOf(decodeBundle(file));
     expect(JSON.parse(stdout)).toEqual({
       proven: true,
       canonical: true,

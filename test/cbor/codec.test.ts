@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeCbor, parseCbor, readCbor } from '../../src/cbor/codec.js';
-import { MAX_CBOR_DEPTH, MAX_CBOR_ITEMS } from '../../src/cbor/scan.js';
-import { TaggedCbor, type CborFault, type CborKey, type CborValue } from '../../src/cbor/value.js';
+import { decodeCbor, encodeCbor, parseCbor } from '../../src/cbor/codec.js';
+import { MAX_CBOR_DEPTH, MAX_CBOR_ITEMS, MAX_CBOR_MAP_ENTRIES, scanCbor } from '../../src/cbor/scan.js';
+import { TaggedCbor, type CborKey, type CborValue } from '../../src/cbor/value.js';
 
 const TAGS = new Set([18]);
 
@@ -67,12 +67,12 @@ const { value: values } = fc.letrec<{ value: CborValue }>((tie) => ({
 }));
 
 describe('encodeCbor', () => {
-  it('writes what an encoder of the RFC writes, and readCbor reads it again', () => {
+  it('writes what an encoder of the RFC writes, and decodeCbor reads it again', () => {
     fc.assert(
       fc.property(values, (value) => {
         const bytes = encodeCbor(value);
         expect(Buffer.from(bytes).equals(reference(value))).toBe(true);
-        expect(readCbor(bytes, TAGS)).toEqual({ value });
+        expect(decodeCbor(bytes, TAGS)).toEqual({ ok: true, value });
       }),
       { numRuns: 300 },
     );
@@ -86,7 +86,7 @@ describe('encodeCbor', () => {
   );
 });
 
-describe('readCbor', () => {
+describe('decodeCbor', () => {
   const nested = (depth: number): string => `${'81'.repeat(depth)}00`;
 
   it.each([
@@ -139,30 +139,47 @@ describe('readCbor', () => {
     ['nesting that is too deep', nested(MAX_CBOR_DEPTH + 1)],
     ['nesting that would exhaust the stack', nested(1_000_000)],
   ])('refuses %s', (_, hex) => {
-    expect(Object.keys(readCbor(Buffer.from(hex, 'hex'), TAGS))).toEqual(['expected', 'actual', 'offset']);
+    expect(decodeCbor(Buffer.from(hex, 'hex'), TAGS)).toHaveProperty('fault.code', 'CBOR_MALFORMED');
   });
 
   it('says where', () => {
-    expect((readCbor(Buffer.from('83010281f97e00', 'hex')) as CborFault).offset).toBe(4);
+    expect(decodeCbor(Buffer.from('83010281f97e00', 'hex'))).toHaveProperty('fault.offset', 4);
   });
 
   it('reads the deepest nesting', () => {
-    expect(readCbor(Buffer.from(nested(MAX_CBOR_DEPTH), 'hex'))).toHaveProperty('value');
+    expect(decodeCbor(Buffer.from(nested(MAX_CBOR_DEPTH), 'hex'))).toHaveProperty('ok', true);
   });
 
   it('refuses more items than it takes, before it makes any', () => {
     const bytes = Buffer.alloc(MAX_CBOR_ITEMS + 6);
-    Buffer.from('9a00800000', 'hex').copy(bytes);
+    Buffer.from('9a00400000', 'hex').copy(bytes);
     const before = process.memoryUsage().heapUsed;
-    expect((readCbor(bytes.subarray(0, MAX_CBOR_ITEMS + 5)) as CborFault).expected).toContain('items');
+    const decoded = decodeCbor(bytes.subarray(0, MAX_CBOR_ITEMS + 5));
+    expect(decoded).toHaveProperty('fault.expected', `at most ${MAX_CBOR_ITEMS} items`);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
+  });
+
+  it('refuses more maps and entries than it takes', () => {
+    const maps = Buffer.concat([Buffer.from('9a00010001', 'hex'), Buffer.alloc(0x1_0001, 0xa0)]);
+    const entries = Array.from({ length: MAX_CBOR_MAP_ENTRIES }, (_, i) =>
+      Buffer.concat([head(0, i), Buffer.of(0)]),
+    );
+    const map = Buffer.concat([head(5, MAX_CBOR_MAP_ENTRIES), ...entries]);
+    const less = Buffer.concat([head(5, MAX_CBOR_MAP_ENTRIES - 1), ...entries.slice(1)]);
+    for (const bytes of [maps, map]) {
+      expect(decodeCbor(bytes)).toHaveProperty(
+        'fault.expected',
+        `at most ${MAX_CBOR_MAP_ENTRIES} maps and entries of maps`,
+      );
+    }
+    expect(scanCbor(less, TAGS)).toBeUndefined();
   });
 
   it('reads no other bytes than it would write', () => {
     fc.assert(
       fc.property(fc.oneof(fc.uint8Array({ maxLength: 12 }), values.chain(changed)), (bytes) => {
-        const read = readCbor(bytes, TAGS);
-        if ('value' in read) expect(Buffer.from(encodeCbor(read.value)).equals(bytes)).toBe(true);
+        const decoded = decodeCbor(bytes, TAGS);
+        if (decoded.ok) expect(Buffer.from(encodeCbor(decoded.value)).equals(bytes)).toBe(true);
       }),
       { numRuns: 1_000 },
     );

@@ -3,10 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   NorthrootError,
+  parseTrustPolicy,
   runVerification,
   verifyLedger,
   type Report,
   type VerificationResult,
+  type VerifyOptions,
 } from '../../src/index.js';
 import {
   BaselineMatch,
@@ -28,10 +30,15 @@ interface Held extends BaselineOutcome {
 }
 
 /** Verifies with a baseline. */
-async function hold(ledger: Uint8Array, baseline: Report, maxFindings = 1_000): Promise<Held> {
+async function hold(
+  ledger: Uint8Array,
+  baseline: Report,
+  maxFindings = 1_000,
+  options: VerifyOptions = {},
+): Promise<Held> {
   const match = new BaselineMatch(parseBaseline(bytesOf(baseline)));
   const { acknowledge } = match;
-  const result = await runVerification(toChunkSource(ledger, '-'), { maxFindings, acknowledge });
+  const result = await runVerification(toChunkSource(ledger, '-'), { ...options, maxFindings, acknowledge });
   const outcome = match.finish(buildReport(result), result, maxFindings);
   expect(checkReport(outcome.report)).toEqual([]);
   const status = (failOn: FailOn = 'violation'): number =>
@@ -103,6 +110,62 @@ describe('a baseline', () => {
     expect(report.findings).toMatchObject([{ code: 'AUTH_NOT_FOUND', folded: 2 }]);
     const back = await hold(shorter, await verifyLedger(folded));
     expect([back.report.baseline, back.status()]).toEqual([{ known: 1, new: 0, gone: 0, unlisted: 0 }, 0]);
+  });
+
+  it('acknowledges no error by a warning, and a warning by an error', async () => {
+    const run = fixture('ledgers/agent-run.jsonl');
+    const [strict, lenient] = ['other-key', 'other-key-optional'].map((name) => ({
+      trust: parseTrustPolicy(fixture(`trust/${name}.json`)),
+    }));
+    const warned = await hold(run, await verifyLedger(run, lenient), 1_000, strict);
+    expect([warned.report.findings[0]?.code, warned.report.baseline?.known, warned.status()]).toEqual([
+      'KEY_UNKNOWN',
+      0,
+      1,
+    ]);
+    const mended = await hold(run, await verifyLedger(run, strict), 1_000, lenient);
+    expect([mended.report.baseline?.new, mended.status('warning')]).toEqual([0, 0]);
+  });
+
+  it('does not acknowledge an error of more records than it lists', async () => {
+    const all = fixture('broken/tail-unsealed.jsonl');
+    const limits = { trust: parseTrustPolicy(fixture('trust/max-unsealed.json')) };
+    const before = await verifyLedger(all, limits);
+    const [finding] = before.findings;
+    expect([finding?.code, finding?.severity]).toEqual(['TAIL_UNSEALED', 'error']);
+    const fewer = { ...before, findings: [{ ...finding, actual: '1' }] };
+    expect((await hold(all, before, 1_000, limits)).status()).toBe(0);
+    expect((await hold(all, fewer, 1_000, limits)).status()).toBe(1);
+    // Where it is no error, it grows with each record.
+    const [info] = (await verifyLedger(all)).findings;
+    expect(info?.severity).toBe('info');
+    const told = { ...before, findings: [{ ...info, actual: '1' }] };
+    expect((await hold(all, told)).report.baseline).toMatchObject({ known: 1, new: 0 });
+    expect((await hold(all, told, 1_000, limits)).status()).toBe(1);
+  });
+
+  it('acknowledges a cut of the records that are left, and not of others in their place', async () => {
+    const lines = Buffer.from(fixture('ledgers/agent-run.jsonl')).toString().split('\n').slice(0, 5);
+    const cut = Buffer.from(`${lines.join('\n')}\n`);
+    // Nothing covers the meta of the last record.
+    const other = Buffer.from(cut.toString().replace(/("meta":\{"\w+":")(?=[^\n]*\n$)/, '$1x'));
+    expect(other).not.toEqual(cut);
+    const root = Buffer.alloc(32).toString('base64');
+    const note = Buffer.from(`example.com/agents/report\n9\n${root}\n\n\u2014 x AAAAAAAA\n`);
+    const held = { checkpoints: [{ name: 'held', note }] };
+    const before = await verifyLedger(cut, held);
+    expect(before.findings.map(({ code }) => code)).toEqual(['TRUNCATED']);
+    expect((await hold(cut, before, 1_000, held)).status()).toBe(0);
+    const replaced = await hold(other, before, 1_000, held);
+    expect(replaced.report.findings.map(({ code }) => code)).toEqual(['TRUNCATED']);
+    expect([replaced.report.baseline, replaced.status()]).toMatchObject([{ known: 0, new: 1 }, 1]);
+  });
+
+  it('acknowledges nothing in a ledger of another origin', async () => {
+    const before = await verifyLedger(folded);
+    const other = { ...before, ledger: { ...before.ledger, origin: 'example.com/other' } };
+    const { report, isOfOther, status } = await hold(folded, other);
+    expect([isOfOther, report.baseline, status()]).toMatchObject([true, { known: 0, new: 1 }, 1]);
   });
 
   it('decides nothing about a ledger that is well, or empty', async () => {

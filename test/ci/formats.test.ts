@@ -162,6 +162,14 @@ describe('renderMarkdown', () => {
     }
   });
 
+  it('opens no span of code that it does not close, however many files a ledger has', () => {
+    const paths = Array.from({ length: 20_000 }, (_, n) => `${n} @everyone ${'\u202e'.repeat(n % 50)}`);
+    const text = renderMarkdown({ ...invalid, ledger: { ...invalid.ledger, paths } });
+    expect(text.length).toBeLessThanOrEqual(MAX_MARKDOWN_LENGTH);
+    expect(skeleton(text)).not.toMatch(/OPEN|@/);
+    for (const { code } of [...invalid.findings, ...invalid.not_checked]) expect(text).toContain(code);
+  });
+
   it('is no longer than a comment may be, and counts the rest', () => {
     const text = renderMarkdown(reportWith(1_000_000, 5_000));
     expect(text.length).toBeLessThanOrEqual(MAX_MARKDOWN_LENGTH);

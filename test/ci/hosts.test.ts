@@ -20,8 +20,13 @@ fixture('broken/meter-cap-exceeded.jsonl', 'over.jsonl');
 mkdirSync(shop.path('bin'));
 for (const [name, script] of [
   ['northroot', `exec '${process.execPath}' '${CLI}' "$@"`],
-  ['npx', `[ "$1" = --yes ] && [ "$2" = northroot@${VERSION} ] && shift 2 && exec northroot "$@"`],
-  ['npm', `echo "$*" >> npm-args; [ "$1" = exec ] && shift 5 && exec northroot "$@"`],
+  [
+    'npm',
+    // As npm does, it takes what lies in the folder that it is called in.
+    `[ "$1" = install ] || exit 9; echo "$*" > '${shop.path('npm-args')}'; echo "$PWD" > '${shop.path('npm-folder')}'
+[ ! -e node_modules/northroot ] || exit 0
+[ "$2" != --prefix ] || { mkdir -p "$3/node_modules" && ln -s '${root}' "$3/node_modules/northroot"; }`,
+  ],
 ] as const) {
   shop.write(`bin/${name}`, `#!/bin/sh\n${script}\n`);
   chmodSync(shop.path(`bin/${name}`), 0o755);
@@ -152,7 +157,8 @@ describe('the action', () => {
       const inputs = Object.keys(action.inputs).filter(
         (name) => !['path', 'sarif', 'version'].includes(name),
       );
-      const { status, stdout } = run(Object.fromEntries(inputs.map((name) => [name, attack])));
+      const given = Object.fromEntries(inputs.map((name) => [name, attack]));
+      const { status, stdout } = run({ ...given, annotations: 'true', summary: 'true' });
       expect([attack, status, existsSync(shop.path('forged'))]).toEqual([attack, 2, false]);
       expect(stdout).not.toMatch(/^::error::x/m);
     }
@@ -167,21 +173,64 @@ describe('the action', () => {
     expect(run({ ledger: 'good.jsonl', sarif: 'x\nverdict=ok' }).outputs).toBe(
       'verdict=undecided\nexit-status=2\nsarif=\n',
     );
+    expect(run({ ledger: 'good.jsonl', annotations: attacks[5] ?? '' }).stdout).not.toMatch(/^::error::x/m);
   });
 
   it('fetches the exact version where it is given no folder', () => {
-    expect(run({ ledger: 'good.jsonl', path: '' }).outputs).toContain('verdict=ok');
-    expect(shop.read('npm-args')).toMatch(
-      new RegExp(`^exec --yes --package=northroot@${VERSION} -- northroot verify `),
-    );
+    const { status, outputs } = run({ ledger: 'good.jsonl', path: '' });
+    expect([status, outputs]).toEqual([0, 'verdict=ok\nexit-status=0\nsarif=\n']);
+    expect(shop.read('npm-args')).toMatch(/^install --prefix \S+ --ignore-scripts /);
+    expect(shop.read('npm-args').trim().split(' ').at(-1)).toBe(`northroot@${VERSION}`);
+  });
+
+  it('runs no verifier that lies in the checkout', () => {
+    mkdirSync(shop.path('node_modules/northroot/bin'), { recursive: true });
+    shop.write('node_modules/northroot/bin/northroot.js', '');
+    const { status, outputs } = run({ ledger: 'bad.jsonl', path: '' });
+    expect([status, outputs]).toEqual([1, 'verdict=invalid\nexit-status=1\nsarif=\n']);
+    expect(shop.read('npm-folder').trim()).not.toBe(shop.folder);
+  });
+
+  it.each([
+    ['ends well and writes no report', ''],
+    ['ends as an invalid ledger does', 'process.exit(1)'],
+    ['is killed', 'process.kill(process.pid, "SIGKILL")'],
+    [
+      'is killed after its report',
+      `const at = process.argv.find((arg) => arg.startsWith('--output=json=')).slice(14);
+       require('fs').writeFileSync(at, '{"verdict":"ok"}');
+       process.kill(process.pid, "SIGKILL")`,
+    ],
+  ])('decides nothing when the verifier %s', (_, script) => {
+    mkdirSync(shop.path('fake/bin'), { recursive: true });
+    shop.write('fake/bin/northroot.js', script);
+    const { status, stdout, outputs } = run({ ledger: 'good.jsonl', path: 'fake', sarif: 'x.sarif' });
+    expect([status, outputs]).toEqual([2, 'verdict=undecided\nexit-status=2\nsarif=\n']);
+    expect(stdout).toMatch(/^::error title=northroot::nothing could be decided/m);
+  });
+
+  it.each([
+    { annotations: 'yes' },
+    { summary: 'False' },
+    { junit: '-' },
+    { path: 'no/such/folder' },
+    { path: '--version' },
+    { 'fail-on': 'nothing' },
+    { ledger: '' },
+  ])('refuses wrong inputs: %j', (inputs) => {
+    const { status, outputs } = run({ ledger: 'good.jsonl', ...inputs });
+    expect([status, outputs]).toEqual([2, 'verdict=undecided\nexit-status=2\nsarif=\n']);
   });
 });
 
 describe('the pre-commit hook', () => {
-  const [hook] =
-    read<readonly { readonly entry: string; readonly files: string; readonly language: string }[]>(
-      '.pre-commit-hooks.yaml',
-    );
+  const [hook] = read<
+    readonly {
+      readonly entry: string;
+      readonly files: string;
+      readonly verbose?: boolean;
+    }[]
+  >('.pre-commit-hooks.yaml');
 
   it('verifies each ledger that it is given, and fails when one fails', () => {
     const entry = hook?.entry ?? '';
@@ -191,7 +240,9 @@ describe('the pre-commit hook', () => {
       1,
       ['invalid', 'ok', ''],
     ]);
-    expect(on('good.jsonl').status).toBe(0);
+    const good = on('good.jsonl');
+    expect([good.status, good.stdout]).toEqual([0, expect.stringContaining('not checked: TRUST')]);
+    expect(hook?.verbose).toBe(true);
     expect(on('--help').status).toBe(2);
   });
 
@@ -221,9 +272,18 @@ describe('examples', () => {
 
   it("GitLab's job writes the reports that it names", () => {
     const { 'verify-ledger': job } = read<{
-      'verify-ledger': { script: string[]; artifacts: { reports: Record<string, string> } };
+      'verify-ledger': {
+        before_script: string[];
+        script: string[];
+        artifacts: { reports: Record<string, string> };
+      };
     }>('examples/gitlab-ci.yml');
-    expect(bash(['bash', '-ec', job.script.join('\n')], { LEDGER: 'bad.jsonl' }).status).toBe(1);
+    const script = [...job.before_script, ...job.script].join('\n');
+    expect(bash(['bash', '-ec', script], { LEDGER: 'bad.jsonl' }).status).toBe(1);
+    expect([shop.read('npm-folder'), shop.read('npm-args').trim().split(' ').at(-1)]).toEqual([
+      '/\n',
+      `northroot@${VERSION}`,
+    ]);
     const { codequality = '', junit = '' } = job.artifacts.reports;
     expect(JSON.parse(shop.read(codequality))).not.toEqual([]);
     expect(shop.read(junit)).toContain('<failure');

@@ -1,10 +1,13 @@
 /** SARIF 2.1.0: valid by the official schema, within the host's limits, the same finding under the same fingerprint. */
 
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import {
   CODE_PAGES,
+  parseTrustPolicy,
   runVerification,
   verifyLedger,
   type ByteSink,
@@ -174,7 +177,7 @@ describe('writeSarif', () => {
   it('keeps within the runs and results that hosts take, each run of a category of its own, and counts the rest', async () => {
     expect([MAX_SARIF_RUNS, MAX_SARIF_RESULTS]).toEqual([20, 25_000]);
     const sink = new TextSink();
-    await writeRuns(sink, reportWith(50, 37), {}, { runs: 3, results: 10 });
+    await writeRuns(sink, reportWith(50, 37), {}, { runs: 3, results: 10, compressed: Infinity });
     const { runs } = JSON.parse(sink.text) as { runs: readonly Run[] };
     expect(runs.map(({ results }) => results.length)).toEqual([10, 10, 10]);
     expect(new Set(runs.map(({ automationDetails }) => automationDetails.id)).size).toBe(3);
@@ -183,6 +186,42 @@ describe('writeSarif', () => {
         list.find(({ descriptor }) => descriptor.id === 'FINDINGS_OMITTED')?.message.text.split(' ')[0],
     );
     expect(told).toEqual([undefined, undefined, '20']);
+  });
+
+  it('is never larger, compressed, than hosts take, and counts the rest', async () => {
+    const limit = 500_000;
+    const ending = { runs: 20, results: 1_000, compressed: limit };
+    for (const message of [() => 'alike', () => randomBytes(300).toString('base64')]) {
+      const report = reportWith(5_000, 5_000);
+      const findings = report.findings.map((finding) => ({
+        ...finding,
+        line_digest: `sha-256:${randomBytes(32).toString('base64url')}`,
+        message: message(),
+      }));
+      const sink = new TextSink();
+      await writeRuns(sink, { ...report, findings }, {}, ending);
+      expect(gzipSync(sink.text).length).toBeLessThanOrEqual(limit);
+      const { runs } = JSON.parse(sink.text) as { runs: readonly Run[] };
+      const written = runs.reduce((sum, { results }) => sum + results.length, 0);
+      expect(written).toBeGreaterThan(100);
+      const told = runs
+        .at(-1)
+        ?.invocations[0].toolExecutionNotifications.find(
+          ({ descriptor }) => descriptor.id === 'FINDINGS_OMITTED',
+        );
+      expect(told?.message.text.split(' ')[0]).toBe((5_000 - written).toLocaleString('en'));
+    }
+  });
+
+  it('gives two findings that are alike two alerts', async () => {
+    const { results } = await runOf({
+      ...invalid,
+      findings: [...invalid.findings, ...invalid.findings],
+      findings_total: 2,
+    });
+    const prints = results.map(({ partialFingerprints: of }) => of['primaryLocationLineHash']);
+    expect([prints.length, new Set(prints).size]).toEqual([2, 2]);
+    expect(prints[0]).toBe((await runOf(invalid)).results[0]?.partialFingerprints['primaryLocationLineHash']);
   });
 
   it('counts what the report does not list', async () => {
@@ -211,6 +250,36 @@ describe('fingerprintFinding', () => {
     ['pointer', { at: { ...finding.at, pointer: '/event' } }],
   ])('is another for another %s', (_name, change) => {
     expect(fingerprintFinding({ ...finding, ...change })).not.toBe(print);
+  });
+
+  it('is the same at another time, and by a checkpoint of another name', async () => {
+    const ledger = fixture('broken/checkpoint-missing-max-age.jsonl');
+    const trust = parseTrustPolicy(fixture('trust/checkpoint-max-age.json'));
+    const notes = ['forged', 'of-4'].map((name) => fixture(`anchors/${name}.checkpoint`));
+    const prints = async (now: string, folder: string): Promise<string[]> => {
+      const checkpoints = notes.map((note, index) => ({ name: `${folder}/${index} says`, note }));
+      const { findings } = await verifyLedger(ledger, { trust, now, checkpoints });
+      return findings.map((each) => `${each.code} ${fingerprintFinding(each)}`);
+    };
+    const once = await prints('2026-02-01T00:00:00Z', '/tmp/1');
+    expect(once.join()).toContain('CHECKPOINT_MISSING');
+    expect(once.join()).toMatch(/FORKED|TRUNCATED/);
+    expect(await prints('2026-03-01T00:00:00Z', 'b')).toEqual(once);
+    // Where the checkpoint is held, and is no record.
+    const old = (now: string): string =>
+      fingerprintFinding({
+        ...finding,
+        code: 'CHECKPOINT_MISSING',
+        event_id: null,
+        expected: `a checkpoint made within 60 seconds of ${now}`,
+      });
+    expect(old('2026-03-01T00:00:00Z')).toBe(old('2026-04-01T00:00:00Z'));
+  });
+
+  it('tells apart what one checkpoint lacks', () => {
+    const of = (expected: string): string =>
+      fingerprintFinding({ ...finding, code: 'CHECKPOINT_MISSING', expected, actual: 'none' });
+    expect(of('a signature by 2 of 3 keys')).not.toBe(of('a checkpoint made within 60 seconds of now'));
   });
 
   it('knows a line that cannot be read by its bytes, wherever it stands', async () => {

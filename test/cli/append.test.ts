@@ -281,8 +281,27 @@ describe('append --quantities', () => {
     expect(records()[result.seq].event.n).toBe(0.25);
   });
 
-  it('is asked for: without it a number is no amount', () => {
-    unchanged(() => expectError(append(withUsd('0.25')), 1, 'SCHEMA', 'stdin:1'));
+  it.each([
+    ['"5"', { t: 'int', v: '5' }],
+    ['"0.250"', { t: 'dec', m: '25', s: 2 }],
+  ])('turns the text %s into a quantity, of which nothing is lost', (text, expected) => {
+    const [result] = parseLines(expectOk(append(withUsd(text), ['--quantities'])));
+    expect(result).not.toHaveProperty('hygiene');
+    expect(amountOf(result.seq)).toEqual(expected);
+  });
+
+  it('leaves texts elsewhere, and texts that are no numbers, as they are', () => {
+    const [result] = parseLines(expectOk(append(ndjson([note('7')]), ['--quantities'])));
+    expect(records()[result.seq].event.n).toBe('7');
+    unchanged(() => expectError(append(withUsd('"5 usd"'), ['--quantities']), 1, 'SCHEMA', 'stdin:1'));
+  });
+
+  it.each(['0.25', '"0.25"'])('is asked for: without it %s is no amount, and the hint names it', (text) => {
+    unchanged(() => {
+      const run = append(withUsd(text));
+      expectError(run, 1, 'SCHEMA', 'stdin:1');
+      expect(run.stderr).toMatch(/^hint: --quantities /m);
+    });
   });
 });
 
@@ -424,5 +443,12 @@ describe('what verification finds', () => {
     expect(result.findings).toContainEqual(
       expect.objectContaining({ code: 'AUTH_NOT_FOUND', severity: 'error', class: 'invalid' }),
     );
+  });
+
+  it('is counted at the end, where events are invalid or in violation', () => {
+    const run = append(ndjson([{ ...lost, occurred_at: '2026-03-01T12:00:00Z' }, note('fine')]));
+    expectOk(run);
+    expect(run.stderr).toMatch(/^warning: .* 1 invalid: AUTH_NOT_FOUND; northroot verify /m);
+    expect(append(ndjson([note('finer')])).stderr).toBe('');
   });
 });

@@ -23,6 +23,7 @@ append(note(3));
 interface Result {
   readonly verdict: string;
   readonly scope: string;
+  readonly findings_total: number;
   readonly records: { readonly selected: number; readonly beyond: number; readonly hashes_only: number };
   readonly stretches: readonly { readonly claim: string }[];
   readonly bundle: { readonly exporter?: { readonly known_by: string } };
@@ -91,6 +92,21 @@ describe('verify', () => {
     writeFileSync(shop.path('broken.nrb'), bytes);
     expect(shop.run(['verify', 'broken.nrb']).status).toBe(1);
     expectError(shop.run(['verify', 'broken.nrb', '--since', '2026-01-01']), 2, 'USAGE');
+    expectError(shop.run(['verify', 'broken.nrb', '--new']), 2, 'USAGE');
+    expectError(shop.run(['verify', 'broken.nrb', '--format', 'sarif']), 2, 'USAGE');
+  });
+
+  it('lists as many findings as --max-findings says, and counts all', () => {
+    append({ event_type: 'foo.bar', principal_id: 'agent:a1' });
+    expectOk(shop.run(['checkpoint', 'ledger.jsonl']));
+    exportTo('found.nrb');
+    const { findings_total: total } = verify('found.nrb');
+    expect(total).toBeGreaterThan(0);
+    expect(verify('found.nrb', '--max-findings', '0')).toMatchObject({
+      findings: [],
+      findings_total: total,
+      report: { findings: [] },
+    });
   });
 });
 
@@ -105,6 +121,8 @@ describe('disclose', () => {
       2,
       'NOT_A_BUNDLE',
     );
+    const twice = shop.run(['disclose', '-', '--check', '-'], { input: 'other' });
+    expectError(twice, 2, 'USAGE');
   });
 
   it('says with 1 that no record names a file, and attaches none', () => {

@@ -117,6 +117,13 @@ function write(name: string, events: readonly AnyEvent[], ...more: (Item | strin
 }
 
 write('good.jsonl', good);
+const cappedBounds = {
+  action_caps: meters({ calls: 1, usd: '0.2' }),
+  expires_at: at(40),
+  concurrency_limit: { t: 'int', v: '1' },
+};
+const capped = grant(2, 'agent:a2', cappedBounds, {}, root);
+write('capped.jsonl', [root, capped]);
 write('violating.jsonl', violating);
 const unlinked = { intents: { intent_digest: { alg: 'sha-256', b64: 'B'.repeat(42) + 'A' } } };
 // That a step does not name the intent that it is for is a warning.
@@ -151,7 +158,7 @@ describe('budget', () => {
         '    unit   cap   used  reserved   left',
         '    calls   10      0         0     10',
         '    usd      5  0.375       0.5  4.125',
-        `  seq 2  agent:a2  ${idOf(child).slice(0, 20)}  1 execution, expires ${at(40)}, delegated from ${idOf(root).slice(0, 20)}`,
+        `  seq 2  agent:a2  ${idOf(child).slice(0, 20)}  1 execution, expires ${at(40)}, delegated from seq 1`,
         by,
         '    unit   cap   used  reserved   left',
         '    calls    4      0         0      4',
@@ -188,6 +195,23 @@ describe('budget', () => {
         },
       ],
     });
+  });
+
+  it('shows what one action may use at most, and what a grant was delegated from, as verify does', () => {
+    const caps = '    one action at most 1 calls, 0.2 usd\n';
+    expect(expectOk(budget('capped.jsonl'))).toContain(caps);
+    const one = expectOk(budget('capped.jsonl', '--grant', '2'));
+    expect(one).toContain(`, delegated from ${idOf(root).slice(0, 20)}\n`);
+    const text = shop.run(['verify', 'capped.jsonl']).stdout;
+    expect(text).toContain(caps);
+    expect(text).toContain(', delegated from seq 1\n');
+    const report = parse<ReportJson>(shop.run(['verify', 'capped.jsonl', '--format', 'json']).stdout);
+    expect(checkReport(report)).toEqual([]);
+    expect(report.grants).toMatchObject([
+      { seq: 1 },
+      { seq: 2, parent_event_id: idOf(root), action_caps: meters({ calls: 1, usd: '0.2' }) },
+    ]);
+    expect(report.grants[0]).not.toHaveProperty('action_caps');
   });
 
   it('shows one grant, by its number, its id or a prefix of it', () => {

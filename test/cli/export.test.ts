@@ -1,7 +1,7 @@
 /** `northroot export`: which records are written, and what is left when it fails. */
 
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { formatJournalFrame, formatJournalHeader } from '../../src/journal/journal-file.js';
@@ -93,6 +93,56 @@ describe('export --in-toto', () => {
   });
 });
 
+describe('export --receipts', () => {
+  const receipts = (folder: string, ...args: string[]) =>
+    shop.run(['export', 'ledger.jsonl', '--receipts', folder, ...args]);
+  const key = ['--key', 'ledger.jsonl.key'];
+
+  it('writes one of each selected record, which verify-proof takes with the record', () => {
+    expectOk(shop.run(['init', 'sealed.jsonl', '--origin', 'example.com/sealed']));
+    const noted = shop.run(['append', 'sealed.jsonl', '--principal', 'agent:a1'], {
+      input: ndjson([{ event_type: 'x.a' }, { event_type: 'x.b' }]),
+    });
+    expectOk(noted);
+    expectOk(shop.run(['checkpoint', 'sealed.jsonl']));
+    const run = shop.run([
+      'export',
+      'sealed.jsonl',
+      '--principal',
+      'agent:*',
+      '--receipts',
+      'deep/receipts',
+      '--key',
+      'sealed.jsonl.key',
+    ]);
+    expect(expectOk(run)).toBe('');
+    expect(run.stderr).toBe(
+      "deep/receipts: 2 receipts in the checkpoint of 3 records; the ledger's verdict is ok\n",
+    );
+    expect(readdirSync(shop.path('deep/receipts')).sort()).toEqual(['1.cose', '2.cose']);
+    shop.write('entry.json', expectOk(shop.run(['show', 'sealed.jsonl', '2', '--format', 'record'])));
+    shop.write('log.pub', expectOk(shop.run(['key', 'show', 'sealed.jsonl.key', '--form', 'pem'])));
+    expectOk(shop.run(['verify-proof', 'deep/receipts/2.cose', '--key', 'log.pub', '--entry', 'entry.json']));
+  });
+
+  it.each<[string, string[], string]>([
+    ['without a key', ['none'], 'USAGE'],
+    [
+      'under two checkpoints',
+      ['none', ...key, '--checkpoint', 'sealed.jsonl.checkpoint', '--checkpoint', 'sealed.jsonl.checkpoint'],
+      'USAGE',
+    ],
+    ['to standard output', ['-', ...key], 'USAGE'],
+    ['in place of the ledger', ['ledger.jsonl', ...key], 'USAGE'],
+    ['of a ledger that nothing seals', ['none', ...key], 'CHECKPOINT_MISSING'],
+  ])('makes none %s', (_what, args, code) => {
+    if (!existsSync(shop.path('ledger.jsonl.key')))
+      expectOk(shop.run(['keygen', '--out', 'ledger.jsonl.key']));
+    expectError(receipts(...(args as [string])), 2, code);
+    expect(existsSync(shop.path('none'))).toBe(false);
+  });
+});
+
 describe('export --journal and append of it', () => {
   it('gives the same events again', () => {
     expectOk(shop.run(['export', 'ledger.jsonl', '--journal', 'all.nrj']));
@@ -165,6 +215,31 @@ describe('what is made of a ledger', () => {
     expect(existsSync(shop.path('twice.json'))).toBe(false);
   });
 
+  it('is not written over a ledger that has the name of one of several files', () => {
+    const ledger = readFileSync(shop.path('ledger.jsonl'));
+    mkdirSync(shop.path('tables'), { recursive: true });
+    const places = [
+      ['tables/events.csv', '--csv', 'tables'],
+      ['tables/meters.parquet', '--parquet', './tables/'],
+      ['costs-of.verification.csv', '--focus', 'costs-of.csv'],
+    ] as const;
+    for (const [path, kind, target] of places) {
+      shop.write(path, ledger);
+      expectError(shop.run(['export', path, kind, target]), 2, 'USAGE');
+      expect(readFileSync(shop.path(path)).equals(ledger)).toBe(true);
+    }
+  });
+
+  it.each([
+    ['--ocsf', 'same.out', '--otlp', './same.out'],
+    ['--focus', 'same.csv', '--ocsf', 'same.verification.csv'],
+    ['--csv', 'same-folder', '--ocsf', 'same-folder/events.csv'],
+    ['--csv', '', '--ocsf', 'same.out'],
+  ])('is not written twice to one place, nor to none: %j', (...args) => {
+    expectError(shop.run(['export', 'ledger.jsonl', ...args]), 2, 'USAGE');
+    expect(readdirSync(shop.path('.')).filter((name) => name.startsWith('same'))).toEqual([]);
+  });
+
   it('is written to standard output for -', () => {
     expectOk(shop.run(['export', 'ledger.jsonl', '--dsse', 'as-file.jsonl']));
     const run = shop.run(['export', 'ledger.jsonl', '--dsse', '-']);
@@ -176,6 +251,17 @@ describe('what is made of a ledger', () => {
 describe('export', () => {
   it('wants to be told what to write', () => {
     expectError(shop.run(['export', 'ledger.jsonl']), 2, 'USAGE');
+  });
+
+  it.each([
+    ['--ocsf', 'x.json', '--event', '1'],
+    ['--ocsf', 'x.json', '--key', 'ledger.jsonl.key'],
+    ['--dsse', 'x.json', '--complete', '0..1'],
+    ['--csv', 'x', '--currency-unit', 'usd=USD'],
+    ['--focus', 'x.csv', '--currency-unit', 'usd=USD', 'usd=EUR'],
+  ])('takes no option that would change nothing: %j', (...args) => {
+    expectError(shop.run(['export', 'ledger.jsonl', ...args]), 2, 'USAGE');
+    expect(readdirSync(shop.path('.')).filter((name) => name.startsWith('x'))).toEqual([]);
   });
 
   it('leaves nothing where the ledger cannot be read', () => {

@@ -145,6 +145,17 @@ describe('grant', () => {
     expect(shop.read(L)).toBe(before);
   });
 
+  it('says for whom the key of somebody who grants has to be', () => {
+    expectOk(shop.run(['keygen', '--out', 'ada.pem']));
+    expectOk(shop.run(['init', 'ada.jsonl']));
+    const add = ['key', 'add', 'ada.jsonl', 'ada.pem', '--role', 'authority', '--for', 'human:ada'];
+    expectOk(shop.run(add));
+    const args = ['ada.jsonl', '--to', 'agent:a1', '--tool', 'fs.*', '--cap', 'usd=1', '--key', 'ada.pem'];
+    const run = shop.run(['grant', ...args]);
+    expectError(run, 1, 'KEY_NOT_FOR_PRINCIPAL');
+    expect(run.stderr).toMatch(/^hint: .*--for agent:a1/m);
+  });
+
   it('delegates with the key of the delegator, and with nobody else’s', async () => {
     const args = ['--to', 'agent:a2', '--parent', '3', '--cap', 'usd=1'];
     const { seq } = grant(...args, '--expires', '30m', '--key', 'agent.pem');

@@ -42,6 +42,35 @@ describe('init', () => {
     expectOk(shop.run(['verify', 'plain.jsonl']));
   });
 
+  it.each<[string, Readonly<Record<string, string>>, boolean]>([
+    ['nothing is ignored', {}, true],
+    ['other files are', { '.gitignore': '# keys\n/l.jsonl.key\nx*.key\nsub/l.jsonl.key/\n' }, true],
+    ['it is taken back', { '.gitignore': '*.key\n', 'sub/.gitignore': '!l.jsonl.key\n' }, true],
+    ['keys are', { '.gitignore': 'dist\r\n*.key\r\n' }, false],
+    ['its folder is', { '.gitignore': '/sub/\n' }, false],
+    ['it is, by name', { 'sub/.gitignore': '/l.jsonl.key\n' }, false],
+    ['keys are, anywhere', { '.git/info/exclude': '**/*.key\n' }, false],
+    ['that cannot be known', { '.gitignore': '*.[k]ey\n' }, false],
+  ])('says that git would take the key, in a work tree where %s', (name, files, isTold) => {
+    const top = `tree ${name.replaceAll(/\W/g, '-')}`;
+    for (const folder of ['', '/.git', '/.git/info', '/sub']) shop.makeFolder(`${top}${folder}`);
+    for (const [file, text] of Object.entries(files)) shop.write(`${top}/${file}`, text);
+    const run = shop.run(['init', `${top}/sub/l.jsonl`]);
+    expectOk(run);
+    expect(/^note: .*l\.jsonl\.key stands in the git work tree/m.test(run.stderr)).toBe(isTold);
+  });
+
+  it('begins a past that is written down later: then drafts of it are in order', () => {
+    expectOk(shop.run(['init', 'past.jsonl', '--at', '2026-03-01']));
+    expect(shop.records('past.jsonl')[0].event.occurred_at).toBe('2026-03-01T00:00:00Z');
+    const draft = { event_type: 'x.note', principal_id: 'agent:a1', occurred_at: '2026-03-02T12:00:00Z' };
+    const input = `${JSON.stringify(draft)}\n`;
+    expect(expectOk(shop.run(['append', 'past.jsonl'], { input }))).not.toContain('TIME_REGRESSION');
+    expectOk(shop.run(['verify', 'past.jsonl']));
+    expectError(shop.run(['init', 'future.jsonl', '--at', '9999-01-01']), 2, 'USAGE');
+    expect(shop.files('future')).toEqual([]);
+  });
+
   it('takes an origin, a principal and a key', () => {
     const args = ['--origin', 'example.com/agents/prod', '--principal', 'org:example', '--key', 'own.pem'];
     const result = parse<KeyJson>(expectOk(shop.run(['init', 'options.jsonl', ...args])));

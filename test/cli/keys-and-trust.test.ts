@@ -85,6 +85,12 @@ describe('key add', () => {
       reason: 'a second machine',
     });
     expect(run.stderr).toBe('');
+    const row = `add ${added.keyid.slice(0, 12)} (Anna’s) event,checkpoint for agent:*,service:ci`;
+    expect(
+      expectOk(shop.run(['log', 'a.jsonl', '--type', 'key']))
+        .trimEnd()
+        .endsWith(row),
+    ).toBe(true);
     expectSound('a.jsonl');
   });
 

@@ -7,6 +7,7 @@ import type { LedgerDiff } from '../../src/proof/ledger-diff.js';
 import type { ConsistencyResult } from '../../src/proof/verify-consistency.js';
 import type { ReceiptResult } from '../../src/proof/verify-receipt.js';
 import type { ProofResult } from '../../src/proof/verify-proof.js';
+import type { StatementResult } from '../../src/statement/verify-statement.js';
 import { ownKeyEntry } from '../../src/writer/genesis.js';
 import { ORIGIN, makeLines, noteOf, signer, stranger, witness } from '../proof/support.js';
 import { seedPem } from '../key/key-samples.js';
@@ -196,6 +197,20 @@ describe('verify-proof', () => {
     expectError(prove('--consistency', 'old.note', '--format', 'cose', '--key', 'log.key'), 2, 'USAGE');
   });
 
+  it('makes no COSE receipt with a key that does not sign for the log', () => {
+    expectOk(shop.run(['init', 'roles.jsonl']));
+    expectOk(shop.run(['keygen', '--out', 'a1.pem']));
+    expectOk(shop.run(['key', 'add', 'roles.jsonl', 'a1.pem', '--role', 'event', '--for', 'agent:a1']));
+    expectOk(shop.run(['checkpoint', 'roles.jsonl']));
+    const receipt = (...args: string[]): Run =>
+      shop.run(['prove', 'roles.jsonl', '1', '--format', 'cose', '--out', 'a1.cose', ...args]);
+    expectError(receipt('--key', 'a1.pem', '--no-index'), 1, 'KEY_NOT_FOR_ROLE');
+    expectOk(shop.run(['index', 'roles.jsonl']));
+    expectError(receipt('--key', 'a1.pem'), 1, 'KEY_NOT_FOR_ROLE');
+    expect(shop.has('a1.cose')).toBe(false);
+    expectOk(receipt('--key', 'roles.jsonl.key'));
+  });
+
   it('refuses another origin than the policy pins', () => {
     const run = verify('three.tlog-proof', '--trust', 'elsewhere.json');
     expect(run.status).toBe(1);
@@ -210,6 +225,10 @@ describe('verify-proof', () => {
     ['keys and a policy', ['--key', 'log.pub', '--trust', 'trust.json'], 'USAGE'],
   ])('does not take %s', (_what, args, code) => {
     expectError(verify('three.tlog-proof', ...args), 2, code);
+  });
+
+  it('says how the public half of a private key is written', () => {
+    expect(verify('three.tlog-proof', '--key', 'log.key').stderr).toMatch(/^hint: .*key show/m);
   });
 
   it('proves that the ledger only grew', () => {
@@ -227,6 +246,123 @@ describe('verify-proof', () => {
     expect(wrong.stdout).toContain('PROOF_INVALID: ');
     expect(verify('three.tlog-proof', '--consistency', 'old.note', '--key', 'log.pub').status).toBe(1);
     expect(verify('grown.proof', '--key', 'log.pub').status).toBe(1);
+  });
+});
+
+describe('verify-proof of a statement', () => {
+  const auditor = ['--key', 'stranger.pub'];
+  const made = (ledger: string, file: string, ...args: string[]): Run =>
+    shop.run(['export', ledger, '--in-toto', file, '--key', 'stranger.key', ...args]);
+  shop.write('stranger.key', seedPem(Buffer.alloc(32, 3)), 0o600);
+  shop.write('short.jsonl', ledgerOf(lines.slice(0, 5)));
+  shop.write('cut.jsonl', ledgerOf(lines.slice(1)));
+  expectOk(made('ledger.jsonl', 'passed.json', '--checkpoint', 'old.note'));
+  expect(made('cut.jsonl', 'failed.json').status).toBe(1);
+  const envelope = JSON.parse(shop.read('passed.json')) as { payload: string };
+  const respell = (name: string, change: (statement: Record<string, unknown>) => object): string => {
+    const statement = JSON.parse(Buffer.from(envelope.payload, 'base64').toString()) as Record<
+      string,
+      unknown
+    >;
+    const payload = Buffer.from(JSON.stringify(change(statement))).toString('base64');
+    return shop.write(name, JSON.stringify({ ...envelope, payload }));
+  };
+
+  it('says who says that the ledger passed, and what it was held to', () => {
+    const run = verify('passed.json', ...auditor, '--ledger', 'ledger.jsonl');
+    expect(run.stderr).toBe('');
+    const text = expectOk(run);
+    expect(text).toMatch(/^ok {2}passed\.json: the signer says that the ledger PASSED\n/);
+    expect(text).toContain(`signed by   ${stranger.publicKey.keyid}`);
+    expect(text).toMatch(/held to {5}old\.note {2}sha256 [0-9a-f]{64}/);
+    const json = expectOk(verify('passed.json', ...auditor, '--ledger', 'ledger.jsonl', '--format', 'json'));
+    expect(parse<StatementResult>(json)).toMatchObject({
+      kind: 'in-toto-statement',
+      verdict: 'ok',
+      exit_status: 0,
+      problems: [],
+      signers: [stranger.publicKey.keyid],
+      not_checked: [{ code: 'LEDGER' }],
+    });
+  });
+
+  it('reads the statement or the ledger from standard input, not both', () => {
+    expectOk(shop.run(['verify-proof', '-', ...auditor], { input: shop.read('passed.json') }));
+    const held = ['verify-proof', 'passed.json', ...auditor, '--ledger', '-'];
+    expectOk(shop.run(held, { input: ledgerOf(lines) }));
+    expectError(
+      shop.run(['verify-proof', '-', ...auditor, '--ledger', '-'], { input: shop.read('passed.json') }),
+      2,
+      'USAGE',
+    );
+  });
+
+  it.each<[string, string[], 1 | 2, string]>([
+    ['that no given key signed', ['passed.json', '--key', 'log.pub'], 2, 'KEY_UNKNOWN'],
+    ['without a key', ['passed.json'], 2, 'KEY_UNKNOWN'],
+    ['with a key of a witness alone', ['passed.json', '--key', witnessVkey], 2, 'KEY_UNKNOWN'],
+    ['of another ledger', ['passed.json', ...auditor, '--ledger', 'short.jsonl'], 1, 'SUBJECT_MISMATCH'],
+    ['that says FAILED', ['failed.json', ...auditor, '--ledger', 'cut.jsonl'], 1, 'NOT_PASSED'],
+    [
+      'with another predicate',
+      [
+        respell('predicate.json', (all) => ({ ...all, predicateType: 'https://slsa.dev/provenance/v1' })),
+        ...auditor,
+      ],
+      1,
+      'STATEMENT_MALFORMED',
+    ],
+    [
+      'that was changed',
+      [respell('changed.json', (all) => ({ ...all, subject: [] })), ...auditor],
+      1,
+      'SIGNATURE_INVALID',
+    ],
+    [
+      'with another payload type',
+      [
+        shop.write('event.json', expectOk(shop.run(['show', 'ledger.jsonl', '1', '--format', 'dsse']))),
+        '--key',
+        'log.pub',
+      ],
+      1,
+      'STATEMENT_MALFORMED',
+    ],
+    ['that is only JSON', [shop.write('other.json', '{"a":1}\n'), ...auditor], 1, 'PROOF_MALFORMED'],
+  ])('does not take one %s', (_what, args, status, code) => {
+    const run = verify(...args);
+    expect([run.status, run.stderr]).toEqual([status, '']);
+    expect(run.stdout).toMatch(status === 1 ? /^invalid {2}/ : /^undecided {2}/);
+    expect(run.stdout).toContain(`${code}: `);
+    const json = verify(...args, '--format', 'json');
+    expect(json.status).toBe(status);
+    expect(parse<StatementResult>(json.stdout)).toMatchObject({ exit_status: status, problems: [{ code }] });
+  });
+
+  it.each<[string, string[], string]>([
+    ['several files', ['passed.json', 'failed.json', ...auditor], 'USAGE'],
+    ['what is of other proofs', ['passed.json', '--trust', 'trust.json'], 'USAGE'],
+    [
+      'a ledger for a proof of a record',
+      ['three.tlog-proof', '--key', vkey, '--ledger', 'ledger.jsonl'],
+      'USAGE',
+    ],
+    ['what is no ledger', ['passed.json', ...auditor, '--ledger', 'passed.json'], 'NOT_A_LEDGER'],
+    ['a ledger that is missing', ['passed.json', ...auditor, '--ledger', 'none.jsonl'], 'FILE_NOT_FOUND'],
+    ['a private key', ['passed.json', '--key', 'stranger.key'], 'KEY_IS_PRIVATE'],
+  ])('is not given %s', (_what, args, code) => {
+    expectError(verify(...args), 2, code);
+  });
+
+  it('shows nothing of it as it stands', () => {
+    const hostile = '\u001b[31m\u202e';
+    respell('hostile.json', (all) => ({
+      ...all,
+      subject: [{ name: hostile, digest: { sha256: hostile } }],
+      predicate: { verificationResult: hostile, verifier: { id: hostile }, verifiedLevels: [hostile, {}] },
+    }));
+
+    expect(verify('hostile.json').stdout).not.toMatch(/\u001b|\u202e/);
   });
 });
 

@@ -57,4 +57,14 @@ describe('report', () => {
     expect(existsSync(shop.path('left.csv'))).toBe(false);
     expectError(shop.run(['report', ok, '--output', 'pdf=left.pdf']), 2, 'USAGE');
   });
+
+  it.each([
+    ['--last', '2026-03-02'],
+    ['--last', '7x'],
+    ['--grant', '0'],
+    ['--grant', '3'],
+    ['--since', '7d', '--last', '7d'],
+  ])('takes no selection that means something else: %j', (...args) => {
+    expectError(shop.run(['report', ok, ...args]), 2, 'USAGE');
+  });
 });

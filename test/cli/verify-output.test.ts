@@ -77,7 +77,32 @@ describe('verify --output', () => {
   });
 
   it('refuses one path for two reports', () => {
-    expectError(verify('good.jsonl', '--output', 'json=x', '--output', 'text=x'), 2, 'USAGE');
+    mkdirSync(shop.path('here'));
+    symlinkSync('.', shop.path('here/again'));
+    for (const [one, other] of [
+      ['x', 'x'],
+      ['x', './x'],
+      ['here/x', 'here/again/x'],
+    ]) {
+      const outputs = ['--output', `json=${one}`, '--output', `text=${other}`];
+      expectError(verify('good.jsonl', ...outputs), 2, 'USAGE');
+    }
+    expectError(verify('good.jsonl', '--state', 'new.state', '--output', 'json=./new.state'), 2, 'USAGE');
+    expect([existsSync(shop.path('x')), existsSync(shop.path('new.state')), litter()]).toEqual([
+      false,
+      false,
+      [],
+    ]);
+  });
+
+  it('writes nothing anywhere in a ledger that is a folder', () => {
+    mkdirSync(shop.path('segments/deep/deeper'), { recursive: true });
+    writeFileSync(shop.path('segments/00000000000000000000.jsonl'), shop.read('good.jsonl'));
+    symlinkSync('segments/deep', shop.path('aside'));
+    for (const path of ['segments/x', 'segments/deep/x', 'segments/deep/deeper/x', 'aside/deeper/x']) {
+      expectError(verify('segments', '--output', `json=${path}`), 2, 'USAGE');
+    }
+    expect(verify('segments', '--output', 'json=beside.json').status).toBe(0);
   });
 
   it('leaves what was there when the ledger cannot be read', () => {

@@ -56,11 +56,12 @@ function loadedBy(file: string, seen = new Set<string>()): Set<string> {
 }
 
 /** What package.json lets users import. */
-const PUBLIC = Object.values(
+const TARGETS = Object.values(
   (JSON.parse(readText('package.json')) as { exports: Record<string, string | { default: string }> }).exports,
 ).flatMap((target) =>
   typeof target === 'string' ? [] : [target.default.replace(/^\.\/dist\//, '').replace(/\.js$/, '.ts')],
 );
+const PUBLIC = TARGETS.filter((target) => !target.includes('*'));
 
 describe('imports', () => {
   it('are found, and each leads to a file that is there', () => {
@@ -101,6 +102,16 @@ describe('imports', () => {
   it('of the public API take whole entry points, each of which package.json names', () => {
     const entries = importsOf('index.ts').filter(({ to }) => !to.includes('/') && PUBLIC.includes(to));
     expect(new Set([...entries.map(({ to }) => to), 'index.ts'])).toEqual(new Set(PUBLIC));
+  });
+
+  it('each host is an entry point of its own', () => {
+    expect(TARGETS).toContain('hosts/*/index.ts');
+    const folders = readdirSync(new URL('../../src/hosts/', import.meta.url), { withFileTypes: true });
+    const hosts = folders.filter((entry) => entry.isDirectory() && entry.name !== 'forms');
+    expect(hosts.length).toBeGreaterThan(0);
+    for (const { name } of hosts) {
+      expect(importsOf('hosts/registry.ts').map(({ to }) => to)).toContain(`hosts/${name}/index.ts`);
+    }
   });
 
   it('the step function loads nothing that touches the outside', () => {

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { EXAMPLES, leavesOf } from '../../src/cli/examples.js';
+import { EXPORT_KINDS } from '../../src/cli/exports/kinds.js';
 import { makeProgram } from '../../src/cli/main.js';
 import { renderManPage } from '../../src/cli/man-page.js';
 import { hasProgram } from '../cli/runner.js';
@@ -51,6 +52,18 @@ it('every command has examples, of options that it takes', () => {
         expect([example, known.includes(flag)]).toEqual([example, true]);
     }
   }
+});
+
+it('every kind of export has an example, and every option that only one has', () => {
+  const examples = (EXAMPLES['export'] ?? []).join('\n');
+  const flags = EXPORT_KINDS.flatMap(({ flags, further = [] }) => [flags, ...further.map(([own]) => own)]);
+  const without = flags.filter((each) => !examples.includes(` ${each.split(' ')[0]} `));
+  expect(without).toEqual([
+    '--created-at <time>',
+    '--time-verified <time>',
+    '--verifier-id <uri>',
+    '--resource-uri <uri>',
+  ]);
 });
 
 it('no default is shown as the program keeps it', () => {

@@ -164,6 +164,41 @@ it('keeps what it has where the same source says something else', async () => {
   expect((await verifyLedger(path)).verdict).toBe('ok');
 });
 
+it('appends nothing that would name something else than what the files name', async () => {
+  const path = newPath();
+  await importInto(path, plainFile({ id: '1', ms: T, allow: true, tool: 'a' }));
+  const { appended, plan } = await importInto(
+    path,
+    plainFile({ id: '1', ms: T, allow: true, tool: 'b', ran: 'success' }),
+  );
+  expect([appended, plan.conflicting]).toEqual([0, 3]);
+  expect(plan.findings.map(({ code, about }) => [code, about])).toEqual([['SOURCE_CONFLICT', 'decision:1']]);
+  expect((await verifyLedger(path)).verdict).toBe('ok');
+});
+
+it('calls it no conflict that the end of what ran is known by now', async () => {
+  const path = newPath();
+  await importInto(path, plainFile({ id: '1', ms: T, allow: true, ran: 'unknown' }));
+  const { appended, plan } = await importInto(
+    path,
+    plainFile({ id: '1', ms: T, allow: true, ran: 'success' }),
+  );
+  expect(appended).toBe(0);
+  // The line is another one, and with it the decision's source.digest.
+  expect(plan.findings.map(({ code }) => code)).toContain('SOURCE_CONFLICT');
+  const lines = [
+    { id: '1', ms: T, allow: true },
+    { id: '1', ms: T, ran: 'unknown' },
+  ];
+  const later = [lines[0], { id: '1', ms: T, ran: 'success' }];
+  const other = newPath();
+  await importInto(other, plainFile(...lines));
+  const again = await importInto(other, plainFile(...later));
+  expect(again.plan.findings.map(({ code, severity }) => [code, severity])).toEqual([
+    ['OUTCOME_KNOWN_LATER', 'warning'],
+  ]);
+});
+
 it('gives the same events for the same files, bound to their ledger', async () => {
   const one = newPath();
   const two = newPath();

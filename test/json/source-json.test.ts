@@ -1,7 +1,12 @@
 /** JSON of other systems as it was written: numbers, order of keys, and what is refused. */
 
 import { expect, it } from 'vitest';
-import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../src/json/source-json.js';
+import {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceValue,
+} from '../../src/json/source-json.js';
 
 const decode = (text: string): SourceValue => {
   const decoded = decodeSourceJson(Buffer.from(text));
@@ -9,11 +14,14 @@ const decode = (text: string): SourceValue => {
   return decoded.value;
 };
 
-it.each(['1.0', '40.06385803222656', '1e-05', '1700000000100000001', '-0', '1e999'])('keeps %s as it is', (text) => {
-  const value = decode(` ${text} `);
-  expect(value).toBeInstanceOf(SourceNumber);
-  expect((value as SourceNumber).text).toBe(text);
-});
+it.each(['1.0', '40.06385803222656', '1e-05', '1700000000100000001', '-0', '1e999'])(
+  'keeps %s as it is',
+  (text) => {
+    const value = decode(` ${text} `);
+    expect(value).toBeInstanceOf(SourceNumber);
+    expect((value as SourceNumber).text).toBe(text);
+  },
+);
 
 it('keeps the order of keys that look like numbers, and __proto__ as a member', () => {
   const value = decode('{"b":1,"10":2,"9":3,"__proto__":{"x":4}}') as SourceObject;

@@ -6,19 +6,60 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attachContents } from '../../src/bundle/disclose.js';
 import { digestOf } from '../../src/bundle/contents.js';
 import { verifyBundle } from '../../src/bundle/verify-bundle.js';
+import { Engine } from '../../src/page/model/engine.js';
 import type { JsonObject } from '../../src/json/value.js';
 import { sha256Digest } from '../../src/value/digest.js';
 import { bundleOf, eventOf, exporter, seal, sealFixture } from '../bundle/support.js';
+import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import { event, genesis, keyOf, ledger, makeSigner } from '../docs/ledger-kit.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { linesOf } from '../verify/support.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
+import { hostileLedger } from './hostile-ledger.js';
 import { makePage } from './support.js';
 
 const isReady = existsSync(CHROMIUM) && existsSync(new URL('../../dist/page/core.js', import.meta.url));
 const run = sealFixture('ledgers/agent-run.jsonl');
 const trust: NamedBytes = ['trust.json', Buffer.from(JSON.stringify(run.trust))];
+
+describe('verifying a bundle', () => {
+  it('lets others have their turn where there is no worker, and says how far it is', async () => {
+    const { file } = await bundleOf(run.ledger, { checkpoint: run.note });
+    const selected = { selection: { tool: 'web.search' } };
+    for (const bundle of [file, (await bundleOf(run.ledger, { checkpoint: run.note, ...selected })).file]) {
+      let time = 0;
+      let pauses = 0;
+      const told: number[] = [];
+      const engine = new Engine({
+        crypto: undefined,
+        inflate: (packed) => Promise.resolve(packed),
+        now: () => (time += 100),
+        pause: () => {
+          pauses += 1;
+          return Promise.resolve();
+        },
+        onProgress: ({ bytes, size }) => {
+          expect(size).toBe(bundle.length);
+          told.push(bytes);
+        },
+      });
+      const { result } = await engine.verifyBundle({
+        name: 'audit.nrb',
+        bundle: new Blob([Uint8Array.from(bundle)]),
+        trust: undefined,
+        witnessPolicy: undefined,
+        checkpoints: [],
+        now: undefined,
+      });
+      expect(pauses).toBe(result.records.held);
+      expect(told).toHaveLength(result.records.held);
+      expect(told.every((bytes, index) => bytes > (told[index - 1] ?? 0) && bytes <= bundle.length)).toBe(
+        true,
+      );
+    }
+  });
+});
 
 describe.skipIf(!isReady)('a bundle on the page', () => {
   let browser: TestBrowser;
@@ -145,6 +186,83 @@ describe.skipIf(!isReady)('a bundle on the page', () => {
     expect(outcome).toMatchObject({ verdict: 'ok', bundle: { contents: [{ named_total: 1 }] } });
     expect(await open.text('.contents')).toContain(digestOf(content));
     expect(await open.page.locator('.contents a.record').getAttribute('href')).toBe('#seq-1');
+  });
+
+  describe('with hostile texts in it', () => {
+    const LONG = 'agent:' + 'a'.repeat(250);
+    const names = [
+      '</script><script>globalThis.pwned=1</script>.nrb',
+      'javascript:globalThis.pwned=1',
+      '\u202ebrn.tidua\u2066\u0007\u001b[2J.nrb',
+      `${'long'.repeat(2_000)}.nrb`,
+    ];
+
+    it('runs, loads and obeys none of them, whatever it is called', async () => {
+      const hostile = seal(linesOf(Buffer.from(hostileLedger(HOSTILE_STRINGS))));
+      const policy: NamedBytes = ['trust.json', Buffer.from(JSON.stringify(hostile.trust))];
+      const all = { from: 0, to: hostile.lines.length - 1 };
+      const made = { checkpoint: hostile.note, signer: exporter };
+      const bundles = [
+        await bundleOf(hostile.ledger, made),
+        await bundleOf(hostile.ledger, {
+          ...made,
+          selection: { principal: 'agent:*', tool: 't' },
+          complete: [all],
+        }),
+      ];
+      const other = await browser.open((await makePage(hostileLedger())).html);
+      await other.done();
+      for (const [index, name] of names.entries()) {
+        const { file } = bundles[index % 2];
+        const shown = await other.choose([name, file], policy);
+        expect(shown.scope).toBe((await verifyBundle(file)).scope);
+        const links = other.page.locator('table.events th a.record');
+        for (let i = 1; i < 12; i += 4) {
+          await links.nth(i).click();
+          await other.page.locator('dialog[open] #why-title').waitFor();
+          await other.page.keyboard.press('Escape');
+        }
+        expect(await other.page.content()).not.toMatch(
+          /<img|<iframe|<svg onload|[\u202a-\u202e\u2066-\u2069\u0007\u001b]/,
+        );
+        expect(await other.page.title()).not.toMatch(/[\u202e\u2066\u0007\u001b]/);
+        expect(await other.page.evaluate('document.scrollingElement.scrollWidth - innerWidth')).toBe(0);
+      }
+      expect(
+        await other.page.locator('img, iframe, object, embed, link, [src], [href^=javascript]').count(),
+      ).toBe(0);
+      expect(await other.page.evaluate('[northroot.pwned, globalThis.pwned].join()')).toBe(',');
+      expect({ requests: other.requests, errors: other.errors }).toEqual({ requests: [], errors: [] });
+      await other.page.close();
+    });
+
+    it('of names as long as the format allows', async () => {
+      const signer = makeSigner();
+      const note = event('x.note', { principal_id: LONG });
+      const entry = { ...keyOf(signer), name: 'k'.repeat(64) };
+      const sealed = seal(
+        linesOf(ledger({ event: genesis([entry]), signers: [signer] }, { event: note, signers: [signer] })),
+      );
+      const { file } = await bundleOf(sealed.ledger, { checkpoint: sealed.note });
+      const narrow = await browser.open((await makePage(sealed.ledger)).html, { width: 360 });
+      await narrow.done();
+      const width = 'document.scrollingElement.scrollWidth - innerWidth';
+      expect(await narrow.page.evaluate(width)).toBe(0);
+      await narrow.choose(['long.nrb', file]);
+      expect(await narrow.text('table.events')).toContain(LONG.slice(0, 150));
+      expect(await narrow.page.evaluate(width)).toBe(0);
+      await narrow.page.close();
+    });
+  });
+
+  it('is verified beside the page where workers are refused', async () => {
+    const beside = await browser.open((await makePage(fixtureBytes('ledgers/agent-run.jsonl'))).html, {
+      first: 'globalThis.Worker = class { constructor() { throw new Error("refused"); } };',
+    });
+    await beside.done();
+    expect(await beside.choose(['audit.nrb', selection], trust)).toMatchObject({ verdict: 'ok' });
+    expect(beside.errors).toEqual([]);
+    await beside.page.close();
   });
 
   it.each(['light', 'dark'] as const)(

@@ -50,6 +50,17 @@ describe.skipIf(!isReady)('exportPage', () => {
     expect(ledgerIn(readFileSync(shop.path('page.html'), 'utf8'))).toEqual(readFileSync(ledger));
     expect(shop.run(['export', ledger, '--html', 'page.html', '--tool', 'x']).status).toBe(2);
   });
+
+  it('is held against the witness policy that the command is given, as is every other export', () => {
+    const shop = new Workshop();
+    const policy = ['--witness-policy', `${FIXTURES}witness/two-of-three.policy`];
+    const ledger = `${FIXTURES}broken/witness-quorum.jsonl`;
+    const { status } = shop.run(['verify', ledger, ...policy]);
+    expect(status).toBe(1);
+    for (const kind of ['--html', '--dsse', '--bundle'])
+      expect(shop.run(['export', ledger, kind, `out${kind}`, ...policy]).status).toBe(status);
+    expect(shop.run(['export', ledger, '--dsse', 'without']).status).not.toBe(status);
+  });
 });
 
 describe('signatures by the host', () => {

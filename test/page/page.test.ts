@@ -2,8 +2,10 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import axe from 'axe-core';
+import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CASES, findingsOf, FIXTURES, fixtureBytes, optionsOf, type LedgerCase } from '../fixtures/cases.js';
+import { parseWitnessPolicy } from '../../src/trust/witness-policy.js';
 import { CHROMIUM } from '../platform/chromium.js';
 import { TestBrowser, type NamedBytes, type OpenPage } from './browser.js';
 import { makeDemo } from './demo.js';
@@ -102,8 +104,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
         ({ ledger, predecessor }) => predecessor === undefined && !ledger.includes('pipeline'),
       ).filter((_, i) => i % 40 === 7),
     )('for $ledger $trust $checkpoints', async (fixture) => {
-      const { trust, checkpoints = [], now, witnessPolicy } = optionsOf(fixture);
-      if (witnessPolicy !== undefined) return;
+      const { trust, checkpoints = [], now } = optionsOf(fixture);
       const { html, report } = await makePage(`${FIXTURES}${fixture.ledger}`, {
         trust,
         checkpoints,
@@ -113,6 +114,35 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       const open = await browser.open(html);
       expect(await open.done()).toMatchObject({ verdict: fixture.verdict, agreement: 'same' });
       await open.page.close();
+    });
+
+    const WITNESSED = CASES.filter(
+      ({ witness_policy: policy, predecessor }) => policy !== undefined && predecessor === undefined,
+    );
+
+    it.each(WITNESSED)('with the witness policy that it was exported with: $ledger', async (fixture) => {
+      const { html, report } = await makePage(`${FIXTURES}${fixture.ledger}`, optionsOf(fixture));
+      expect(report.verdict).toBe(fixture.verdict);
+      const open = await browser.open(html);
+      expect(await open.done()).toMatchObject({ verdict: fixture.verdict, agreement: 'same' });
+      expect(await open.text('.hero')).toContain('witness policy');
+      await open.page.close();
+    });
+
+    it('with a witness policy of unknown keys; and not with one that was damaged', async () => {
+      const [{ ledger, witness_policy: path } = {}] = WITNESSED;
+      const text = fixtureBytes(path!).toString();
+      const unknown = `${text}witness old old.example+00000000+AgAA\n`;
+      const witnessPolicy = parseWitnessPolicy(Buffer.from(unknown));
+      expect(witnessPolicy.skipped).toHaveLength(1);
+      const { html, report } = await makePage(`${FIXTURES}${ledger}`, { witnessPolicy });
+      const open = await browser.open(html);
+      expect(await open.done()).toMatchObject({ verdict: report.verdict, agreement: 'same' });
+      await open.page.close();
+      const damaged = await browser.open(html.replace('"witnesses":[', '"witnesses":7,"was":['));
+      expect(await damaged.done()).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
+      expect(await damaged.text('main')).toContain('witness policy');
+      await damaged.page.close();
     });
 
     it('of a ledger that was tampered with before the export: both find it', async () => {
@@ -129,6 +159,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       const open = await browser.open(withLedger(demoPage, tampered));
       expect(await open.done()).toEqual({ verdict: 'invalid', exitStatus: '1', agreement: 'differs' });
       expect(await open.page.locator('.agreement.differs[role=alert]').count()).toBe(1);
+      expect(await open.text('.answers')).toMatch(/cannot be relied on[^]*\d grants? (?:is|are) not counted/);
       await open.page.close();
     });
 
@@ -145,6 +176,110 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
         await open.page.close();
       }
     });
+  });
+
+  describe('given what it cannot use', () => {
+    const policy = Buffer.from('{"trust_version":"1","origins":["a.example/x"],"keys":7}');
+    const otherCheckpoint = CASES.flatMap(({ checkpoints = [] }) => checkpoints)[0];
+    const WRONG: [string, NamedBytes[]][] = [
+      ['an archive', [['ledger.zip', Buffer.from('PK\x03\x04\x14\0\0\0\x08\0')]]],
+      [
+        'two ledgers',
+        [
+          ['a.jsonl', demo.bytes],
+          ['b.jsonl', demo.bytes],
+        ],
+      ],
+      ['an invalid policy', [['trust.json', policy]]],
+      ['nothing', [['empty.jsonl', Buffer.alloc(0)]]],
+    ];
+
+    it.each(WRONG)('%s: says so, takes nothing for verified, and goes back', async (_, files) => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      expect(await open.choose(...files)).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
+      expect(await open.page.title()).toMatch(/^undecided/);
+      expect(await open.text('.subject')).not.toContain('ledger.jsonl');
+      await open.page.evaluate("document.documentElement.dataset.state = 'asked'");
+      await open.page.getByRole('button', { name: 'Back' }).click();
+      expect(await open.done()).toMatchObject({ verdict: 'violation', agreement: 'same' });
+      expect({ requests: open.requests, errors: open.errors }).toEqual({ requests: [], errors: [] });
+      await open.page.close();
+    });
+
+    it('a checkpoint of another log: invalid', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const shown = await open.choose(['other.txt', fixtureBytes(otherCheckpoint ?? '')]);
+      expect(shown).toMatchObject({ verdict: 'invalid', exitStatus: '1' });
+      await open.page.close();
+    });
+
+    it('forgets a policy that could not be used', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      expect(await open.choose(['trust.json', policy])).toMatchObject({ verdict: 'undecided' });
+      expect(await open.choose(['kept.checkpoint', demo.note])).toMatchObject({ verdict: 'violation' });
+      await open.page.close();
+    });
+
+    it('a folder: says to give its files', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const session = await open.page.context().newCDPSession(open.page);
+      await open.page.evaluate("document.documentElement.dataset.state = 'asked'");
+      const data = { items: [], files: [browser.folder], dragOperationsMask: 1 };
+      for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+        await session.send('Input.dispatchDragEvent', { type, x: 300, y: 300, data });
+      expect(await open.done()).toMatchObject({ verdict: 'undecided' });
+      expect(await open.text('main')).toContain('give the files in it');
+      await open.page.close();
+    });
+  });
+
+  describe('given something while it is at work', () => {
+    it('shows what was given last, and never the verdict of what was before', async () => {
+      const open = await browser.open(demoPage, { hash: '#seq-17' });
+      await open.done();
+      await open.page.locator('dialog[open] #why-title').waitFor();
+      const ok = fixtureBytes('ledgers/agent-run.jsonl');
+      const first = open.verify([['slow.jsonl', demo.bytes]]);
+      expect(await open.choose(['other.jsonl', ok])).toMatchObject({ verdict: 'ok' });
+      expect(await first).toMatchObject({ verdict: expect.stringMatching(/undecided|violation/) as string });
+      expect(await open.text('.subject')).toBe('other.jsonl');
+      expect(await open.page.title()).toMatch(/^ok: other\.jsonl/);
+      // A record of the ledger before is not taken for one of this.
+      expect(await open.page.locator('dialog[open]').count()).toBe(0);
+      await open.page.close();
+    });
+
+    it('says no verdict until it has one', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const shown = await open.page.evaluate(
+        "(document.querySelector('header button').click(), [document.title, document.getElementById('main').dataset.verdict].join())",
+      );
+      expect(shown).toMatch(/^verifying[^,]*,$/);
+      expect(await open.done()).toMatchObject({ verdict: 'violation' });
+      await open.page.close();
+    });
+
+    it('keeps a refusal that came while something else was verified', async () => {
+      const open = await browser.open(demoPage);
+      await open.done();
+      const running = open.verify([['slow.jsonl', demo.bytes]]);
+      await open.choose(['a.jsonl', demo.bytes], ['b.jsonl', demo.bytes]);
+      await running;
+      expect(await open.done()).toMatchObject({ verdict: 'undecided' });
+      expect(await open.text('h1')).toContain('could not be verified');
+      await open.page.close();
+    });
+  });
+
+  it('shows its own verdict where the exporter’s report cannot be read', async () => {
+    const open = await browser.open(demoPage.replace('"report":{', '"report":7,"was":{'));
+    expect(await open.done()).toEqual({ verdict: 'violation', exitStatus: '3', agreement: 'differs' });
+    await open.page.close();
   });
 
   it('verifies beside the page where workers are refused', async () => {
@@ -215,8 +350,8 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
     it.each(['light', 'dark'] as const)('axe-core finds nothing, %s', async (colorScheme) => {
       const open = await browser.open(demoPage, { colorScheme });
       await open.done();
-      await open.page.locator('.tree .toggle').first().click();
-      await open.page.locator('.tree .branch .branch li').first().waitFor();
+      await open.page.locator('.tree .act .toggle').first().click();
+      await open.page.locator('.tree .act .branch li').first().waitFor();
       expect(await findFaults(open)).toEqual([]);
       await open.page.evaluate("location.hash = '#seq-189'");
       await open.page.locator('dialog[open] #why-title').waitFor();
@@ -311,7 +446,8 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       expect(cards[1]).toMatch(/^Was all of it allowed\?\s+No\./);
       expect(cards[2]).toContain('Mira (lead) signed 2 grants for agent:research and agent:publisher');
       expect(cards[3]).toContain('4 actions refused');
-      expect(cards[4]).toContain('191 records sealed, 42 at the end not');
+      expect(cards[3]).toMatch(/agent:research: mail\.send #67[^]*agent:summary: web\.fetch, blocked #137/);
+      expect(cards[4]).toContain('seals the 191 records before it; nothing seals the 42 after it');
     });
 
     it('with one bar for each capped unit, delegated grants inside', async () => {
@@ -320,6 +456,40 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       const label = await open.page.locator('svg.meter').first().getAttribute('aria-label');
       expect(label).toBe('usd: 16.15 used and 0.32 reserved of 20, 3.53 left');
       expect(await open.page.locator('svg.burn').count()).toBe(8);
+    });
+
+    it('with a tree from the granter to what was done, each with its signer', async () => {
+      const { page } = open;
+      const top = page.locator('.tree > .branch > ul > li > .node');
+      expect(await top.count()).toBe(1);
+      expect(await top.first().innerText()).toMatch(
+        /^Mira \(lead\) signed 2 grants\s+key \S{16}… may grant, .*change keys for everybody/,
+      );
+      const below = (of: string): Locator =>
+        page.locator('.tree .node', { has: page.locator(`> a[href="#seq-${of}"]`) });
+      const path: [string, string][] = [
+        ['1', 'Mira (lead)'],
+        ['3', 'research agent'],
+        ['32', 'gateway'],
+      ];
+      for (const [seq, signer] of path) {
+        expect(await below(seq).last().innerText()).toContain(`signed by ${signer}`);
+        await below(seq).last().locator('> .toggle').click();
+      }
+      // What was delegated stands before what was allowed.
+      expect(await below('1').last().locator('> .branch li').first().innerText()).toContain('agent:summary');
+      expect(await below('33').last().innerText()).toMatch(/ran llm\.chat #33 .*signed by gateway/);
+    });
+
+    it('with granters that are not known told apart', async () => {
+      const [first = '', grant = '', ...rest] = demo.bytes.toString('latin1').split('\n');
+      const forged = [first, grant.replace(/"sig":"./, '"sig":"_'), ...rest].join('\n');
+      const other = await browser.open((await makePage(Buffer.from(forged, 'latin1'))).html);
+      await other.done();
+      await other.page.locator('.granter').first().waitFor();
+      expect(await other.text('.granter.unknown')).toMatch(/^Granter not known 1 grant\b/);
+      expect(await other.text('.granter.known')).toMatch(/^Mira \(lead\) signed 1 grant\b/);
+      await other.page.close();
     });
 
     it('with a table that is searched and filtered', async () => {

@@ -334,6 +334,20 @@ describe('record -- a command', () => {
     expect([calls, (took as number) >= 100]).toEqual([1, true]);
   });
 
+  it('records where the amounts come from, and by which model and provider', async () => {
+    const first = await allow('main.jsonl', ['true']);
+    record('main.jsonl', first, ['true']);
+    expect(lastEvent('main.jsonl')).toMatchObject({ meter_basis: 'measured' });
+    const second = await allow('main.jsonl', ['true'], { usd: '0.5' });
+    record('main.jsonl', second, ['true'], '--meter', 'usd=0.25', '--model', 'm-1', '--provider', 'Example');
+    expect(lastEvent('main.jsonl')).toMatchObject({ model_id: 'm-1', provider: 'Example' });
+    expect(lastEvent('main.jsonl')).not.toHaveProperty('meter_basis');
+    const third = await allow('main.jsonl', ['true'], { usd: '0.5' });
+    const said = ['--outcome', 'success', '--meter', 'usd=0.25', '--basis', 'reported', '--model', 'm-2'];
+    expectOk(report('main.jsonl', third, ...said));
+    expect(lastEvent('main.jsonl')).toMatchObject({ meter_basis: 'reported', model_id: 'm-2' });
+  });
+
   it('finds the authorization by its number or a prefix of its id', async () => {
     const id = await allow('main.jsonl', ['true']);
     expect(record('main.jsonl', id.slice(0, 24), ['true']).status).toBe(0);
@@ -539,6 +553,17 @@ describe('record does not run', () => {
     await release();
     expect((await asking.end()).stderr).not.toContain('LEDGER_LOCKED');
     expect(await recording.end()).toMatchObject({ status: 0 });
+  });
+
+  it('with details that could not be recorded afterwards', async () => {
+    const id = await allow('main.jsonl', ['touch', 'not-details']);
+    for (const details of [
+      ['--model', ''],
+      ['--provider', 'x'.repeat(257)],
+    ]) {
+      const attempt = (command: readonly string[]): Run => record('main.jsonl', id, command, ...details);
+      expectNotRun('not-details', attempt, 'USAGE', 2);
+    }
   });
 
   it('with what is said of an end that nobody has seen', () => {

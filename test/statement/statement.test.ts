@@ -61,7 +61,7 @@ describe('a statement', () => {
   it('names the trust policy and the checkpoints that were used', async () => {
     const note = noteOf(lines.slice(0, 3));
     const trust = { trust_version: '1' as const, keys: [ownKeyEntry(signer.publicKey)] };
-    const { statement } = await make(ledger, { trust, checkpoints: [{ name: 'kept', note }] });
+    const { statement } = await make(ledger, { trust, checkpoints: [{ name: '/home/me/kept', note }] });
     expect(statement.predicate.verifiedLevels).toEqual(['NORTHROOT_TRUST_POLICY']);
     expect(statement.predicate.policy.digest?.['sha256']).toMatch(/^[0-9a-f]{64}$/);
     expect(statement.predicate.inputAttestations).toEqual([
@@ -106,6 +106,28 @@ describe('verifyStatement', () => {
     const result = verifyStatement(made.bytes, { keys, sha256: sha256(ledger) });
     expect(result).toMatchObject({ verdict: 'ok', exit_status: 0, signers: [signer.publicKey.keyid] });
     expect(result.statement).toEqual(made.statement);
+  });
+
+  it('refuses to be asked about what is no hash', () => {
+    for (const asked of ['junk', sha256(ledger).toUpperCase()]) {
+      expect(() => verifyStatement(made.bytes, { keys, sha256: asked })).toThrow(RangeError);
+    }
+  });
+
+  it('says what is left open: the ledger, and whether it is the one that is meant', () => {
+    const gaps = (options: { sha256?: string }) =>
+      verifyStatement(made.bytes, { keys, ...options }).not_checked.map(({ code }) => code);
+    expect(gaps({ sha256: sha256(ledger) })).toEqual(['LEDGER']);
+    expect(gaps({})).toEqual(['LEDGER', 'SUBJECT']);
+  });
+
+  it('wants PASSED where that is required, and takes nothing for it from those who are not known', async () => {
+    const failed = (await make(ledgerOf(lines.slice(1)))).bytes;
+    expect(codes(made.bytes, { requirePassed: true })).toEqual(['ok']);
+    expect(codes(failed)).toEqual(['ok']);
+    expect(codes(failed, { requirePassed: true })).toEqual(['invalid', 'NOT_PASSED']);
+    const unknown = { requirePassed: true, keys: [stranger.publicKey] };
+    expect(codes(failed, unknown)).toEqual(['undecided', 'KEY_UNKNOWN']);
   });
 
   it.each<[string, () => string[], string[]]>([

@@ -6,7 +6,17 @@ import { describe, expect, it } from 'vitest';
 import { buildEvent, exportFocus, type FocusOptions, type LedgerInput } from '../../src/index.js';
 import { execution, unsigned, usd } from '../docs/grant-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
-import { adjustment, costlyLedger, csvObjects, MemorySink, parseCsv, root, thirdsLedger } from './kit.js';
+import {
+  aboutOf,
+  adjustment,
+  costlyLedger,
+  csvObjects,
+  MemorySink,
+  parseCsv,
+  pick,
+  root,
+  thirdsLedger,
+} from './kit.js';
 
 async function focus(ledger: LedgerInput, options: FocusOptions = {}) {
   const sinks = { costs: new MemorySink(), verification: new MemorySink() };
@@ -15,12 +25,9 @@ async function focus(ledger: LedgerInput, options: FocusOptions = {}) {
     pass,
     rows: csvObjects(sinks.costs.text),
     names: parseCsv(sinks.costs.text)[0] ?? [],
-    about: new Map(parseCsv(sinks.verification.text).map(([name = '', value = '']) => [name, value])),
+    about: aboutOf(sinks.verification.text),
   };
 }
-
-const pick = (row: Record<string, string> | undefined, ...names: string[]): (string | undefined)[] =>
-  names.map((name) => row?.[name]);
 
 const columns = fileURLToPath(new URL('../../../shared/specs/focus/specification/columns', import.meta.url));
 

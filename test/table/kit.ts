@@ -103,3 +103,13 @@ export const costly: readonly AnyEvent[] = [
 export const costlyLedger = unsigned(...costly);
 /** One whose amounts no decimal holds. */
 export const thirdsLedger = unsigned(root, execution(root, 0, { meter_used: third }));
+
+/** What an export says of itself, as in `verification.csv`. */
+export const aboutOf = (csv: string): Map<string, string> =>
+  new Map(parseCsv(csv).map(([name = '', value = '']) => [name, value]));
+
+/** Some values of a row, in order. */
+export const pick = (
+  row: Readonly<Record<string, string>> | undefined,
+  ...names: string[]
+): (string | undefined)[] => names.map((name) => row?.[name]);

@@ -19,23 +19,19 @@ import { DECIMAL_PRECISION, DECIMAL_SCALE, decimalText, toDecimal } from '../../
 import { execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { bare, event, genesis, note } from '../docs/ledger-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
-import { costlyLedger, csvObjects, MemorySink, parseCsv, root, thirdsLedger } from './kit.js';
+import { aboutOf, costlyLedger, csvObjects, MemorySink, pick, root, thirdsLedger } from './kit.js';
 
 async function csv(ledger: LedgerInput, options: ExportOptions = {}) {
   const sinks = { events: new MemorySink(), meters: new MemorySink(), verification: new MemorySink() };
   const pass = await exportCsv(ledger, sinks, options);
-  const about = new Map(parseCsv(sinks.verification.text).map(([name = '', value = '']) => [name, value]));
   return {
     pass,
     texts: [sinks.events.text, sinks.meters.text, sinks.verification.text],
     events: csvObjects(sinks.events.text),
     meters: csvObjects(sinks.meters.text),
-    about,
+    about: aboutOf(sinks.verification.text),
   };
 }
-
-const pick = (row: Record<string, string>, ...names: string[]): string[] =>
-  names.map((name) => row[name] ?? '?');
 
 describe('exportCsv', () => {
   it('has a row for each record, in order, with what became of it', async () => {
@@ -54,7 +50,7 @@ describe('exportCsv', () => {
       ['10', 'adjustment', 'violation', '', ''],
     ]);
     expect(events[10]?.['findings']).toBe('ADJUSTMENT_EXCEEDED');
-    expect(pick(events[6] ?? {}, 'model_id', 'provider', 'started_at', 'meter_basis')).toEqual([
+    expect(pick(events[6], 'model_id', 'provider', 'started_at', 'meter_basis')).toEqual([
       'claude-opus',
       'anthropic',
       '2026-01-02T00:00:00.123456789Z',
@@ -94,7 +90,7 @@ describe('exportCsv', () => {
 
   it('leaves out of the decimal what it cannot hold, and has it as text', async () => {
     const { meters } = await csv(thirdsLedger);
-    expect(pick(meters[1] ?? {}, 'amount', 'amount_decimal')).toEqual(['1/3', '']);
+    expect(pick(meters[1], 'amount', 'amount_decimal')).toEqual(['1/3', '']);
   });
 
   it('says what was verified, what was not, and of which part it is', async () => {

@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { exportOtlp, type ExportOptions, type LedgerInput } from '../../src/index.js';
-import { execution, unsigned } from '../docs/grant-kit.js';
+import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
-import { costlyLedger, MemorySink, root } from '../table/kit.js';
+import { adjustment, costlyLedger, MemorySink, root } from '../table/kit.js';
 
 interface AnyValue {
   readonly stringValue?: string;
@@ -27,6 +27,7 @@ interface JsonSpan {
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes: readonly KeyValue[];
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly status: { readonly code: number; readonly message?: string };
 }
 interface Request {
@@ -54,6 +55,43 @@ async function otlp(ledger: LedgerInput, options: ExportOptions = {}) {
 }
 
 describe('exportOtlp', () => {
+  it('has parents of the same trace alone, and links what names a grant that it is not under', async () => {
+    const refused = grant({}, root, { decision: 'deny' });
+    const under = action(refused, 1);
+    const credit = adjustment('credit', usd(1), { grant_event_id: refused.event_id });
+    const { spans } = await otlp(unsigned(root, refused, under, execution(under, 1), credit));
+    expect(spans).toHaveLength(5);
+    const traces = new Map(spans.map(({ spanId, traceId }) => [spanId, traceId]));
+    for (const { parentSpanId: parent, traceId } of spans) {
+      if (parent !== undefined) expect(traces.get(parent)).toBe(traceId);
+    }
+    const links = spans.map(({ links: list = [] }) => list.map(({ spanId }) => spanId));
+    const [first, second] = spans.map(({ spanId }) => spanId);
+    expect(links).toEqual([[], [first], [second], [], [second]]);
+    for (const { links: list = [] } of spans) {
+      for (const { spanId, traceId } of list) expect(traces.get(spanId)).toBe(traceId);
+    }
+  });
+
+  it('describes errors alone', async () => {
+    const code = { error_code: 'SLOW' };
+    const { spans } = await otlp(
+      unsigned(
+        root,
+        execution(root, 1, code),
+        execution(root, 1, { ...code, outcome: 'unknown' }),
+        execution(root, 1, { ...code, outcome: 'failure' }),
+      ),
+    );
+    expect(spans.slice(1).map(({ status }) => status)).toEqual([
+      { code: 1 },
+      { code: 0 },
+      { code: 2, message: 'SLOW' },
+    ]);
+    const types = spans.slice(1).map(({ attributes }) => attributesOf(attributes)['error.type']);
+    expect(types).toEqual([undefined, undefined, 'SLOW']);
+  });
+
   it('has a span for each authorization, execution and adjustment, in one trace under a root grant', async () => {
     const { spans } = await otlp(costlyLedger);
     expect(spans.map(({ name, status }) => [name, status.code])).toEqual([

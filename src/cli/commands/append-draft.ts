@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import {
   findEntitledKeys,
+  isPrincipalId,
   type Ledger,
   NorthrootError,
   OptionsError,
@@ -63,7 +64,7 @@ export async function appendDraft(
         at: now,
         ...(grantPrincipalId === undefined ? {} : { grantPrincipalId }),
       });
-      throw withEntitledKeys(error, entitled);
+      throw withEntitledKeys(error, entitled, event);
     });
     const { seq, eventId, status } = appended;
     await terminal.write(`${jsonText({ seq, event_id: eventId, status })}\n`);
@@ -73,8 +74,8 @@ export async function appendDraft(
   }
 }
 
-/** What refuses a key says which would do. */
-export function withEntitledKeys(error: unknown, entitled: readonly Key[]): unknown {
+/** What refuses a key says which would do, and for whom a key has to be. */
+export function withEntitledKeys(error: unknown, entitled: readonly Key[], event: object): unknown {
   if (!(error instanceof NorthrootError) || !/^(?:KEY_|SIGNATURE_MISSING$)/.test(error.code)) return error;
   const keys = entitled.map(({ keyid, name }) => (name === undefined ? keyid : `${keyid} (${name})`));
   const hint =
@@ -82,9 +83,23 @@ export function withEntitledKeys(error: unknown, entitled: readonly Key[]): unkn
       ? 'no key of the ledger may sign this; an admin can add one: northroot key add LEDGER FILE --role authority'
       : `sign with the key ${keys.map((each) => printable(each)).join(', or ')}: --key`;
   return new CommandError(error.code, error.message, {
-    hint,
+    hint: error.code === 'KEY_NOT_FOR_PRINCIPAL' ? `${patternHint(event)}${hint}` : hint,
     cause: error,
   });
+}
+
+/** A key is for those in whose name events are: of a grant that is the grantee, and not whoever grants. */
+function patternHint(event: object): string {
+  const {
+    event_type: type,
+    principal_id: principal,
+    authorization,
+  } = event as Readonly<Record<string, unknown>>;
+  // A delegated grant is the delegator's too: which keys would do says more.
+  if (type === 'authorization' && Object.hasOwn(Object(authorization) as object, 'grant_event_id')) return '';
+  const of = type === 'authorization' ? 'of a grant the grantee, and not who signs' : 'and not who signs';
+  const name = typeof principal === 'string' && isPrincipalId(principal) ? principal : "'agent:*'";
+  return `key add --for names in whose name the events are that a key signs, ${of}, such as --for ${name}; `;
 }
 
 /** What is wrong with the options of a command, collected to be told at once. */

@@ -7,6 +7,7 @@ import {
   JsonTextSplitter,
   parseJournalEvent,
   placeInText,
+  quantity,
   readJournal,
   resolveReferences,
   type Entry,
@@ -57,7 +58,7 @@ export interface InputOptions {
   readonly type?: string | undefined;
   /** The type of extension events that carry what journals of others hold. */
   readonly foreignAs?: string | undefined;
-  /** Whether JSON numbers in amounts become quantities. */
+  /** Whether JSON numbers, and texts of them, become quantities where amounts are. */
   readonly quantities: boolean;
 }
 
@@ -159,7 +160,8 @@ function readEntry(text: JsonText, name: string, { type, quantities }: InputOpti
   const ingested = ingestJson(text.bytes, {
     numbers: (pointer) => (quantities && AMOUNT.test(pointer) ? 'quantity' : 'exact'),
   });
-  const { value, report } = ingested;
+  const { report } = ingested;
+  const value = ingested.value && quantities ? readTexts(ingested.value) : ingested.value;
   if (value === undefined) {
     const { line, column } = placeInText(text, firstIssue(ingested).offset);
     const hint =
@@ -221,6 +223,22 @@ function withType(event: JsonObject, type: string | undefined): JsonObject {
 export async function resolveEntry(entry: Entry, find: (wanted: string) => Promise<string>): Promise<Entry> {
   if (Object.hasOwn(entry.event, 'event_id')) return entry;
   return { ...entry, event: await resolveReferences(entry.event, find) };
+}
+
+/** The value with quantities where amounts are texts of numbers, as the builders take them; another text is the schema's to refuse. */
+function readTexts(value: JsonValue, name?: string): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => readTexts(item));
+  if (isObject(value)) {
+    const members = Object.entries(value).map(([key, item]) => [key, readTexts(item, key)] as const);
+    return Object.fromEntries(members);
+  }
+  if (typeof value !== 'string' || name === undefined || !AMOUNT.test(`/${name}`)) return value;
+  try {
+    return quantity(value);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return value;
+  }
 }
 
 /** Where an event holds quantities; elsewhere JSON numbers are what the schemas say. */

@@ -84,7 +84,10 @@ export function addAppend(
       '--origin <name>',
       "the ledger's unique name: a new one gets it (as with --create), another must have it",
     )
-    .option('--quantities', 'turn JSON numbers in amounts into exact quantities, from their text')
+    .option(
+      '--quantities',
+      'turn JSON numbers in amounts, and texts such as "0.25", into exact quantities, from their text',
+    )
     .option(
       '--strict',
       'refuse an event that would make the ledger invalid, such as an execution of an unknown authorization',
@@ -110,6 +113,9 @@ export function addAppend(
 /** So many events may wait to be written before reading stops. */
 const MAX_WAITING = 2_000;
 
+/** The most codes that the last line names. */
+const MAX_CODES = 5;
+
 async function append(
   context: Context,
   path: string,
@@ -119,6 +125,7 @@ async function append(
   const { terminal } = context;
   await assertReadable(inputs);
   let published: Promise<unknown> = Promise.resolve();
+  const wrong = { violation: 0, invalid: 0, codes: new Set<string>() };
   const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
     terminal.say(`sealed ${treeSize} records with the checkpoint of seq ${seq}`);
     published = Promise.all([published, ledger.publishNote(options.note ?? notePathOf(path), note)]);
@@ -140,9 +147,15 @@ async function append(
   const report = async (read: ReadInput, order: number, place: string): Promise<void> => {
     try {
       const { entry, lossy } = read;
-      const { seq, eventId, status, findings } = await ledger.append(entry).catch(async (error: unknown) => {
-        throw withHint(await withKeys(error, entry, ledger, options.principal), entry);
-      });
+      const { seq, eventId, status, findings, verdict } = await ledger
+        .append(entry)
+        .catch(async (error: unknown) => {
+          throw withHint(await withKeys(error, entry, ledger, options.principal), entry);
+        });
+      if (verdict === 'violation' || verdict === 'invalid') {
+        wrong[verdict] += 1;
+        for (const { code, severity } of findings) if (severity === 'error') wrong.codes.add(code);
+      }
       const hygiene = lossy.length === 0 ? {} : { hygiene: lossy };
       const told = findings.length === 0 ? {} : { findings: findings.map(toResultFinding) };
       const result = `${jsonText({ seq, event_id: eventId, status, ...hygiene, ...told })}\n`;
@@ -188,6 +201,7 @@ async function append(
     await settle();
     await ledger.close();
     await published;
+    if (wrong.violation + wrong.invalid > 0) terminal.say(describeWrong(wrong, path));
   }
   if (refusal === undefined) {
     if (unsealed === undefined) return 0;
@@ -198,6 +212,20 @@ async function append(
   if (!(error instanceof NorthrootError)) throw error;
   terminal.fail(error, place);
   return exitStatusForRefusal(error);
+}
+
+/** What was done is recorded also where it should not have been; the last line says so, whose exit status is that of appending. */
+function describeWrong(
+  { violation, invalid, codes }: { violation: number; invalid: number; codes: ReadonlySet<string> },
+  path: string,
+): string {
+  const counts = [
+    ...(invalid === 0 ? [] : [`${invalid} invalid`]),
+    ...(violation === 0 ? [] : [`${violation} in violation`]),
+  ];
+  const all = [...codes].sort();
+  const more = all.length > MAX_CODES ? `, … ${all.length - MAX_CODES} more` : '';
+  return `warning: of the events that were appended, ${counts.join(' and ')}: ${all.slice(0, MAX_CODES).join(', ')}${more}; northroot verify ${printable(path)} says where`;
 }
 
 /** A path that is wrong is told of before a ledger is made for nothing. */
@@ -288,7 +316,7 @@ async function withKeys(
   if (!isKey) return error;
   const at = new Date().toISOString();
   const said = principal === undefined ? event : { principal_id: principal, ...event };
-  return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }));
+  return withEntitledKeys(error, findEntitledKeys(await ledger.listKeys(), said, { at }), said);
 }
 
 /** An error of an append, with a hint for those who write drafts. */
@@ -300,8 +328,8 @@ function withHint(error: unknown, { event }: Entry): unknown {
   } else if (error.faults[0].pointer === '/event_type' && !Object.hasOwn(event, 'event_type')) {
     hint =
       'say what kind of event it is: in the event, or with --type for all; northroot schema lists the known types';
-  } else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^-?\d/.test(actual))) {
-    hint = '--quantities makes quantities of JSON numbers in amounts';
+  } else if (error.faults.some(({ pointer, actual }) => AMOUNT.test(pointer) && /^"?-?\d/.test(actual))) {
+    hint = '--quantities makes quantities of numbers in amounts, such as 5 or "0.25"';
   }
   return new EventError(error.faults, error.eventType, hint);
 }

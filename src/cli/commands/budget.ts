@@ -170,5 +170,6 @@ function toRow(grant: GrantAccount): AccountRow {
     signers: grant.signers,
     executions: grant.executions,
     meters: grant.balances,
+    ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps }),
   };
 }

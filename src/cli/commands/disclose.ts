@@ -52,6 +52,9 @@ async function disclose(context: Context, path: string, options: DiscloseOptions
   if (content.length > 0 !== (out !== undefined)) {
     throw new CommandError('USAGE', '--content needs --out, the bundle to make; --check makes none');
   }
+  if ([path, ...content, ...check].filter((each) => each === STDIN).length > 1) {
+    throw new CommandError('USAGE', 'standard input can be one of the files only');
+  }
   const bundle = await readBundleInput(path, context);
   if (out === undefined) return checkFiles(context, path, bundle, options);
   if (bundle === undefined) {

@@ -3,14 +3,16 @@
 import type { Command } from 'commander';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
+import type { ExportKind } from '../exports/export-kind.js';
 import { EXPORT_KINDS } from '../exports/kinds.js';
-import { readAnchors, readTrustPolicy, STDIN } from '../input.js';
+import { readAnchors, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { collect, instant } from '../options.js';
-import { assertTargets, filesOf, STDOUT } from '../targets.js';
+import { assertTargets, filesOf, STDOUT, type Target } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 interface ExportOptions extends SelectionOptions, Readonly<Record<string, unknown>> {
   readonly trust?: string;
+  readonly witnessPolicy?: string;
   readonly checkpoint: readonly string[];
   readonly now?: string;
 }
@@ -32,9 +34,10 @@ export function addExport(
       .argument('<ledger>', 'the file or folder'),
   )
     .option('--trust <file>', 'verify with this trust policy')
+    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option(
       '--checkpoint <file>',
-      'verify against a checkpoint that you hold (with --bundle: prove against it); may be given again',
+      'verify against a checkpoint that you hold (with --bundle and --receipts: prove against it); may be given again',
       collect,
       [],
     )
@@ -66,6 +69,10 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
       hint: `one or more of ${EXPORT_KINDS.map(({ flags }) => flags).join(', ')}`,
     });
   }
+  assertOptionsApply(
+    asked.map(({ kind }) => kind),
+    options,
+  );
   if (ledger === STDIN) {
     throw new CommandError('USAGE', 'export needs a file: the ledger may be read more than once');
   }
@@ -75,22 +82,40 @@ async function exportLedger(context: Context, ledger: string, options: ExportOpt
   }
   const { key } = options;
   await assertTargets(
-    asked.map(({ kind, path }) => ({ path, kind: kind.target === 'folder' ? 'folder' : 'file' })),
+    asked.flatMap(({ kind: { target, filesAt = (only) => [only] }, path }): Target[] => [
+      ...(target === 'folder' ? [{ path, kind: 'folder' } as const] : []),
+      ...filesAt(path).map((file) => ({ path: file, kind: 'file' }) as const),
+    ]),
     [
       ...filesOf(ledger),
-      ...[options.trust, ...options.checkpoint],
+      ...[options.trust, options.witnessPolicy, ...options.checkpoint],
       ...(typeof key === 'string' ? [key] : []),
     ],
   );
   const selection = await toSelection(context, ledger, options);
   const trust = await readTrustPolicy(options.trust);
+  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, context.terminal);
   const checkpoints = await readAnchors(options.checkpoint);
   const { now } = options;
+  const given = { context, ledger, selection, trust, witnessPolicy, checkpoints, now, options };
   const statuses: ExitStatus[] = [];
   for (const { kind, path } of asked) {
-    statuses.push(await kind.write({ context, ledger, path, selection, trust, checkpoints, now, options }));
+    statuses.push(await kind.write({ ...given, path }));
   }
   return WORST.find((status) => statuses.includes(status)) ?? 0;
+}
+
+/** An option that no kind takes would change nothing, and whoever gave it would believe that it did. */
+function assertOptionsApply(kinds: readonly ExportKind[], options: ExportOptions): void {
+  const taken = new Set(kinds.flatMap(({ further = [] }) => further.map(([flags]) => flags)));
+  for (const [flags] of EXPORT_KINDS.flatMap(({ further = [] }) => further)) {
+    if (taken.has(flags) || options[nameOf(flags)] === undefined) continue;
+    const takers = EXPORT_KINDS.filter(({ further = [] }) => further.some(([each]) => each === flags));
+    const [option = ''] = flags.split(' ');
+    throw new CommandError('USAGE', `${option} is for none of the exports that are asked for`, {
+      hint: `it is for ${takers.map((kind) => kind.flags.split(' ')[0]).join(', ')}`,
+    });
+  }
 }
 
 /** `--in-toto <file>` is `inToto`. */

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import type { NorthrootError } from '../../index.js';
 import {
+  compareTimestamps,
   describePredecessor,
   isUnbegun,
   Ledger,
@@ -19,7 +20,7 @@ import {
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { jsonText } from '../json-text.js';
-import { collect, principalId } from '../options.js';
+import { collect, pastInstant, principalId } from '../options.js';
 import { readPublicHalf } from './key.js';
 import { asUsageError, findNamedSigner, openWithNewKey } from './ledger-key.js';
 import { describeNotice } from './notices.js';
@@ -32,6 +33,7 @@ interface InitOptions {
   readonly requireCheckpoints?: boolean;
   readonly continues?: string;
   readonly principal: string;
+  readonly at?: string;
 }
 
 export function addInit(
@@ -62,11 +64,20 @@ export function addInit(
     )
     .option('--continues <path>', 'the ledger that this one goes on from, as it stands')
     .option('--principal <id>', 'who makes the ledger', principalId, 'service:ledger')
+    .option(
+      '--at <time>',
+      'when its history begins, not after now, for a past that is written down later: 7d (ago), or a time (default: now)',
+      pastInstant,
+    )
     .action((ledger: string, options: InitOptions) => run((context) => init(context, ledger, options)));
 }
 
 async function init({ terminal, signal }: Context, path: string, options: InitOptions): Promise<ExitStatus> {
-  const { unsigned = false, key, origin, principal, requireCheckpoints = false } = options;
+  const { unsigned = false, key, origin, principal, requireCheckpoints = false, at } = options;
+  if (at !== undefined && compareTimestamps(at, new Date().toISOString()) > 0) {
+    // Keys would be judged by a time that is not yet.
+    throw new CommandError('USAGE', `--at ${at} is still to come`, { hint: 'expected a time in the past' });
+  }
   if (unsigned && key !== undefined) {
     throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
@@ -92,6 +103,7 @@ async function init({ terminal, signal }: Context, path: string, options: InitOp
           terminal.say(describeNotice(notice));
         },
         signal,
+        ...(at === undefined ? {} : { now: () => at }),
         ...(signer === undefined ? {} : { signer }),
       });
     } catch (error) {

@@ -63,7 +63,7 @@ export function addKey(program: Command, run: Run): void {
   withChangeOptions(key.command('add'))
     .summary('let a ledger know a further key')
     .description(
-      'Appends a key event: from its position on the key may sign, in its roles and for its principals. Signed with a key that has the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. So an agent gets a key with the role event alone, for itself: it cannot authorize itself, though it may delegate from grants of its own.',
+      'Appends a key event: from its position on the key may sign, in its roles and for its principals. Signed with a key that has the role admin. The role event signs what was done; only authority signs grants, actions without a grant, and credits. So an agent gets a key with the role event alone, for itself: it cannot authorize itself, though it may delegate from grants of its own. Somebody who grants gets one with the role authority, for those whom they may grant something, such as agent:*; whose key it is, --name says.',
     )
     .argument('<ledger>', 'the file or folder')
     .argument(
@@ -75,7 +75,11 @@ export function addKey(program: Command, run: Run): void {
       'event, authority, checkpoint, witness or admin; may be given again (default: event)',
       collect,
     )
-    .option('--for <pattern>', 'the principals that it signs for; may be given again (default: *)', collect)
+    .option(
+      '--for <pattern>',
+      'the principals of the events that it signs, of grants the grantees; may be given again (default: *)',
+      collect,
+    )
     .option('--name <name>', 'its name; a witness needs the one that it cosigns under')
     .option('--valid-from <time>', 'not valid before', instant)
     .option('--valid-until <time>', 'not valid from then on', instant)

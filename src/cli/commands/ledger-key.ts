@@ -6,6 +6,7 @@
 import {
   createSigner,
   EventError,
+  findTrackingWorkTree,
   formatPrivateKey,
   generatePrivateKey,
   isUnbegun,
@@ -136,6 +137,7 @@ export async function openWithNewKey(
     const signer = createSigner(key);
     const ledger = await open(signer);
     terminal.say(`made its key ${printable(keyPath)}: keep it secret, and keep a copy`);
+    await sayTracked(terminal, keyPath);
     return { ledger, signer };
   } catch (error) {
     // Where something is there by now, another process may be making the ledger with this key.
@@ -144,6 +146,15 @@ export async function openWithNewKey(
     }
     throw error;
   }
+}
+
+/** Who adds all that is there to git adds the key, too. */
+async function sayTracked(terminal: Terminal, keyPath: string): Promise<void> {
+  const workTree = await findTrackingWorkTree(keyPath);
+  if (workTree === undefined) return;
+  terminal.say(
+    `note: ${printable(keyPath)} stands in the git work tree ${printable(workTree)}, and no .gitignore there names it: add *.key to one`,
+  );
 }
 
 /** Options that make no genesis are a wrong use of the command: no evidence was judged. */

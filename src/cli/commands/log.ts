@@ -198,9 +198,20 @@ function summarise(event: JsonObject): string {
       return `${tool} ${text(event['outcome'])} ${amounts(event['meter_used'])}`.trim();
     case 'genesis':
       return text(event['origin']);
+    case 'key':
+      return summariseKey(text(event['action']), object(event['key']));
     default:
       return '';
   }
+}
+
+/** What becomes of a key: its name, its roles, and in whose name it signs. */
+function summariseKey(action: string, key: JsonObject): string {
+  const { keyid, name, roles, principals } = key;
+  const list = (values: JsonValue | undefined): string =>
+    Array.isArray(values) ? values.map((value) => text(value)).join(',') : '';
+  const named = name === undefined ? '' : ` (${text(name)})`;
+  return `${action} ${text(keyid).slice(0, 12)}${named} ${list(roles)} for ${list(principals)}`;
 }
 
 function amounts(vector: JsonValue | undefined): string {

@@ -5,6 +5,7 @@ import { constants } from 'node:os';
 import { Option, type Command } from 'commander';
 import {
   ABANDONED,
+  checkDetails,
   compareTimestamps,
   describeFinding,
   draftExecution,
@@ -19,6 +20,7 @@ import {
   raiseMeters,
   startExecution,
   type Appended,
+  type ExecutionDetails,
   type ExecutionOutcome,
   type ExecutionRequest,
   type LedgerOptions,
@@ -44,6 +46,9 @@ interface RecordOptions {
   readonly resume?: string | true;
   readonly abandon?: string | true;
   readonly errorCode?: string;
+  readonly basis?: ExecutionDetails['meterBasis'];
+  readonly model?: string;
+  readonly provider?: string;
   readonly startedAt?: string;
   readonly endedAt?: string;
   readonly key?: string;
@@ -79,6 +84,14 @@ export function addRecord(
       'amounts used, such as usd=0.25,tokens.input=10; what is measured can only be raised',
       meterList,
     )
+    .addOption(
+      new Option(
+        '--basis <basis>',
+        'where the amounts come from: of a command without --meter, measured; else not stated unless given',
+      ).choices(['measured', 'reported', 'estimated', 'billed']),
+    )
+    .option('--model <name>', 'the model, as its provider calls it')
+    .option('--provider <name>', 'who provides the tool or the model')
     .addOption(
       new Option('--outcome <outcome>', 'without a command: how it ended').choices([
         'success',
@@ -118,6 +131,7 @@ async function record(
 ): Promise<ExitStatus> {
   const { terminal } = context;
   assertOptions(command, options);
+  assertDetails(options);
   const trust = await readTrustPolicy(options.trust);
   const signer = await findSigner(terminal, path, options.key);
   const { signal } = context;
@@ -187,7 +201,7 @@ async function settle(context: Context, ledger: Ledger, options: RecordOptions):
       done: { endedAt: now, isRelease: true },
       ...(options.tool === undefined ? {} : { toolName: options.tool }),
     });
-    return { permission, draft: draftSettlement(permission, now, options.meter) };
+    return { permission, draft: draftSettlement(permission, now, options.meter, detailsOf(options)) };
   });
 }
 
@@ -308,15 +322,20 @@ interface CommandEnd {
 
 function outcomeOf(
   { status, problem }: CommandEnd,
-  { meter }: RecordOptions,
+  options: RecordOptions,
   { startedAt, ticks }: Start,
 ): ExecutionOutcome {
+  const { meter, basis } = options;
   const elapsed = Math.ceil(performance.now() - ticks);
+  const isMeasured = problem === undefined && meter === undefined && basis === undefined;
   return {
     startedAt: startedAt.toISOString(),
     endedAt: new Date(startedAt.getTime() + elapsed).toISOString(),
     // What was never run used nothing.
     meterUsed: problem === undefined ? metersOf(elapsed, meter) : [],
+    ...detailsOf(options),
+    // What was measured here and nothing else needs nobody's word.
+    ...(isMeasured ? { meterBasis: 'measured' as const } : {}),
     ...(status === 0 ? { outcome: 'success' } : { outcome: 'failure', errorCode: `EXIT_${status}` }),
   };
 }
@@ -387,6 +406,25 @@ function assertOptions(command: readonly string[], options: RecordOptions): void
   }
 }
 
+function detailsOf({ basis, model, provider }: RecordOptions): ExecutionDetails {
+  return { meterBasis: basis, modelId: model, provider };
+}
+
+/** Once the command was run it is too late to find that what is said of it cannot be recorded. */
+function assertDetails({ model, provider }: RecordOptions): void {
+  for (const [flag, details] of [
+    ['--model', { modelId: model }],
+    ['--provider', { provider }],
+  ] as const) {
+    try {
+      checkDetails('record', details);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new CommandError('USAGE', `${flag}: expected 1 to 256 characters`, { cause: error });
+    }
+  }
+}
+
 function reportedOutcome(options: RecordOptions, now: string): ExecutionOutcome {
   const { outcome = 'success', errorCode, meter: meterUsed = [] } = options;
   const endedAt = options.endedAt ?? now;
@@ -399,7 +437,14 @@ function reportedOutcome(options: RecordOptions, now: string): ExecutionOutcome 
       hint: `such as TIMEOUT, or ${ABANDONED} to give back what was reserved`,
     });
   }
-  return { startedAt, endedAt, meterUsed, outcome, ...(errorCode === undefined ? {} : { errorCode }) };
+  return {
+    startedAt,
+    endedAt,
+    meterUsed,
+    outcome,
+    ...(errorCode === undefined ? {} : { errorCode }),
+    ...detailsOf(options),
+  };
 }
 
 function describe({ seq, eventId, status }: Appended, draft: object): string {

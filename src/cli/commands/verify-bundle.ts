@@ -4,6 +4,7 @@ import {
   renderBundleResult,
   verifyBundle,
   type Anchor,
+  type BundleResult,
   type TrustPolicy,
   type WitnessPolicy,
 } from '../../index.js';
@@ -25,6 +26,8 @@ interface BundleVerifyOptions {
   readonly principal?: string;
   readonly grant?: string;
   readonly state?: string;
+  readonly new?: boolean;
+  readonly maxFindings: number;
   readonly baseline?: string;
   readonly sarifAnchor?: string;
   readonly output: readonly string[];
@@ -38,6 +41,7 @@ const OF_LEDGERS = [
   'principal',
   'grant',
   'state',
+  'new',
   'baseline',
   'sarifAnchor',
 ] as const;
@@ -52,16 +56,31 @@ export async function verifyBundleFile(
   const flag =
     wrong === 'sarifAnchor' ? 'sarif-anchor' : (wrong ?? (options.output.length > 0 ? 'output' : undefined));
   if (flag !== undefined) throw new CommandError('USAGE', `--${flag} is for ledgers, and this is a bundle`);
-  const { trust, witnessPolicy, checkpoints, now, format, failOn } = options;
+  const { trust, witnessPolicy, checkpoints, now, format, failOn, maxFindings } = options;
   if (format !== 'text' && format !== 'json') {
-    throw new CommandError('USAGE', 'the result on a bundle is written as text or json');
+    throw new CommandError('USAGE', `the result on a bundle is written as text or json, not as ${format}`, {
+      hint: 'northroot verify BUNDLE --format json > FILE, and go by the exit status',
+    });
   }
-  const result = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
+  const found = await verifyBundle(bytes, { name: path, trust, witnessPolicy, checkpoints, now, signal });
+  const result = cut(found, maxFindings);
   const text =
     format === 'json' ? `${jsonText(result, 2)}\n` : renderBundleResult(result, path, terminal.paint);
   await terminal.write(text);
-  const { verdict, exit_status: status, findings } = result;
+  const { verdict, exit_status: status, findings } = found;
   if (failOn === 'invalid' && verdict === 'violation') return 0;
   const hasWarnings = findings.some(({ severity }) => severity === 'warning');
   return failOn === 'warning' && verdict === 'ok' && hasWarnings ? 3 : status;
+}
+
+/** The result with at most so many findings listed. */
+function cut(result: BundleResult, most: number): BundleResult {
+  const { report, findings } = result;
+  return {
+    ...result,
+    findings: findings.slice(0, most),
+    ...(report === undefined
+      ? {}
+      : { report: { ...report, findings: (report.findings ?? []).slice(0, most) } }),
+  };
 }

@@ -2,7 +2,9 @@
 
 import { Option, type Command } from 'commander';
 import {
+  hashLedger,
   isReceipt,
+  isStatement,
   MAX_ENTRY_BYTES,
   MAX_KEY_BYTES,
   MAX_NOTE_BYTES,
@@ -12,17 +14,23 @@ import {
   renderConsistencyResult,
   renderProofResult,
   renderReceiptResult,
+  renderStatementResult,
   verifyConsistencyProof,
   verifyProof,
   verifyReceipt,
+  verifyStatement,
+  type Guide,
+  type Paint,
   type ProofKey,
+  type ProofOutcome,
   type ProofTrust,
+  type PublicKey,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readInput, readTrustPolicy, readWitnessPolicy } from '../input.js';
+import { openLedgerInput, readInput, readTrustPolicy, readWitnessPolicy, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { commandGuide } from '../remedies.js';
+import { commandGuide, statementGuide } from '../remedies.js';
 import type { Terminal } from '../terminal.js';
 
 interface VerifyProofOptions {
@@ -31,6 +39,7 @@ interface VerifyProofOptions {
   readonly witnessPolicy?: string;
   readonly consistency?: string;
   readonly entry?: string;
+  readonly ledger?: string;
   readonly format: 'text' | 'json';
 }
 
@@ -45,9 +54,9 @@ export function addVerifyProof(
     .command('verify-proof')
     .summary('verify a proof with nothing but a key')
     .description(
-      'Verifies a tlog-proof, offline and without the ledger: the signature of the checkpoint, the way from the entry to its root, and, where the entry is a northroot record, the record itself and its signatures. A COSE receipt (RFC 9942) is known by its first byte, and verified with --entry, the record that it is of. Proofs of other logs are verified too; the result says that their entry is not a northroot record. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed the checkpoint, or without the entry, nothing is proven.',
+      'Verifies a tlog-proof, offline and without the ledger: the signature of the checkpoint, the way from the entry to its root, and, where the entry is a northroot record, the record itself and its signatures. A COSE receipt (RFC 9942) is known by its first byte, and verified with --entry, the record that it is of. Proofs of other logs are verified too; the result says that their entry is not a northroot record. A DSSE envelope is taken for an in-toto statement with the result of a verification (export --in-toto, or the SLSA Verification Summary of another tool): --key is the public key of whoever verified, --ledger the ledger that it must be about, which is not verified again. A statement that does not say PASSED is invalid. Exit status: 0 ok, 1 invalid, 2 undecided: without a key that signed, or without the entry, nothing is proven.',
     )
-    .argument('<file>', 'the proof; - for standard input')
+    .argument('<file>', 'the proof or statement; - for standard input')
     .addOption(
       new Option(
         '--key <key>',
@@ -59,6 +68,7 @@ export function addVerifyProof(
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
     .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option('--entry <file>', 'the entry that the proof is of, where the proof does not carry it')
+    .option('--ledger <path>', 'of a statement: the ledger that it must be about, by the hash of its bytes')
     .option('--consistency <note>', 'the proof is that the ledger extends the older checkpoint in this file')
     .addOption(new Option('--format <format>', 'of the result').choices(['text', 'json']).default('text'))
     .action((file: string, options: VerifyProofOptions) =>
@@ -75,27 +85,73 @@ async function runVerifyProof(
   if (options.entry !== undefined && options.consistency !== undefined) {
     throw new CommandError('USAGE', '--entry is of the proof of an entry, not of --consistency');
   }
-  const trust = await readTrust(options, terminal);
   const bytes = await readInput(file, context);
   assertNotALedger(bytes, file);
-  if (options.consistency === undefined) {
-    const { entry } = options;
-    const beside = entry === undefined ? {} : { entry: await readSmallFile(entry, MAX_ENTRY_BYTES) };
-    if (isReceipt(bytes)) {
-      const result = verifyReceipt(bytes, trust, beside);
-      const text = renderReceiptResult(result, file, terminal.paint, commandGuide);
-      await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
-      return result.exit_status;
-    }
-    const result = verifyProof(bytes, trust, beside);
-    const text = renderProofResult(result, file, terminal.paint, commandGuide);
-    await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
-    return result.exit_status;
+  if (isStatement(bytes)) return verifyStatementFile(context, file, bytes, options);
+  if (options.ledger !== undefined) {
+    throw new CommandError('USAGE', '--ledger is of a statement; a proof is verified without the ledger');
   }
-  const oldNote = await readSmallFile(options.consistency, MAX_NOTE_BYTES);
-  const result = verifyConsistencyProof(bytes, oldNote, trust);
-  const text = renderConsistencyResult(result, file, terminal.paint, commandGuide);
-  await terminal.write(options.format === 'json' ? `${jsonText(result, 2)}\n` : text);
+  const trust = await readTrust(options, terminal);
+  const { consistency, entry } = options;
+  if (consistency !== undefined) {
+    const oldNote = await readSmallFile(consistency, MAX_NOTE_BYTES);
+    return show(verifyConsistencyProof(bytes, oldNote, trust), renderConsistencyResult);
+  }
+  const beside = entry === undefined ? {} : { entry: await readSmallFile(entry, MAX_ENTRY_BYTES) };
+  return isReceipt(bytes)
+    ? show(verifyReceipt(bytes, trust, beside), renderReceiptResult)
+    : show(verifyProof(bytes, trust, beside), renderProofResult);
+
+  async function show<R extends ProofOutcome>(
+    result: R,
+    render: (result: R, file: string, paint: Paint, guide: Guide) => string,
+  ): Promise<ExitStatus> {
+    return writeResult(context, result, render(result, file, terminal.paint, commandGuide), options);
+  }
+}
+
+/** Options that say nothing of a statement. */
+const OF_PROOFS = ['trust', 'witnessPolicy', 'entry', 'consistency'] as const;
+
+async function verifyStatementFile(
+  context: Context,
+  file: string,
+  bytes: Uint8Array,
+  options: VerifyProofOptions,
+): Promise<ExitStatus> {
+  const wrong = OF_PROOFS.find((name) => options[name] !== undefined);
+  if (wrong !== undefined) {
+    const flag = wrong === 'witnessPolicy' ? 'witness-policy' : wrong;
+    throw new CommandError('USAGE', `--${flag} is of proofs, and this is a DSSE envelope with a statement`, {
+      hint: 'a statement is verified with --key, the public key of whoever signed it, and --ledger',
+    });
+  }
+  const { key, ledger } = options;
+  if (file === STDIN && ledger === STDIN) {
+    throw new CommandError('USAGE', 'only one of the statement and the ledger can be standard input');
+  }
+  const keys = await readKeys(key);
+  const sha256 = ledger === undefined ? undefined : await hashLedger(await openLedgerInput(ledger, context));
+  const result = verifyStatement(bytes, { keys: signersOf(keys), sha256, requirePassed: true });
+  const text = renderStatementResult(result, file, context.terminal.paint, statementGuide);
+  return writeResult(context, result, text, options);
+}
+
+/** Keys of witnesses cosign checkpoints and nothing else. */
+function signersOf(keys: readonly ProofKey[]): PublicKey[] {
+  return keys.flatMap((each) => {
+    if (each.kind === 'public-key') return [each.key];
+    return each.key.type === 'ed25519' ? [each.key.verification.publicKey] : [];
+  });
+}
+
+async function writeResult(
+  { terminal }: Context,
+  result: ProofOutcome,
+  text: string,
+  { format }: VerifyProofOptions,
+): Promise<ExitStatus> {
+  await terminal.write(format === 'json' ? `${jsonText(result, 2)}\n` : text);
   return result.exit_status;
 }
 
@@ -109,18 +165,22 @@ function assertNotALedger(bytes: Uint8Array, file: string): void {
 }
 
 async function readTrust(
-  { key = [], trust, witnessPolicy: path }: VerifyProofOptions,
+  { key, trust, witnessPolicy: path }: VerifyProofOptions,
   terminal: Terminal,
 ): Promise<ProofTrust> {
   const policy = await readTrustPolicy(trust);
   const witnessPolicy = await readWitnessPolicy(path, terminal);
-  const keys: ProofKey[] = [];
-  for (const each of key) {
-    keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));
-  }
   return {
-    keys,
+    keys: await readKeys(key),
     ...(policy === undefined ? {} : { policy }),
     ...(witnessPolicy === undefined ? {} : { witnessPolicy }),
   };
+}
+
+async function readKeys(given: readonly string[] = []): Promise<ProofKey[]> {
+  const keys: ProofKey[] = [];
+  for (const each of given) {
+    keys.push(parseProofKey(VKEY.test(each) ? each : await readSmallFile(each, MAX_KEY_BYTES)));
+  }
+  return keys;
 }

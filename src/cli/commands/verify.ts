@@ -179,7 +179,7 @@ async function verify(
     const whole = buildReport(verification);
     const outcome = match?.finish(whole, verification, maxFindings);
     const report = outcome?.report ?? whole;
-    sayBaseline(terminal, report);
+    sayBaseline(terminal, report, outcome?.isOfOther);
     return {
       report,
       result: verification,
@@ -196,7 +196,8 @@ async function verify(
 }
 
 /** What a baseline does not list, it does not acknowledge. */
-function sayBaseline(terminal: Terminal, { baseline }: Report): void {
+function sayBaseline(terminal: Terminal, { baseline }: Report, isOfOther = false): void {
+  if (isOfOther) terminal.say('the baseline is of a ledger of another origin, and acknowledges nothing');
   if (baseline === undefined || baseline.unlisted === 0) return;
   terminal.say(
     `the baseline was cut: it counts ${baseline.unlisted} findings that it does not list, and acknowledges none of these; a higher --max-findings makes one that lists all`,

@@ -5,16 +5,15 @@ import {
   exportBundle,
   findRecord,
   openLedger,
-  printable,
   type BundleExport,
   type RecordSelection,
   type Stretch,
 } from '../../index.js';
-import { CommandError } from '../command-error.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
+import { count, heldNote, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
 
 /** The options that only this kind has. */
 interface BundleFlags {
@@ -36,34 +35,27 @@ export const BUNDLE: ExportKind = {
       'for --bundle: every record of this stretch of seqs; with a selection the others are there as hashes only; may be given again',
       stretch,
     ],
-    ['--key <file>', 'the private key that signs what is exported'],
+    SIGNING_KEY,
     ['--created-at <time>', 'for --bundle: when it was made, as it is to say (default: nothing)', instant],
   ],
   write: async (job) => {
-    const { context, ledger, path, trust } = job;
-    const { terminal, signal } = context;
+    const { context, ledger, path } = job;
+    const { terminal } = context;
     const flags = job.options as BundleFlags;
     const signer = flags.key === undefined ? undefined : await readSigner(terminal, flags.key);
-    const [held, other] = job.checkpoints;
-    if (other !== undefined) {
-      throw new CommandError('USAGE', '--bundle takes one --checkpoint: the records are proven against it');
-    }
+    const checkpoint = heldNote(job, '--bundle');
     const selection = await withEvents(job, flags.event);
     const made = await writeTarget(terminal, path, (sink) =>
       exportBundle(() => openLedger(ledger), sink, {
+        ...provenOptions(job),
         selection,
-        trust,
         complete: flags.complete,
-        checkpoint: held?.note,
-        now: job.now,
+        checkpoint,
         signer,
         createdAt: flags.createdAt,
-        signal,
-        onProgress: (done, size) => terminal.progress(done, size),
       }),
     );
-    terminal.say(`${printable(path)}: ${describe(made, signer !== undefined)}`);
-    return made.report.exit_status;
+    return sayWritten(job, describe(made, signer !== undefined), made.report);
   },
 };
 
@@ -77,10 +69,10 @@ async function withEvents(
   return { ...selection, eventIds };
 }
 
-function describe(made: BundleExport, isSigned: boolean): string {
-  const { selected, linked, hashesOnly, beyond, treeSize, hasCheckpoint, report } = made;
-  const parts = [
-    `${selected} record${selected === 1 ? '' : 's'} and ${linked} that they link to`,
+function describe(made: BundleExport, isSigned: boolean): string[] {
+  const { selected, linked, hashesOnly, beyond, treeSize, hasCheckpoint } = made;
+  return [
+    `${count(selected, 'record')} and ${linked} that they link to`,
     hasCheckpoint
       ? `proven against the checkpoint of ${treeSize} records`
       : 'which nothing proves: the ledger has no checkpoint (northroot checkpoint)',
@@ -95,9 +87,7 @@ function describe(made: BundleExport, isSigned: boolean): string {
           `${beyond} selected records after that checkpoint are left out, as nothing proves them yet (northroot checkpoint)`,
         ]),
     ...(isSigned ? [] : ['not signed (--key)']),
-    `the ledger's verdict is ${report.verdict}`,
   ];
-  return parts.join('; ');
 }
 
 /** Collects `from..to`, both ends included. */

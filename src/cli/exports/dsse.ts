@@ -2,7 +2,7 @@
 
 import { exportDsse } from '../../index.js';
 import type { ExportKind } from './export-kind.js';
-import { exportTo } from './export-to.js';
+import { count, exportTo } from './export-to.js';
 
 export const DSSE: ExportKind = {
   flags: '--dsse <file>',
@@ -10,7 +10,8 @@ export const DSSE: ExportKind = {
   description: 'DSSE envelopes of the events, one JSON object a line',
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => {
-      const { skipped, ...pass } = await exportDsse(ledger, sink, options);
-      return { ...pass, skipped, what: 'envelope' };
+      const { skipped, signaturesLeftOut: left, ...pass } = await exportDsse(ledger, sink, options);
+      const also = `${count(left, 'signature')} left out: not base64url`;
+      return { ...pass, skipped, what: 'envelope', ...(left === 0 ? {} : { also }) };
     }),
 };

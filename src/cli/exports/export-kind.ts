@@ -1,6 +1,6 @@
 /** What `northroot export` can write. Each kind is one option of it, whose value is where to. */
 
-import type { Anchor, RecordSelection, TrustPolicy } from '../../index.js';
+import type { Anchor, RecordSelection, TrustPolicy, WitnessPolicy } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 
 /** One export that was asked for. */
@@ -12,6 +12,7 @@ export interface ExportJob {
   readonly path: string;
   readonly selection: RecordSelection;
   readonly trust: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
   /** Checkpoints that the user holds. */
   readonly checkpoints: readonly Anchor[];
   /** The time of verification, where it is given. */
@@ -27,6 +28,8 @@ export interface ExportKind {
   readonly description: string;
   /** Whether it writes one file, which may be `-`, or several, named after a file or in a folder. */
   readonly target: 'file' | 'files' | 'folder';
+  /** The files that it writes for its option's value; default: the one that has that name. */
+  readonly filesAt?: (path: string) => readonly string[];
   /** Further options that this kind has, each with its description and, where its value is no text, what reads it; kinds may share one. */
   readonly further?: readonly (readonly [
     flags: string,

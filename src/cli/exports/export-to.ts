@@ -7,10 +7,12 @@ import {
   type ExportOptions,
   type ExportPass,
   type LedgerSource,
+  type Report,
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
 import { writeTarget } from '../targets.js';
-import type { ExportJob } from './export-kind.js';
+import { CommandError } from '../command-error.js';
+import type { ExportJob, ExportKind } from './export-kind.js';
 
 /** What an export gave, and how what it wrote is counted. */
 export interface Exported extends ExportPass {
@@ -20,6 +22,8 @@ export interface Exported extends ExportPass {
   readonly skipped?: number;
   /** What is said of those; default: not readable. */
   readonly why?: string;
+  /** What else is to be said of what was written. */
+  readonly also?: string;
 }
 
 /** @param run - The library's function, given the ledger, where to write and how to verify. */
@@ -28,7 +32,6 @@ export async function exportTo(
   run: (ledger: LedgerSource, sink: ByteSink, options: ExportOptions) => Promise<Exported>,
 ): Promise<ExitStatus> {
   const { context, ledger, path } = job;
-  const { terminal } = context;
   const source = await openLedger(ledger);
   const {
     report,
@@ -36,28 +39,63 @@ export async function exportTo(
     skipped = 0,
     what,
     why = 'not readable',
-  } = await writeTarget(terminal, path, (sink) => run(source, sink, verificationOptions(job)));
-  const left = skipped === 0 ? '' : `; ${skipped} record${skipped === 1 ? '' : 's'} left out: ${why}`;
-  const written = selected - skipped;
-  terminal.say(
-    `${printable(path)}: ${written} ${what}${written === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
-  );
-  return report.exit_status;
+    also,
+  } = await writeTarget(context.terminal, path, (sink) => run(source, sink, verificationOptions(job)));
+  const left = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: ${why}`];
+  const more = also === undefined ? [] : [also];
+  return sayWritten(job, [count(selected - skipped, what), ...left, ...more], report);
+}
+
+/** Says what was written, and what the ledger is; gives the status of that. */
+export function sayWritten(
+  { context, path }: ExportJob,
+  parts: readonly string[],
+  { verdict, exit_status: status }: Report,
+): ExitStatus {
+  const words = [...parts, `the ledger's verdict is ${verdict}`].join('; ');
+  context.terminal.say(`${printable(path)}: ${words}`);
+  return status;
+}
+
+/** `1 record`, `2 records`. */
+export function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
+}
+
+/** The option of every kind that signs. */
+export const SIGNING_KEY: NonNullable<ExportKind['further']>[number] = [
+  '--key <file>',
+  'the private key that signs what is exported',
+];
+
+/**
+ * The one checkpoint that records are proven against, where one is given.
+ *
+ * @throws NorthrootError `USAGE` for several
+ */
+export function heldNote({ checkpoints: [held, other] }: ExportJob, flag: string): Uint8Array | undefined {
+  if (other === undefined) return held?.note;
+  throw new CommandError('USAGE', `${flag} takes one --checkpoint: the records are proven against it`);
 }
 
 /** How the ledger of an export is verified. */
-export function verificationOptions({
+export function verificationOptions(job: ExportJob): ExportOptions {
+  return { ...provenOptions(job), checkpoints: job.checkpoints };
+}
+
+/** The same where a checkpoint is what records are proven against. */
+export function provenOptions({
   context,
   selection,
   trust,
-  checkpoints,
+  witnessPolicy,
   now,
-}: ExportJob): ExportOptions {
+}: ExportJob): Omit<ExportOptions, 'checkpoints'> {
   const { terminal, signal } = context;
   return {
     selection,
     trust,
-    checkpoints,
+    witnessPolicy,
     ...(now === undefined ? {} : { now }),
     signal,
     onProgress: (done, size) => terminal.progress(done, size),

@@ -10,11 +10,12 @@ import {
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
 
 export const FOCUS: ExportKind = {
   flags: '--focus <file>',
   target: 'files',
+  filesAt: (path) => [path, verificationPath(path)],
   description: 'FOCUS 1.2 cost rows as CSV; what was verified goes to FILE.verification.csv',
   further: [
     [
@@ -23,24 +24,26 @@ export const FOCUS: ExportKind = {
     ],
   ],
   write: async (job) => {
-    const { context, path } = job;
+    const { path } = job;
     const options: FocusOptions = {
       ...verificationOptions(job),
       currencyUnits: readCurrencyUnits(job.options['currencyUnit']),
     };
     const source = await openLedger(job.ledger);
     const { rows, withoutCost, report } = await writeThrough(path, (costs) =>
-      writeThrough(`${path.replace(/\.csv$/, '')}.verification.csv`, (verification) =>
+      writeThrough(verificationPath(path), (verification) =>
         exportFocus(source, { costs, verification }, options),
       ),
     );
-    const left = withoutCost === 0 ? '' : `; ${withoutCost} executions name no amount in a currency`;
-    context.terminal.say(
-      `${printable(path)}: ${rows} cost row${rows === 1 ? '' : 's'}${left}; the ledger's verdict is ${report.verdict}`,
-    );
-    return report.exit_status;
+    const left =
+      withoutCost === 0 ? [] : [`${count(withoutCost, 'execution')} without an amount in a currency`];
+    return sayWritten(job, [count(rows, 'cost row'), ...left], report);
   },
 };
+
+function verificationPath(path: string): string {
+  return `${path.replace(/\.csv$/, '')}.verification.csv`;
+}
 
 function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | undefined {
   if (!Array.isArray(given)) return undefined;
@@ -53,5 +56,7 @@ function readCurrencyUnits(given: unknown): Readonly<Record<string, string>> | u
     }
     return [unit, code] as const;
   });
+  const [twice] = pairs.filter(([unit], i) => pairs.findIndex(([other]) => other === unit) < i);
+  if (twice !== undefined) throw new CommandError('USAGE', `${twice[0]} is given two currencies`);
   return Object.fromEntries(pairs);
 }

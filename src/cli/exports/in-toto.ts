@@ -6,6 +6,7 @@ import { readSigner } from '../input.js';
 import { instant } from '../options.js';
 import { writeTarget } from '../targets.js';
 import type { ExportKind } from './export-kind.js';
+import { SIGNING_KEY } from './export-to.js';
 
 /** The options that only this kind has. */
 interface InTotoFlags {
@@ -21,7 +22,7 @@ export const IN_TOTO: ExportKind = {
   description:
     "what verification of the whole ledger found, as an in-toto statement (SLSA's Verification Summary) in a DSSE envelope, signed with --key",
   further: [
-    ['--key <file>', 'the private key that signs what is exported'],
+    SIGNING_KEY,
     [
       '--time-verified <time>',
       'for --in-toto: when it was verified, as it is to say (default: nothing)',
@@ -33,7 +34,7 @@ export const IN_TOTO: ExportKind = {
       'for --in-toto: what was verified, as a URI (default: its bytes by their hash, ni:)',
     ],
   ],
-  write: async ({ context, ledger, path, trust, checkpoints, now, options }) => {
+  write: async ({ context, ledger, path, trust, witnessPolicy, checkpoints, now, options }) => {
     const { terminal, signal } = context;
     const { key, timeVerified, verifierId, resourceUri } = options as InTotoFlags;
     if (key === undefined)
@@ -42,6 +43,7 @@ export const IN_TOTO: ExportKind = {
     const { bytes, statement, report } = await makeStatement(await openLedger(ledger), {
       signer,
       trust,
+      witnessPolicy,
       checkpoints,
       now,
       timeVerified,

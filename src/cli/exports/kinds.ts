@@ -8,6 +8,7 @@ import { JOURNAL } from './journal.js';
 import type { ExportKind } from './export-kind.js';
 import { FOCUS } from './focus.js';
 import { OCSF, OTLP } from './telemetry.js';
+import { RECEIPTS } from './receipts.js';
 import { CSV, PARQUET } from './tables.js';
 
 export const EXPORT_KINDS: readonly ExportKind[] = [
@@ -20,5 +21,6 @@ export const EXPORT_KINDS: readonly ExportKind[] = [
   OTLP,
   DSSE,
   IN_TOTO,
+  RECEIPTS,
   JOURNAL,
 ];

@@ -1,10 +1,10 @@
 /** `export --csv`, `--parquet`: every record and every amount as a row, in a folder of files. */
 
+import { join } from 'node:path';
 import {
   exportCsv,
   exportParquet,
   openLedger,
-  printable,
   writeFolderThrough,
   type ExportOptions,
   type LedgerSource,
@@ -12,15 +12,19 @@ import {
 } from '../../index.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
-import { verificationOptions } from './export-to.js';
+import { count, sayWritten, verificationOptions } from './export-to.js';
+
+const CSV_FILES = ['events.csv', 'meters.csv', 'verification.csv'] as const;
+const PARQUET_FILES = ['events.parquet', 'meters.parquet'] as const;
 
 export const CSV: ExportKind = {
   flags: '--csv <folder>',
   target: 'folder',
+  filesAt: (path) => CSV_FILES.map((name) => join(path, name)),
   description: 'a folder of CSV files: events, meters (every amount), and what was verified',
   write: (job) =>
     writeTables(job, (source, options) =>
-      writeFolderThrough(job.path, ['events.csv', 'meters.csv', 'verification.csv'], (sinks) =>
+      writeFolderThrough(job.path, CSV_FILES, (sinks) =>
         exportCsv(
           source,
           {
@@ -37,10 +41,11 @@ export const CSV: ExportKind = {
 export const PARQUET: ExportKind = {
   flags: '--parquet <folder>',
   target: 'folder',
+  filesAt: (path) => PARQUET_FILES.map((name) => join(path, name)),
   description: 'a folder of two Parquet files: events, and meters (every amount)',
   write: (job) =>
     writeTables(job, (source, options) =>
-      writeFolderThrough(job.path, ['events.parquet', 'meters.parquet'], (sinks) =>
+      writeFolderThrough(job.path, PARQUET_FILES, (sinks) =>
         exportParquet(source, { events: sinks['events.parquet'], meters: sinks['meters.parquet'] }, options),
       ),
     ),
@@ -52,8 +57,5 @@ async function writeTables(
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
   const { report, selected, meterRows } = await run(source, verificationOptions(job));
-  job.context.terminal.say(
-    `${printable(job.path)}: ${selected} event${selected === 1 ? '' : 's'}, ${meterRows} amount${meterRows === 1 ? '' : 's'}; the ledger's verdict is ${report.verdict}`,
-  );
-  return report.exit_status;
+  return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
 }

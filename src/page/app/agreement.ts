@@ -18,6 +18,12 @@ export type Agreement =
 
 /** Holds the whole of both reports against each other, but for the versions that made them. */
 export function compareReports(own: Report, exporter: ReportJson): Agreement {
+  if (!isReport(exporter)) {
+    return {
+      kind: 'differs',
+      differences: [{ what: 'Report', own: 'what stands here', exporter: 'nothing that can be read' }],
+    };
+  }
   const differences: Difference[] = [];
   const differ = (what: string, a: unknown, b: unknown): void => {
     if (a !== b) differences.push({ what, own: String(a), exporter: String(b) });
@@ -29,6 +35,12 @@ export function compareReports(own: Report, exporter: ReportJson): Agreement {
   if (differences.length === 0 && plain(own) !== plain(exporter))
     differences.push({ what: 'Details of the report', own: 'others', exporter: 'some' });
   return differences.length === 0 ? { kind: 'same' } : { kind: 'differs', differences };
+}
+
+/** Whoever changed the page may have left anything there. */
+function isReport(report: unknown): report is ReportJson {
+  const { ledger } = (report ?? {}) as { readonly ledger?: unknown };
+  return typeof ledger === 'object' && ledger !== null;
 }
 
 function plain(report: ReportJson): string {

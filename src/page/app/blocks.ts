@@ -1,6 +1,7 @@
 /** The data blocks of the page: base64, raw deflate. */
 
 import { EMBEDDED_ID, LEDGER_TYPE, CORE_ID, type Embedded } from '../embedded.js';
+import type { JsonObject } from '../../json/value.js';
 import type { Inputs } from '../model/protocol.js';
 
 /** @throws Error for what is no base64 */
@@ -27,7 +28,7 @@ export function readEmbedded(): { readonly embedded: Embedded; readonly inputs: 
     // It is kept once.
     element.remove();
   }
-  const { trust, published, checkpoints } = embedded;
+  const { trust, witness_policy: policy, published, checkpoints } = embedded;
   return {
     embedded,
     inputs: {
@@ -40,7 +41,7 @@ export function readEmbedded(): { readonly embedded: Embedded; readonly inputs: 
         bytes,
       })),
       trust: trust && new TextEncoder().encode(JSON.stringify(trust)),
-      witnessPolicy: undefined,
+      witnessPolicy: policy as JsonObject | undefined,
       checkpoints: checkpoints.map(({ name, note }) => ({ name, note: decodeBlock(note) })),
       predecessor: undefined,
       published: published && { name: published.name, note: decodeBlock(published.note) },

@@ -1,6 +1,7 @@
 /** What somebody drops on the page or chooses: which of it is a ledger, a bundle, a policy, a checkpoint. */
 
 import { isBundle } from '../../bundle/bundle-start.js';
+import { printable } from '../../bytes/printable.js';
 import type { Against, BundleInputs, Inputs } from '../model/protocol.js';
 
 /** So much of a file is looked at; notes, policies and their likes are no larger than the second. */
@@ -44,7 +45,14 @@ export async function readGiven(files: readonly File[]): Promise<GivenFiles> {
 }
 
 async function kindOf(file: File): Promise<FileKind> {
-  const bytes = new Uint8Array(await file.slice(0, HEAD_BYTES).arrayBuffer());
+  const start = await file
+    .slice(0, HEAD_BYTES)
+    .arrayBuffer()
+    .catch(() => {
+      const name = printable(file.name, 200);
+      throw new Error(`${name} cannot be read; of a folder give the files in it, all at once`);
+    });
+  const bytes = new Uint8Array(start);
   if (isBundle(bytes)) return 'bundle';
   const head = new TextDecoder('latin1').decode(bytes);
   if (/^\s*\{"event"|^\{[^]{0,200}"event_type"/.test(head)) return 'ledger';

@@ -27,7 +27,7 @@ import { spentView } from './views/spent.js';
 import { timelineView } from './views/timeline.js';
 import { treeView } from './views/tree.js';
 import { WhyDialog } from './views/why.js';
-import { sizeText } from './words.js';
+import { listOf, sizeText } from './words.js';
 
 const SECTIONS = [
   ['#verdict-title', 'Verdict'],
@@ -130,14 +130,17 @@ function readHeld(): ReturnType<typeof readEmbedded> | undefined {
 }
 
 async function take(files: readonly File[]): Promise<void> {
+  // What is given last counts, whatever is still read or verified.
+  const own = (turn += 1);
   try {
     const { inputs, trust, witnessPolicy, checkpoints } = await readGiven(files);
+    if (own !== turn) return;
     if (inputs !== undefined) {
       await verify(inputs);
       return;
     }
     // Policies and checkpoints are for what is shown.
-    if (current === undefined) return;
+    if (current === undefined) throw new Error('there is no ledger here that this could be held against');
     await verify({
       ...current,
       trust: trust ?? current.trust,
@@ -145,6 +148,15 @@ async function take(files: readonly File[]): Promise<void> {
       checkpoints: [...current.checkpoints, ...checkpoints],
     });
   } catch (error) {
+    if (own !== turn) return;
+    turn += 1;
+    subject.textContent = printable(
+      listOf(
+        files.map(({ name }) => name),
+        3,
+      ),
+      200,
+    );
     fail(error instanceof Error ? error.message : String(error));
   }
 }
@@ -164,8 +176,12 @@ async function verify(inputs: Inputs | BundleInputs): Promise<Outcome> {
   const own = (turn += 1);
   const idle = client?.isIdle === true ? client : undefined;
   if (idle === undefined) client?.stop();
+  const before = current;
   current = inputs;
   back.hidden = inputs === held?.inputs || held === undefined;
+  if (before !== undefined) why.leave();
+  for (const name of ['verdict', 'exitStatus', 'agreement', 'scope']) delete main.dataset[name];
+  document.title = 'verifying… · northroot audit page';
   const noun = 'bundle' in inputs ? 'bundle' : 'ledger';
   subject.textContent = 'bundle' in inputs ? printable(inputs.name) : inputs.paths.join(', ');
   document.documentElement.dataset['state'] = 'working';
@@ -217,6 +233,8 @@ async function verify(inputs: Inputs | BundleInputs): Promise<Outcome> {
     return { verdict, exit_status, report: overview.report };
   } catch (error) {
     if (own !== turn) return { verdict: 'undecided', exit_status: 2, error: 'stopped' };
+    // What was given with it is not given to what comes next.
+    current = before ?? inputs;
     const { message, code, hint } =
       error instanceof ClientError ? error : { message: String(error), code: 'INTERNAL', hint: undefined };
     fail(`${message}${hint === undefined ? '' : ` (${hint})`}`);
@@ -294,13 +312,18 @@ function fail(message: string): void {
   main.dataset['exitStatus'] = '2';
   delete main.dataset['agreement'];
   delete main.dataset['scope'];
+  back.hidden = held === undefined;
+  document.title = 'undecided: not verified · northroot audit page';
+  live.textContent = '';
+  why.leave();
+  showSections([]);
   show(
     main,
     h(
       'section',
       { class: 'hero undecided', role: 'alert', 'aria-labelledby': 'failed' },
       h('h1', { id: 'failed' }, 'This could not be verified.'),
-      h('p', {}, message),
+      h('p', {}, printable(message, 2_000)),
     ),
   );
   done();

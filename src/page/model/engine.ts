@@ -8,9 +8,9 @@ import type { LedgerSource, Segment } from '../../fs/source.js';
 import { toChunkSource } from '../../report/verify-chunks.js';
 import { defaultBackend } from '../../signature/default-backend.js';
 import { parseTrustPolicy } from '../../trust/trust-policy.js';
-import { parseWitnessPolicy } from '../../trust/witness-policy.js';
 import { runVerification } from '../../verify/run-verification.js';
 import type { VerifyState } from '../../verify/state.js';
+import { readWitnessPolicy } from './given-policy.js';
 import { LedgerModel } from './ledger-model.js';
 import { isExact, NativeSignatures, type HostCrypto } from './native-signatures.js';
 import type { BundleInputs, BundleOverview, Bytes, Inputs, Methods, Overview, Progress } from './protocol.js';
@@ -26,8 +26,8 @@ const NEWLINE = 0x0a;
 /** What the engine needs of where it runs. */
 export interface Host {
   readonly crypto: HostCrypto | undefined;
-  /** Unpacks raw deflate. */
-  inflate(bytes: Bytes): Promise<Bytes>;
+  /** Unpacks raw deflate: all of it, or where that is more than `size` bytes, some that are more. */
+  inflate(bytes: Bytes, size: number): Promise<Bytes>;
   /** Milliseconds. */
   readonly now: () => number;
   /** Lets others have their turn; undefined where nobody else has one. */
@@ -47,9 +47,8 @@ export class Engine implements Methods {
   /** @throws NorthrootError for policies, checkpoints and ledgers that are none; what the bytes' stream rejects with. */
   async verify(inputs: Inputs): Promise<Overview> {
     this.#model = undefined;
-    const { crypto, now, pause } = this.#host;
+    const { crypto, now } = this.#host;
     const begun = now();
-    const bytes = inputs.isCompressed ? await this.#host.inflate(inputs.bytes) : inputs.bytes;
     const native = crypto !== undefined && (await isExact(crypto)) ? new NativeSignatures(crypto) : undefined;
     const starts = new Map<string, number>();
     let end = 0;
@@ -57,15 +56,16 @@ export class Engine implements Methods {
       if (!starts.has(file)) starts.set(file, end);
       end += size;
     }
+    const bytes = inputs.isCompressed ? await this.#host.inflate(inputs.bytes, end) : inputs.bytes;
     if (bytes.size !== end) throw new Error('the ledger in the page has another size than the page says');
     const model = new LedgerModel(
       async ({ offset, size }) => new Uint8Array(await bytes.slice(offset, offset + size).arrayBuffer()),
       starts,
     );
-    let slice = now();
+    const turns = this.#takeTurns();
     const result = await runVerification(toSource(inputs, bytes, native), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
-      witnessPolicy: inputs.witnessPolicy && parseWitnessPolicy(inputs.witnessPolicy),
+      witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
       checkpoints: inputs.checkpoints,
       ...(inputs.predecessor === undefined
         ? {}
@@ -75,10 +75,7 @@ export class Engine implements Methods {
       onFinding: (finding) => model.tell(finding),
       onRecord: (record) => {
         model.add(record);
-        if (pause === undefined || now() - slice < SLICE_MS) return undefined;
-        return pause().then(() => {
-          slice = now();
-        });
+        return turns();
       },
       onProgress: (done) => this.#host.onProgress({ bytes: done, size: bytes.size }),
     });
@@ -93,15 +90,17 @@ export class Engine implements Methods {
     this.#model = undefined;
     const { now } = this.#host;
     const begun = now();
+    const turns = this.#takeTurns();
     const { bundle, name } = inputs;
     // One byte more is enough to see that it is too large.
     const head = bundle.slice(0, Math.min(bundle.size, MAX_BUNDLE_BYTES + 1));
     const lines: Uint8Array[] = [];
     const model = new LedgerModel(({ index }) => Promise.resolve(lines[index] ?? new Uint8Array()));
     let state: VerifyState | undefined;
+    let done = 0;
     const result = await verifyBundle(new Uint8Array(await head.arrayBuffer()), {
       trust: inputs.trust && parseTrustPolicy(inputs.trust),
-      witnessPolicy: inputs.witnessPolicy && parseWitnessPolicy(inputs.witnessPolicy),
+      witnessPolicy: inputs.witnessPolicy && readWitnessPolicy(inputs.witnessPolicy),
       checkpoints: inputs.checkpoints,
       now: inputs.now,
       name: printable(name),
@@ -109,6 +108,9 @@ export class Engine implements Methods {
         lines.push(record.bytes?.slice() ?? new Uint8Array());
         state = record.state;
         model.add(record, !isSelected);
+        done += record.byteLength;
+        this.#host.onProgress({ bytes: Math.min(done, head.size), size: head.size });
+        return turns();
       },
     });
     const scope = result.scope === 'whole' ? 'whole' : 'selection';
@@ -117,12 +119,28 @@ export class Engine implements Methods {
     return { ...overview, seconds: (now() - begun) / 1_000 };
   }
 
+  /** Where others wait: gives them their turn, when it is time. */
+  #takeTurns(): () => Promise<void> | undefined {
+    const { now, pause } = this.#host;
+    let slice = now();
+    return () => {
+      if (pause === undefined || now() - slice < SLICE_MS) return undefined;
+      return pause().then(() => {
+        slice = now();
+      });
+    };
+  }
+
   rows(...[query]: Parameters<Methods['rows']>): ReturnType<Methods['rows']> {
     return Promise.resolve(this.#model?.rows(query) ?? { total: 0, rows: [] });
   }
 
   grants(...[at]: Parameters<Methods['grants']>): ReturnType<Methods['grants']> {
     return Promise.resolve(this.#model?.grants(at) ?? { total: 0, grants: [] });
+  }
+
+  granters(...[at]: Parameters<Methods['granters']>): ReturnType<Methods['granters']> {
+    return Promise.resolve(this.#model?.granters(at) ?? { total: 0, granters: [] });
   }
 
   branch(...[at]: Parameters<Methods['branch']>): ReturnType<Methods['branch']> {

@@ -15,6 +15,7 @@ import { MAX_LINE_BYTES } from '../../ledger/line-splitter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
 import { nameOfKey } from '../../report/accounts.js';
 import type { FindingJson } from '../../schema/generated/types.js';
+import { describeQuorum } from '../../trust/witness-policy.js';
 import { toDigestText } from '../../value/digest.js';
 import { formatRational } from '../../value/format-rational.js';
 import { compareRationals, subtractRationals, ZERO, type Rational } from '../../value/rational.js';
@@ -30,6 +31,9 @@ import {
   KINDS,
   type Branch,
   type Granter,
+  type GranterKey,
+  type GranterNode,
+  type GranterNodes,
   type Grants,
   type GrantMeter,
   type GrantView,
@@ -57,6 +61,7 @@ const PAGE_ROWS = 100;
 const MAX_SPENDERS = 50;
 const MAX_PRINCIPALS = 200;
 const MAX_REFUSALS = 8;
+const REFUSED_SHOWN = 5;
 const MAX_GRANTERS = 20;
 const GRANTS_SHOWN = 10;
 const DELEGATED_SHOWN = 10;
@@ -80,10 +85,20 @@ export interface LinePlace {
   readonly size: number;
 }
 
+/** Records that hang below no other, and whose keys signed them. */
+interface RootGroup {
+  readonly kind: GranterNode['kind'];
+  readonly keyids: readonly string[];
+  readonly roots: number[];
+}
+
 /** A finding, of which only its class and its line are asked. */
 interface Located extends Pick<Finding, 'class'> {
   readonly at: Pick<Finding['at'], 'file' | 'line'>;
 }
+
+/** No list of keyids. */
+const NOBODY = ' ';
 
 const ints = (length: number): Int32Array<ArrayBuffer> => new Int32Array(length);
 const floats = (length: number): Float64Array<ArrayBuffer> => new Float64Array(length);
@@ -139,6 +154,7 @@ export class LedgerModel {
   #state: VerifyState | undefined;
   #scope: Why['scope'] = 'ledger';
   #children: Children | undefined;
+  #groups: readonly RootGroup[] | undefined;
   #matching: { readonly key: string; readonly ordinals: Int32Array } | undefined;
 
   /**
@@ -221,6 +237,7 @@ export class LedgerModel {
     return {
       report,
       remedies: remediesFor(report.findings),
+      quorum: state.witnessPolicy && describeQuorum(state.witnessPolicy),
       ...effort,
       bytes: state.bytes,
       warnings: result.warnings,
@@ -233,6 +250,7 @@ export class LedgerModel {
       refusedActions: totals.actions.denied,
       blocked: totals.executions.blocked,
       refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
+      ...this.#findRefused(),
       granters: this.#listGranters(),
       principals: this.#listPrincipals(),
       timeline: this.#drawTimeline(report),
@@ -283,15 +301,26 @@ export class LedgerModel {
     return { total: roots.length, grants: shown.map((ordinal) => this.#viewGrant(ordinal, 0)) };
   }
 
-  /** What hangs below a record; or grants and other acts that hang below none. */
-  branch({ of, offset }: Branch): Rows {
-    const children = this.#childrenOf();
-    const all =
-      of === undefined
-        ? children.roots.filter((ordinal) =>
-            ['grant', 'action', 'execution', 'adjustment'].includes(this.#kindAt(ordinal)),
-          )
-        : children.of(of);
+  /** Who let somebody act: the known ones first, in the order of their first record. */
+  granters({ offset }: { readonly offset: number }): GranterNodes {
+    const groups = this.#groupRoots();
+    const shown = groups.slice(offset, offset + GRANTS_SHOWN);
+    return {
+      total: groups.length,
+      granters: shown.map(({ kind, keyids, roots }, index) => ({
+        number: offset + index,
+        kind,
+        keys: keyids.map((keyid) => this.#viewKey(keyid)),
+        grants: roots.filter((ordinal) => this.#kindAt(ordinal) === 'grant').length,
+        records: roots.length,
+      })),
+    };
+  }
+
+  /** What hangs below a record or a granter; of a record delegated grants first. */
+  branch(at: Branch): Rows {
+    const { offset } = at;
+    const all = 'of' in at ? this.#belowRecord(at.of) : (this.#groupRoots()[at.granter]?.roots ?? []);
     const rows = [...all.slice(offset, offset + PAGE_ROWS)];
     return { total: all.length, rows: rows.map((ordinal) => this.row(ordinal)) };
   }
@@ -356,6 +385,17 @@ export class LedgerModel {
     return low < this.length && this.#place.at(low) === place ? low : undefined;
   }
 
+  #findRefused(): Pick<Overview, 'refused' | 'brokenGrants'> {
+    const refused: Row[] = [];
+    let brokenGrants = 0;
+    for (let i = 0; i < this.length; i++) {
+      const verdict = this.#verdictAt(i);
+      if (verdict === 'denied' && refused.length < REFUSED_SHOWN) refused.push(this.row(i));
+      if (verdict === 'invalid' && this.#kindAt(i) === 'grant') brokenGrants += 1;
+    }
+    return { refused, brokenGrants };
+  }
+
   #countKinds(): Record<Kind, number> {
     const kinds = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
     for (let i = 0; i < this.length; i++) kinds[this.#kindAt(i)] += 1;
@@ -383,6 +423,60 @@ export class LedgerModel {
 
   #childrenOf(): Children {
     return (this.#children ??= new Children(this.length, (i) => this.#parent.at(i)));
+  }
+
+  #belowRecord(ordinal: number): Int32Array {
+    const all = this.#childrenOf().of(ordinal);
+    const grants = all.filter((child) => this.#kindAt(child) === 'grant');
+    if (grants.length === 0) return all;
+    const others = all.filter((child) => this.#kindAt(child) !== 'grant');
+    const sorted = new Int32Array(all.length);
+    sorted.set(grants);
+    sorted.set(others, grants.length);
+    return sorted;
+  }
+
+  /** The grants and other acts that hang below no record, by whoever signed what lets them be. */
+  #groupRoots(): readonly RootGroup[] {
+    if (this.#groups !== undefined) return this.#groups;
+    const groups = new Map<string, RootGroup>();
+    const keyidsOf = new Map<number, string>();
+    for (const ordinal of this.#childrenOf().roots) {
+      const kind = this.#kindAt(ordinal);
+      const isGranted = kind === 'grant' || kind === 'action';
+      if (!isGranted && kind !== 'execution' && kind !== 'adjustment') continue;
+      const signatures = this.#signatures.at(ordinal);
+      let keyids = keyidsOf.get(signatures);
+      if (keyids === undefined) {
+        keyids = validSigners(this.#outcomesAt(ordinal)).sort().join();
+        keyidsOf.set(signatures, keyids);
+      }
+      const key = isGranted ? keyids : NOBODY;
+      let group = groups.get(key);
+      if (group === undefined) {
+        const rank = key === NOBODY ? 'nobody' : key === '' ? 'unknown' : 'known';
+        group = { kind: rank, keyids: rank === 'known' ? key.split(',') : [], roots: [] };
+        groups.set(key, group);
+      }
+      group.roots.push(ordinal);
+    }
+    const of = (kind: GranterNode['kind']): RootGroup[] =>
+      [...groups.values()].filter((group) => group.kind === kind);
+    return (this.#groups = [...of('known'), ...of('unknown'), ...of('nobody')]);
+  }
+
+  #viewKey(keyid: string): GranterKey {
+    const known = this.#state?.keyring.find(keyid);
+    const { name, roles = [], principals = [] } = known?.key ?? {};
+    return {
+      keyid: printable(keyid),
+      name: name === undefined ? undefined : printable(name),
+      roles,
+      principals: principals.slice(0, TOOLS_SHOWN).map((pattern) => printable(pattern)),
+      principalsTotal: principals.length,
+      isPinned: this.#state?.policy?.keys.some((key) => key.keyid === keyid) ?? false,
+      isRevoked: known?.revokedBy !== undefined,
+    };
   }
 
   #isAllowedGrant(ordinal: number): boolean {

@@ -1,9 +1,11 @@
 /** What the page asks of the thread that verifies, and what that answers: plain data, and files. */
 
 import type { Report } from '../../report/report.js';
+import type { Role } from '../../trust/authority.js';
 import type { EventVerdict } from '../../verify/state.js';
 import type { BundleResult, FindingJson } from '../../schema/generated/types.js';
 import type { FileFault } from '../../fault.js';
+import type { JsonObject } from '../../json/value.js';
 import type { TileFaultCode, SourceGrowth } from '../../fs/source.js';
 
 /** Bytes that can be read in parts; `Blob` and `File` are such. */
@@ -29,9 +31,10 @@ export interface InputSegment {
 
 /** Against what something is verified. */
 export interface Against {
-  /** The text of a trust policy, and of a witness policy. */
+  /** The text of a trust policy. */
   readonly trust: Uint8Array | undefined;
-  readonly witnessPolicy: Uint8Array | undefined;
+  /** The text of a witness policy; or what was read of one, as JSON. */
+  readonly witnessPolicy: Uint8Array | JsonObject | undefined;
   readonly checkpoints: readonly { readonly name: string; readonly note: Uint8Array }[];
   readonly now: string | undefined;
 }
@@ -222,6 +225,8 @@ export interface Overview {
   readonly report: Report;
   /** Of each code that the report lists. */
   readonly remedies: Remedies;
+  /** Of the witness policy: whose cosignatures it asks for. */
+  readonly quorum: string | undefined;
   readonly seconds: number;
   readonly bytes: number;
   /** How many signatures were left to the browser's own implementation. */
@@ -237,6 +242,10 @@ export interface Overview {
   readonly refusedActions: number;
   readonly blocked: number;
   readonly refusals: readonly Refusal[];
+  /** The first records that were refused or blocked. */
+  readonly refused: readonly Row[];
+  /** Grants whose own evidence is broken. */
+  readonly brokenGrants: number;
   readonly granters: readonly Granter[];
   readonly principals: readonly string[];
   readonly timeline: Timeline;
@@ -286,11 +295,38 @@ export interface Why {
   readonly text: string;
 }
 
-/** A part of the tree: what hangs below a record, or the ends that hang below none. */
-export interface Branch {
-  readonly of: number | undefined;
-  readonly offset: number;
+/** A key that let somebody act, and what it may do. */
+export interface GranterKey {
+  readonly keyid: string;
+  readonly name: string | undefined;
+  readonly roles: readonly Role[];
+  /** Patterns of the principals that it may sign for: the first ones, and how many there are. */
+  readonly principals: readonly string[];
+  readonly principalsTotal: number;
+  /** Whether the trust policy names it; else it is the ledger's own word. */
+  readonly isPinned: boolean;
+  readonly isRevoked: boolean;
 }
+
+/** The top of the tree: whose signatures let somebody act, and how many records hang below it at once. */
+export interface GranterNode {
+  readonly number: number;
+  /** `unknown`: no known key signed; `nobody`: records that name no authorization that is here. */
+  readonly kind: 'known' | 'unknown' | 'nobody';
+  /** All of them signed. */
+  readonly keys: readonly GranterKey[];
+  readonly grants: number;
+  readonly records: number;
+}
+
+/** Some of the tops of the tree, and how many there are. */
+export interface GranterNodes {
+  readonly total: number;
+  readonly granters: readonly GranterNode[];
+}
+
+/** A part of the tree: what hangs below a record, or below a granter. */
+export type Branch = { readonly offset: number } & ({ readonly of: number } | { readonly granter: number });
 
 /** What can be asked. */
 export interface Methods {
@@ -298,6 +334,7 @@ export interface Methods {
   verifyBundle(inputs: BundleInputs): Promise<BundleOverview>;
   rows(query: RowQuery): Promise<Rows>;
   grants(at: { readonly offset: number }): Promise<Grants>;
+  granters(at: { readonly offset: number }): Promise<GranterNodes>;
   branch(at: Branch): Promise<Rows>;
   why(at: { readonly ordinal: number }): Promise<Why | undefined>;
 }

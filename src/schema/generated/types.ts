@@ -997,11 +997,19 @@ export interface GrantUse {
   principal_id: PrincipalId;
   expires_at?: Timestamp;
   /**
+   * a digest as text: sha-256: and 43 characters of canonical base64url
+   */
+  parent_event_id?: string;
+  /**
    * Keys whose signatures of the grant count, in the order of its record.
    */
   signers: KeyId[];
   executions: SafeInteger;
   meters: MeterUse[];
+  /**
+   * The most that one action may reserve and one execution may use.
+   */
+  action_caps?: ActionCap[];
 }
 /**
  * One unit's cap: used (and how much of that is only estimated), set aside, and left.
@@ -1013,6 +1021,13 @@ export interface MeterUse {
   estimated?: Quantity;
   reserved: Quantity;
   left: Quantity;
+}
+/**
+ * One unit's cap for one action.
+ */
+export interface ActionCap {
+  unit: Unit;
+  amount: Quantity;
 }
 /**
  * An allowed action that was never executed.

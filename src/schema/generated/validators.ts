@@ -9643,7 +9643,7 @@ return errors === 0;
 }
 
 export const validateReport: Validator = validate91;
-const schema222 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema222 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
 const schema228 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
 function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
@@ -10151,12 +10151,12 @@ validate102.errors = vErrors;
 return errors === 0;
 }
 
-const schema260 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}}}};
-const schema267 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema269 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema270 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern199 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern202 = new RegExp("^[1-9][0-9]*$", "u");
+const schema260 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
+const schema268 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema270 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema271 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern200 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern203 = new RegExp("^[1-9][0-9]*$", "u");
 
 function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
@@ -10167,36 +10167,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema269.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema269.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern199.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema270, data1);
+if(!pattern200.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema271, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema270, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema271, data1);
 errors++;
 }
 }
@@ -10205,40 +10205,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema269.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema269.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern199.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema270, data3);
+if(!pattern200.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema271, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema270, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema271, data3);
 errors++;
 }
 }
@@ -10264,70 +10264,70 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema269.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema269.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema269.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern199.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema270, data6);
+if(!pattern200.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema271, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema270, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema271, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern202.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema269.oneOf[2].properties.d, data7);
+if(!pattern203.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema270.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema269.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema270.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema269, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema270, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema269, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema270, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema269, data);
+vErrors = addError(vErrors, instancePath, "type", schema270, data);
 errors++;
 }
 validate106.errors = vErrors;
@@ -10340,28 +10340,28 @@ let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema267, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema267, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema267, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema267, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema267, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema267, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema268, data, key0);
 errors++;
 }
 }
@@ -10410,10 +10410,58 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema267, data);
+vErrors = addError(vErrors, instancePath, "type", schema268, data);
 errors++;
 }
 validate105.errors = vErrors;
+return errors === 0;
+}
+
+const schema275 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
+
+function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.unit === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema275, data, "unit");
+errors++;
+}
+if(data.amount === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema275, data, "amount");
+errors++;
+}
+for(const key0 in data){
+if(!((key0 === "unit") || (key0 === "amount"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema275, data, key0);
+errors++;
+}
+}
+if(data.unit !== undefined){
+let data0 = data.unit;
+if(typeof data0 === "string"){
+if(!pattern15.test(data0)){
+vErrors = addError(vErrors, instancePath+"/unit", "pattern", schema44, data0);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/unit", "type", schema44, data0);
+errors++;
+}
+}
+if(data.amount !== undefined){
+if(!(validate106(data.amount, {instancePath:instancePath+"/amount",parentData:data,parentDataProperty:"amount",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema275, data);
+errors++;
+}
+validate113.errors = vErrors;
 return errors === 0;
 }
 
@@ -10447,7 +10495,7 @@ vErrors = addError(vErrors, instancePath, "required", schema260, data, "meters")
 errors++;
 }
 for(const key0 in data){
-if(!(((((((key0 === "event_id") || (key0 === "seq")) || (key0 === "principal_id")) || (key0 === "expires_at")) || (key0 === "signers")) || (key0 === "executions")) || (key0 === "meters"))){
+if(!(func1.call(schema260.properties, key0))){
 vErrors = addError(vErrors, instancePath, "additionalProperties", schema260, data, key0);
 errors++;
 }
@@ -10508,59 +10556,88 @@ vErrors = addError(vErrors, instancePath+"/expires_at", "type", schema35, data3)
 errors++;
 }
 }
+if(data.parent_event_id !== undefined){
+let data4 = data.parent_event_id;
+if(typeof data4 === "string"){
+if(!pattern144.test(data4)){
+vErrors = addError(vErrors, instancePath+"/parent_event_id", "pattern", schema183, data4);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/parent_event_id", "type", schema183, data4);
+errors++;
+}
+}
 if(data.signers !== undefined){
-let data4 = data.signers;
-if(Array.isArray(data4)){
-const len0 = data4.length;
+let data5 = data.signers;
+if(Array.isArray(data5)){
+const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
-let data5 = data4[i0];
-if(typeof data5 === "string"){
-if(!pattern4.test(data5)){
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema195, data5);
+let data6 = data5[i0];
+if(typeof data6 === "string"){
+if(!pattern4.test(data6)){
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "pattern", schema195, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema195, data5);
+vErrors = addError(vErrors, instancePath+"/signers/" + i0, "type", schema195, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema260.properties.signers, data4);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema260.properties.signers, data5);
 errors++;
 }
 }
 if(data.executions !== undefined){
-let data6 = data.executions;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-vErrors = addError(vErrors, instancePath+"/executions", "type", schema57, data6);
+let data7 = data.executions;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+vErrors = addError(vErrors, instancePath+"/executions", "type", schema57, data7);
 errors++;
 }
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 9007199254740991 || isNaN(data6)){
-vErrors = addError(vErrors, instancePath+"/executions", "maximum", schema57, data6);
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 9007199254740991 || isNaN(data7)){
+vErrors = addError(vErrors, instancePath+"/executions", "maximum", schema57, data7);
 errors++;
 }
-if(data6 < 0 || isNaN(data6)){
-vErrors = addError(vErrors, instancePath+"/executions", "minimum", schema57, data6);
+if(data7 < 0 || isNaN(data7)){
+vErrors = addError(vErrors, instancePath+"/executions", "minimum", schema57, data7);
 errors++;
 }
 }
 }
 if(data.meters !== undefined){
-let data7 = data.meters;
-if(Array.isArray(data7)){
-const len1 = data7.length;
+let data8 = data.meters;
+if(Array.isArray(data8)){
+const len1 = data8.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate105(data7[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data7,parentDataProperty:i1,rootData}))){
+if(!(validate105(data8[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data8,parentDataProperty:i1,rootData}))){
 vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema260.properties.meters, data7);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema260.properties.meters, data8);
+errors++;
+}
+}
+if(data.action_caps !== undefined){
+let data10 = data.action_caps;
+if(Array.isArray(data10)){
+const len2 = data10.length;
+for(let i2=0; i2<len2; i2++){
+if(!(validate113(data10[i2], {instancePath:instancePath+"/action_caps/" + i2,parentData:data10,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate113.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema260.properties.action_caps, data10);
 errors++;
 }
 }
@@ -10573,27 +10650,27 @@ validate104.errors = vErrors;
 return errors === 0;
 }
 
-const schema274 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema277 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
-function validate114(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema277, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema277, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema274, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema277, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema274, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema277, data, key0);
 errors++;
 }
 }
@@ -10642,42 +10719,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema274, data);
+vErrors = addError(vErrors, instancePath, "type", schema277, data);
 errors++;
 }
-validate114.errors = vErrors;
+validate117.errors = vErrors;
 return errors === 0;
 }
 
-const schema278 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+const schema281 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
 
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema278, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema278, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "seq");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema278, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema278, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "tool_name");
 errors++;
 }
 if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema278, data, "started_at");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "started_at");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema278, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
 errors++;
 }
 }
@@ -10752,38 +10829,38 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema278, data);
+vErrors = addError(vErrors, instancePath, "type", schema281, data);
 errors++;
 }
-validate116.errors = vErrors;
+validate119.errors = vErrors;
 return errors === 0;
 }
 
-const schema285 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+const schema288 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.known === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "known");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "known");
 errors++;
 }
 if(data.new === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "new");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "new");
 errors++;
 }
 if(data.gone === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "gone");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "gone");
 errors++;
 }
 if(data.unlisted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema285, data, "unlisted");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "unlisted");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema285, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema288, data, key0);
 errors++;
 }
 }
@@ -10857,10 +10934,10 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema285, data);
+vErrors = addError(vErrors, instancePath, "type", schema288, data);
 errors++;
 }
-validate119.errors = vErrors;
+validate122.errors = vErrors;
 return errors === 0;
 }
 
@@ -11608,8 +11685,8 @@ let data47 = data.open_authorizations;
 if(Array.isArray(data47)){
 const len7 = data47.length;
 for(let i7=0; i7<len7; i7++){
-if(!(validate114(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
-vErrors = joinErrors(vErrors, validate114.errors);
+if(!(validate117(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
+vErrors = joinErrors(vErrors, validate117.errors);
 errors = vErrors.length;
 }
 }
@@ -11624,8 +11701,8 @@ let data49 = data.open_starts;
 if(Array.isArray(data49)){
 const len8 = data49.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate116(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
-vErrors = joinErrors(vErrors, validate116.errors);
+if(!(validate119(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
+vErrors = joinErrors(vErrors, validate119.errors);
 errors = vErrors.length;
 }
 }
@@ -11669,8 +11746,8 @@ errors++;
 }
 }
 if(data.baseline !== undefined){
-if(!(validate119(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
-vErrors = joinErrors(vErrors, validate119.errors);
+if(!(validate122(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
+vErrors = joinErrors(vErrors, validate122.errors);
 errors = vErrors.length;
 }
 }
@@ -11683,36 +11760,36 @@ validate91.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate121;
-const schema290 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate124;
+const schema293 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema290, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema290, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema290, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema293, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema290.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema293.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema290.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema293.properties.trust_version, data0);
 errors++;
 }
 }
@@ -11720,7 +11797,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema290.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema293.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -11769,7 +11846,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema290.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema293.properties.origins, data1);
 errors++;
 }
 }
@@ -11785,7 +11862,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema290.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema293.properties.keys, data3);
 errors++;
 }
 }
@@ -11794,45 +11871,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema290.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema293.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema290.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema293.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema290.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema293.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema290.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema293.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema290.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema293.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema290.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema293.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema290.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema293.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema290.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema293.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -11840,16 +11917,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema290.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema293.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema290.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema293.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema290.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema293.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -11857,16 +11934,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema290.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema290.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema290.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -11874,16 +11951,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema290.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema293.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema290.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema293.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema290.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema293.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -11907,22 +11984,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema290.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema293.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema290, data);
+vErrors = addError(vErrors, instancePath, "type", schema293, data);
 errors++;
 }
-validate121.errors = vErrors;
+validate124.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate123;
+export const validateQuantity: Validator = validate126;
 
-function validate123(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -12132,6 +12209,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate123.errors = vErrors;
+validate126.errors = vErrors;
 return errors === 0;
 }

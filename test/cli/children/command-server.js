@@ -6,7 +6,7 @@
 
 import { ftruncateSync, readSync, writeSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
-import { main } from '../../../dist/cli/main.js';
+import { main } from '../../../dist/cli/northroot.js';
 
 const [REQUESTS, ANSWERS] = [3, 4];
 /** As much as a pipe gives at once. */

@@ -180,14 +180,17 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
   it('imported again adds nothing, and what a bundle says less of is told of', () => {
     const first = planImport(clasper, [recording, archive]);
     expect([first.unfit, first.conflicting]).toEqual([0, 0]);
+    const openEnds = new Set<string>();
     const sources = new Map(
       first.events.map(({ event, sourceId }) => [sourceId, `sha-256:${event.event_id.b64}`]),
     );
-    const again = planImport(clasper, [recording, archive], { into: { ledgerId: undefined, sources } });
+    const again = planImport(clasper, [recording, archive], {
+      into: { ledgerId: undefined, sources, openEnds },
+    });
     expect([again.events.length, again.existing]).toEqual([0, first.events.length]);
-    const calls = planImport(clasper, [recording], { into: { ledgerId: undefined, sources } });
+    const calls = planImport(clasper, [recording], { into: { ledgerId: undefined, sources, openEnds } });
     expect([calls.events.length, calls.conflicting]).toEqual([0, 0]);
-    const bundle = planImport(clasper, [archive], { into: { ledgerId: undefined, sources } });
+    const bundle = planImport(clasper, [archive], { into: { ledgerId: undefined, sources, openEnds } });
     expect(bundle.conflicting).toBeGreaterThan(0);
   });
 

@@ -89,7 +89,7 @@ export function bundleSummaryView(overview: BundleOverview): HTMLElement {
             h(
               'span',
               {},
-              `The exporter says that the whole ledger of ${count(claim.records, 'record')} was ${claim.verdict}, with ${count(claim.findings_total, 'finding')}. That was not verified here.`,
+              `The exporter says that the whole ledger of ${count(claim.records, 'record')} had the verdict ${claim.verdict}, with ${count(claim.findings_total, 'finding')}. That was not verified here.`,
             ),
           ),
       ),

@@ -33,7 +33,7 @@ export function verdictSentence({ report }: Overview): string {
 }
 
 export function summaryView(overview: Overview, agreement: Agreement): HTMLElement {
-  const { report, seconds, bytes } = overview;
+  const { report, quorum, seconds, bytes } = overview;
   return h(
     'section',
     { 'aria-labelledby': 'verdict-title', class: `hero ${report.verdict}` },
@@ -51,6 +51,7 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
           `Verified just now by this browser: ${count(report.ledger.records, 'record')}, ${sizeText(bytes)}, in ${seconds.toFixed(1)} s. Exit status ${report.exit_status}, `,
           h('strong', {}, report.verdict),
           `. Signatures are judged by ${TRUST_WORDS[report.trust.mode]}.`,
+          quorum !== undefined && ` The witness policy that was given asks for ${quorum} on checkpoints.`,
         ),
         agreementView(agreement),
       ),
@@ -127,7 +128,7 @@ function answer(
   );
 }
 
-function spentAnswer({ spent, spenders, spendersTotal, kinds }: Overview): Child[] {
+function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview): Child[] {
   if (kinds.execution === 0) return [h('p', {}, 'Nothing: no execution is recorded.')];
   const units = spent.slice(0, 4);
   const guessed = spent.filter(({ estimated }) => estimated !== undefined);
@@ -145,6 +146,8 @@ function spentAnswer({ spent, spenders, spendersTotal, kinds }: Overview): Child
       {},
       `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
     ),
+    report.verdict === 'invalid' &&
+      h('p', {}, 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
     guessed.length > 0 &&
       h(
         'p',
@@ -207,8 +210,16 @@ function allowedAnswer({ report, kinds, remedies }: Overview): Child[] {
   ];
 }
 
-function byWhomAnswer({ granters, report }: Overview): Child[] {
-  if (granters.length === 0) return [h('p', {}, 'Nobody allowed anything here.')];
+function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
+  const broken =
+    brokenGrants > 0 &&
+    h(
+      'p',
+      {},
+      `${count(brokenGrants, 'grant')} ${brokenGrants === 1 ? 'is' : 'are'} not counted: of ${brokenGrants === 1 ? 'it' : 'them'} the evidence is broken.`,
+    );
+  if (granters.length === 0)
+    return [h('p', {}, broken === false ? 'Nobody allowed anything here.' : 'That cannot be said.'), broken];
   const declared = report.trust.mode === 'self-declared';
   return [
     h(
@@ -217,12 +228,13 @@ function byWhomAnswer({ granters, report }: Overview): Child[] {
       granters.slice(0, 3).map((granter) => h('li', {}, granterWords(granter))),
       granters.length > 3 && h('li', { class: 'muted' }, `and ${granters.length - 3} more`),
     ),
+    broken,
     declared && h('p', { class: 'muted' }, 'Names and keys are the ledger’s own word.'),
   ];
 }
 
 /** Who signed what for whom. */
-export function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
+function granterWords({ signers, grants, delegated, actions, principals }: Granter): Child {
   const what = [
     grants > 0 ? count(grants, 'grant') : '',
     delegated > 0 ? count(delegated, 'delegated grant') : '',
@@ -232,7 +244,7 @@ export function granterWords({ signers, grants, delegated, actions, principals }
   return [h('strong', {}, who), ` signed ${listOf(what)} for ${listOf(principals, 3)}`];
 }
 
-function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, timeline }: Overview): Child[] {
+function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refused }: Overview): Child[] {
   const total = refusedActions + refusedGrants;
   if (total + blocked === 0) return [h('p', {}, 'Nothing.')];
   const what = [
@@ -257,10 +269,18 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, timel
         `${count(blocked, 'attempt')} went ahead all the same, and ${blocked === 1 ? 'was' : 'were'} blocked.`,
       ),
     h(
-      'p',
+      'ul',
       {},
-      timeline.refused.slice(0, 8).map(({ ordinal }) => [recordLink(ordinal), ' ']),
-      timeline.refused.length > 8 && 'and more',
+      refused.map(({ kind, ordinal, principal, tool }) =>
+        h(
+          'li',
+          {},
+          `${principal}: ${kind === 'grant' ? 'a grant' : tool}${kind === 'execution' ? ', blocked' : ''} `,
+          recordLink(ordinal),
+        ),
+      ),
+      total + blocked > refused.length &&
+        h('li', { class: 'muted' }, `and ${grouped(total + blocked - refused.length)} more`),
     ),
   ];
 }
@@ -285,7 +305,7 @@ function missingAnswer({ report }: Overview): Child[] {
           ? 'These are events without a chain.'
           : sealed === null
             ? 'The chain has no gap, but no checkpoint seals it.'
-            : `The chain has no gap; ${count(sealed, 'record')} sealed${unsealed > 0 ? `, ${grouped(unsealed)} at the end not` : ''}.`,
+            : `The chain has no gap. The last checkpoint seals the ${count(sealed, 'record')} before it${unsealed > 0 ? `; nothing seals the ${grouped(unsealed)} after it` : ''}.`,
     ),
     !isHeld &&
       h(

@@ -37,6 +37,13 @@ export class WhyDialog {
     void this.follow();
   }
 
+  /** What was shown is not there any more. */
+  leave(): void {
+    this.#client = undefined;
+    if (this.element.open) this.element.close();
+    else if (ordinalOf(location.hash) !== undefined) history.replaceState(null, '', '#main');
+  }
+
   /** Opens what the address names. */
   async follow(): Promise<void> {
     const ordinal = ordinalOf(location.hash);
@@ -44,7 +51,9 @@ export class WhyDialog {
       if (this.element.open) this.element.close();
       return;
     }
-    const why = await this.#client.call('why', { ordinal });
+    const asked = this.#client;
+    const why = await asked.call('why', { ordinal });
+    if (asked !== this.#client) return;
     if (!this.element.open) this.#opener = document.activeElement;
     show(this.#content, why === undefined ? this.#missing(ordinal) : whyView(why, this.#closeButton()));
     if (!this.element.open) this.element.showModal();

@@ -1,0 +1,41 @@
+/** `export --receipts`: a COSE receipt of each selected record, in a folder. */
+
+import { exportReceipts, openLedger, writeFilesThrough } from '../../index.js';
+import { CommandError } from '../command-error.js';
+import { readSigner } from '../input.js';
+import type { ExportKind } from './export-kind.js';
+import { count, heldNote, provenOptions, sayWritten, SIGNING_KEY } from './export-to.js';
+
+export const RECEIPTS: ExportKind = {
+  flags: '--receipts <folder>',
+  target: 'folder',
+  // Names of records, which no input has: the folder is looked at as a whole.
+  filesAt: () => [],
+  description:
+    "a COSE receipt (RFC 9942) of each record, SEQ.cose, signed with --key, the log's; verify-proof takes one with its record (show --format record)",
+  further: [SIGNING_KEY],
+  write: async (job) => {
+    const { key } = job.options as { readonly key?: string };
+    if (key === undefined)
+      throw new CommandError('USAGE', "--receipts needs --key: the log's private key signs them");
+    const checkpoint = heldNote(job, '--receipts');
+    const signer = await readSigner(job.context.terminal, key);
+    const source = await openLedger(job.ledger);
+    const { receipts, skipped, beyond, treeSize, report } = await writeFilesThrough(job.path, (place) =>
+      exportReceipts(source, ({ name, bytes }) => place(name, bytes), {
+        ...provenOptions(job),
+        checkpoint,
+        signer,
+      }),
+    );
+    const later =
+      beyond === 0
+        ? []
+        : [
+            `${count(beyond, 'selected record')} after that checkpoint left out, as nothing proves them yet (northroot checkpoint)`,
+          ];
+    const broken = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: broken, or out of place`];
+    const made = `${count(receipts, 'receipt')} in the checkpoint of ${count(treeSize, 'record')}`;
+    return sayWritten(job, [made, ...later, ...broken], report);
+  },
+};
