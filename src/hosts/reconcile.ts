@@ -377,28 +377,26 @@ export class Reconciler {
   #list(call: ReconcileCall): void {
     this.#calls.total += 1;
     this.#calls[call.state] += 1;
-    this.#listed.add(STATES.indexOf(call.state), call);
+    this.#listed.add(STATES.indexOf(call.state), () => call);
     this.#options.onCall?.(call);
   }
 
   #find(code: ReconcileCode, severity: Severity, of: Class, parts: FindingParts): void {
     this.#byCode.set(code, (this.#byCode.get(code) ?? 0) + 1);
-    const { call_ids: ids, tool, ledger, source, at, expected, actual } = parts;
-    const finding = {
-      severity,
-      class: of,
-      ...given('call_ids', ids),
-      ...given('tool', tool),
-      ...given('ledger', ledger),
-      ...given('source', source),
-      ...given('at', at),
-      ...given('expected', expected),
-      ...given('actual', actual),
-    };
-    this.#findings.add(rankOf(severity, of), {
-      code,
-      ...finding,
-      message: describeReconcileFinding(code, finding),
+    this.#findings.add(rankOf(severity, of), () => {
+      const { call_ids: ids, tool, ledger, source, at, expected, actual } = parts;
+      const finding = {
+        severity,
+        class: of,
+        ...given('call_ids', ids),
+        ...given('tool', tool),
+        ...given('ledger', ledger),
+        ...given('source', source),
+        ...given('at', at),
+        ...given('expected', expected),
+        ...given('actual', actual),
+      };
+      return { code, ...finding, message: describeReconcileFinding(code, finding) };
     });
   }
 
@@ -563,11 +561,12 @@ class Ranked<T> {
     return this.#ranks.reduce((sum, { count }) => sum + count, 0);
   }
 
-  add(rank: number, value: T): void {
+  /** @param make - Called where the value is kept. */
+  add(rank: number, make: () => T): void {
     const of = this.#ranks[rank];
     if (of === undefined) return;
     of.count += 1;
-    if (of.kept.length < this.#limit) of.kept.push(value);
+    if (of.kept.length < this.#limit) of.kept.push(make());
   }
 
   count(rank: number): number {
