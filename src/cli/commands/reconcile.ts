@@ -95,8 +95,8 @@ export function addReconcile(
     )
     .option('--allow-missing', 'what a source executed and the ledger does not have is a warning')
     .option(
-      '--window <seconds>',
-      'how far apart the times of calls may be that have no id in common',
+      '--window <n>',
+      'how many seconds apart calls may be that have no id in common',
       wholeNumber(0),
       300,
     );
@@ -108,12 +108,7 @@ export function addReconcile(
       collect,
       [],
     )
-    .option(
-      '--max-listed <number>',
-      'the most calls, and the most findings, in the report',
-      wholeNumber(0),
-      1_000,
-    )
+    .option('--max-listed <n>', 'the most calls, and the most findings, in the report', wholeNumber(0), 1_000)
     .option('--trust <file>', 'verify with this trust policy')
     .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option(
