@@ -287,18 +287,12 @@ it('finds calls under ids in meta, and says that nothing covers these', async ()
   const ledger = await Ledger.open(path, { create: {} });
   const { claims } = plainHost.read([plainFile(line('1', { params: undefined }))]);
   const { events } = eventsOfClaims(claims, { system: 'plain' });
-  const [decision, run] = events.map(({ event }) => {
-    const {
-      source: _,
-      event_id: _id,
-      payload_digest: _digest,
-      canonical_profile_id: _profile,
-      ...draft
-    } = event;
-    return draft as Record<string, unknown>;
-  });
+  const made = new Set(['source', 'event_id', 'payload_digest', 'canonical_profile_id']);
+  const [decision, run] = events.map(({ event }) =>
+    Object.fromEntries(Object.entries(event).filter(([name]) => !made.has(name))),
+  );
   const { eventId } = await ledger.append({
-    event: decision!,
+    event: decision,
     meta: { toolCallId: 'toolu_1', trace_id: 't' },
   });
   const auth = { alg: 'sha-256', b64: eventId.slice('sha-256:'.length) };
