@@ -13,6 +13,7 @@ export {
   type RecordSelection,
   type SelectableEvent,
 } from './export/selection.js';
+export type { UnmatchedName } from './export/unmatched.js';
 export { type ExportOptions, type ExportPass } from './export/write-records.js';
 
 // Events in envelopes
@@ -112,6 +113,7 @@ export { exportOcsf, OCSF_VERSION, type OcsfExport } from './telemetry/ocsf.js';
 export { exportOtlp, type OtlpExport } from './telemetry/otlp.js';
 
 // What was spent, allowed and refused
+export { withoutGroups } from './activity/limits.js';
 export { ActivityCollector, type ActivityScope } from './activity/collect.js';
 export { ACTIVITY_GROUPINGS, type ActivityGrouping } from './activity/groups.js';
 export { reportActivity, type ActivityOptions } from './activity/report-activity.js';
@@ -120,6 +122,7 @@ export { renderActivityHtml } from './text/activity-html.js';
 export { renderActivityMarkdown } from './text/activity-markdown.js';
 export { renderActivity } from './text/activity-text.js';
 export type { ActivityReport } from './schema/generated/types.js';
+export { NOT_CHECKED_CODES, requireChecks, type NotCheckedCode } from './report/not-checked.js';
 // Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
 export {
   BaselineMatch,

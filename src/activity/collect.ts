@@ -5,14 +5,15 @@
 
 import type { Action, Grant } from '../bounds/grant.js';
 import { chainIds } from '../bounds/grant.js';
-import { countedAmounts, isFirstOfItsId, isTooFine } from '../export/counted.js';
+import { countedAmounts, countedUse, isFirstOfItsId, isTooFine } from '../export/counted.js';
 import {
-  grantsOf,
   isWhole,
   matchesSelection,
   type RecordSelection,
   type SelectableEvent,
 } from '../export/selection.js';
+import { Subjects } from '../export/subject.js';
+import { NamesAskedFor } from '../export/unmatched.js';
 import type { FindingCode } from '../finding/catalog.js';
 import type { Finding } from '../finding/finding.js';
 import { describeFinding } from '../finding/words.js';
@@ -33,6 +34,7 @@ import type {
   AdjustmentEvent,
   AuthorizationEvent,
   ExecutionEvent,
+  Key,
 } from '../schema/generated/types.js';
 import { balancesOf } from '../bounds/balance.js';
 import { signersOf } from '../table/rows.js';
@@ -40,6 +42,13 @@ import { fromDigestText, toDigestText } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
 import { isPrincipalId } from '../value/principal.js';
 import { toRational } from '../value/quantity.js';
+import {
+  addRationals,
+  exceedsDenominatorLimit,
+  subtractRationals,
+  ZERO,
+  type Rational,
+} from '../value/rational.js';
 import { compareTimestamps, isTimestamp } from '../value/timestamp.js';
 import { isToolName } from '../value/tool.js';
 import { hasFormOfRelease } from '../verify/authorizations.js';
@@ -54,7 +63,7 @@ import { Totals } from './totals.js';
 
 /** What an {@link ActivityCollector} adds up. */
 export interface ActivityScope {
-  /** Default: all records. An adjustment is its grantee's, whoever made it. */
+  /** Default: all records. An adjustment is whose execution it corrects, or else its grantee's, whoever made it. */
   readonly selection?: RecordSelection | undefined;
   /** Default: no groups. */
   readonly by?: ActivityGrouping | undefined;
@@ -68,6 +77,13 @@ const MAX_LISTED_PER_CODE = 10;
 const MAX_DECISIONS = 1_000;
 const MAX_PATTERNS = 16;
 const MAX_CHECKS = 16;
+
+/** What the end of a ledger shows of all of it, and of no record alone. */
+const OF_LEDGER: ReadonlySet<FindingCode> = new Set([
+  ...(['TRUNCATED', 'FORKED', 'ORIGIN_MISMATCH', 'CHECKPOINT_MISSING', 'WITNESS_QUORUM'] as const),
+  ...(['CHECKPOINT_SIZE_MISMATCH', 'CHECKPOINT_ROOT_MISMATCH', 'CHECKPOINT_SIGNATURE_INVALID'] as const),
+  ...(['TAIL_UNSEALED', 'TILE_MISSING', 'TILE_MISMATCH', 'TILE_UNEXPECTED'] as const),
+]);
 
 /** What is wrong with lines that are no records. */
 const NO_RECORD: ReadonlySet<FindingCode> = new Set(['LINE_TORN', 'LINE_BLANK']);
@@ -97,6 +113,8 @@ interface Counted {
 /** Takes every record of a ledger, in order; see the head of this file. */
 export class ActivityCollector {
   readonly #selection: RecordSelection;
+  readonly #subjects = new Subjects();
+  readonly #names: NamesAskedFor;
   readonly #totals: Totals;
   readonly #groups: Groups | undefined;
   #ledgerPeriod: Period | undefined;
@@ -104,6 +122,8 @@ export class ActivityCollector {
   /** Records that no selection can take, as they do not say what they are. */
   #unread = 0;
   #unsigned = 0;
+  #seqGaps = 0;
+  #chainBreaks = 0;
   readonly #principals = new Set<string>();
   #principalsBeyond = false;
   readonly #touched = new Set<string>();
@@ -112,7 +132,9 @@ export class ActivityCollector {
   readonly #decisions = new Map<string, ActivityDecision>();
   #decisionsBeyond = 0;
   readonly #signers = new Map<string, Omit<ActivitySigner, keyof ActivityKey>>();
-  readonly #denied: ActivityDenial[] = [];
+  readonly #denied: (Omit<ActivityDenial, 'signers'> & { keyids: readonly string[] })[] = [];
+  /** Of each grant, what was used of a unit under those delegated from it. */
+  readonly #delegated = new Map<string, Map<string, Rational>>();
   readonly #blocked: ActivityBlocked[] = [];
   readonly #adjustments: (Omit<ActivityAdjustment, 'signers'> & { keyids: readonly string[] })[] = [];
   readonly #problems = new Map<string, ActivityProblem>();
@@ -123,6 +145,7 @@ export class ActivityCollector {
   constructor({ selection = {}, by }: ActivityScope = {}) {
     const budget = { left: MAX_SUMS };
     this.#selection = selection;
+    this.#names = new NamesAskedFor(selection);
     this.#totals = new Totals(budget);
     this.#groups = by === undefined ? undefined : new Groups(by, budget);
   }
@@ -134,7 +157,11 @@ export class ActivityCollector {
     const occurredAt = examined?.occurredAt;
     this.#ledgerPeriod = extend(this.#ledgerPeriod, occurredAt);
     if (isFirst) this.#noteGrant(record);
-    const subject = subjectOf(record);
+    if (findings.some(({ code }) => code === 'SEQ_GAP')) this.#seqGaps += 1;
+    if (findings.some(({ code }) => code === 'PREV_MISMATCH')) this.#chainBreaks += 1;
+    if (isFirst) this.#noteDelegated(record);
+    const subject = this.#subjects.take(record);
+    this.#names.take(subject);
     if (!matchesSelection(subject, this.#selection)) {
       if (examined?.wellFormed !== true) this.#unread += 1;
       return;
@@ -179,10 +206,13 @@ export class ActivityCollector {
     this.#settleWaiting(state);
     this.#addLines(result.kept);
     for (const finding of ending.findings) {
-      if (finding.code !== 'AUTH_NOT_FOUND' && this.#isMeant(finding)) this.#addProblem(finding);
+      if (finding.code === 'AUTH_NOT_FOUND') continue;
+      const isOfLedger = OF_LEDGER.has(finding.code);
+      if (isOfLedger || this.#isMeant(finding)) this.#addProblem(finding, { isOfLedger });
     }
     const totals = this.#totals.toJson();
     const selection = this.#selection;
+    const unmatched = this.#names.list().map(({ known, ...name }) => ({ ...name, known: [...known] }));
     const isWholeLedger = isWhole(selection);
     if (isWholeLedger) totals.verdicts = { ...report.counts.by_verdict };
     const groups = this.#groups?.toJson(
@@ -191,8 +221,13 @@ export class ActivityCollector {
     );
     const pinned = new Set(state.policy?.keys.map(({ keyid }) => keyid));
     const keyOf = (keyid: string): ActivityKey => {
-      const name = state.keyring.find(keyid)?.key.name;
-      return { keyid, ...(name === undefined ? {} : { name }), pinned: pinned.has(keyid) };
+      const key = state.keyring.find(keyid)?.key;
+      return {
+        keyid,
+        ...given('name', key?.name),
+        ...given('owner', key && ownerOf(key)),
+        pinned: pinned.has(keyid),
+      };
     };
     const grants = this.#listGrants(state, keyOf);
     const draft: Omit<ActivityReport, 'limits'> = {
@@ -206,6 +241,12 @@ export class ActivityCollector {
         root: report.ledger.root,
         checkpoints: report.checkpoints.count,
         sealed: report.checkpoints.last_tree_size,
+        unsealed: report.checkpoints.unsealed,
+        anchors: ending.anchors
+          .filter(({ isPublished }) => !isPublished)
+          .map(({ name, note, relation }) => ({ path: name, tree_size: note.checkpoint.size, relation })),
+        seq_gaps: this.#seqGaps,
+        chain_breaks: this.#chainBreaks,
         ...(this.#ledgerPeriod === undefined ? {} : { period: this.#ledgerPeriod }),
       },
       verdict: report.verdict,
@@ -221,6 +262,7 @@ export class ActivityCollector {
         ...given('grant_event_id', selection.grantId),
         ...given('events', selection.eventIds?.size),
         ...given('period', this.#period),
+        ...(unmatched.length === 0 ? {} : { unmatched }),
       },
       principals: [...this.#principals].slice(0, MAX_LISTED),
       principals_total: this.#principals.size,
@@ -234,7 +276,7 @@ export class ActivityCollector {
         return counts === undefined ? [] : [{ ...keyOf(keyid), ...counts }];
       }),
       unsigned: this.#unsigned,
-      denied: this.#denied,
+      denied: this.#denied.map(({ keyids, ...denial }) => ({ ...denial, signers: keyids.map(keyOf) })),
       blocked: this.#blocked,
       open,
       starts,
@@ -360,6 +402,7 @@ export class ActivityCollector {
           : { grant_event_id: toDigestText(authorization.grant_event_id.b64) }),
         policy_id: policyId,
         decision_code: code,
+        keyids: signersOf(record),
         failed_checks: failed.map((each) =>
           each.code === undefined ? each.check : `${each.check}: ${each.code}`,
         ),
@@ -385,10 +428,19 @@ export class ActivityCollector {
       adjustments[isCredit ? 'credits' : 'debits'] += 1;
       if (!counts) adjustments.refused += 1;
     }
+    const execution = event.execution_event_id?.b64;
+    const corrected = execution === undefined ? undefined : record.state.events.find(execution);
     pushBounded(this.#adjustments, () => ({
       ...placeOf(record, event),
       direction: event.direction,
       grant_event_id: toDigestText(event.grant_event_id.b64),
+      ...given('grant_seq', record.state.links.grants.get(event.grant_event_id.b64)?.place.seq),
+      ...(execution === undefined
+        ? {}
+        : {
+            execution_event_id: toDigestText(execution),
+            ...given('execution_seq', corrected?.kind === 'execution' ? corrected.seq : undefined),
+          }),
       reason: event.reason,
       ...given('basis', event.meter_basis),
       amounts,
@@ -461,6 +513,36 @@ export class ActivityCollector {
     });
   }
 
+  /** As the accounts have it: of every record, selected or not. */
+  #noteDelegated(record: VerifiedRecord): void {
+    const { examined, grantIds, state } = record;
+    if (grantIds.length < 2 || examined?.wellFormed !== true) return;
+    const add = (unit: string, amount: Rational): void => {
+      for (const id of grantIds.slice(1)) {
+        if (state.links.grants.get(fromDigestText(id))?.accounts.has(unit) !== true) continue;
+        let units = this.#delegated.get(id);
+        if (units === undefined) this.#delegated.set(id, (units = new Map<string, Rational>()));
+        const sum = addRationals(units.get(unit) ?? ZERO, amount);
+        if (!exceedsDenominatorLimit(sum)) units.set(unit, sum);
+      }
+    };
+    if (examined.type === 'execution') {
+      const event = examined.event();
+      const counted = countedUse(record, event);
+      for (const [i, { unit, amount }] of event.meter_used.entries()) {
+        if (counted[i] === true) add(unit, toRational(amount));
+      }
+    } else if (examined.type === 'adjustment') {
+      const event = examined.event();
+      const counted = countedAmounts(record, event);
+      for (const [i, { unit, amount }] of event.meters.entries()) {
+        const exact = toRational(amount);
+        if (counted[i] !== true) continue;
+        add(unit, event.direction === 'credit' ? subtractRationals(ZERO, exact) : exact);
+      }
+    }
+  }
+
   #touchedGrants(state: VerifyState): Grant[] {
     return [...state.links.grants.values()].filter(
       ({ decision, place }) => decision === 'allow' && this.#touched.has(place.eventId),
@@ -487,11 +569,13 @@ export class ActivityCollector {
         verdict: words.verdict,
         signers: grant.signers.map(keyOf),
         executions: grant.executions,
+        action_caps: [...grant.actionCaps].map(([unit, amount]) => ({ unit, amount: formatExactly(amount) })),
         meters: balancesOf(grant).map(({ unit, cap, used, estimated, reserved, left }) => ({
           unit,
           cap: formatExactly(toRational(cap)),
           used: formatExactly(toRational(used)),
           ...(estimated === undefined ? {} : { estimated: formatExactly(toRational(estimated)) }),
+          ...delegatedOf(this.#delegated.get(eventId)?.get(unit)),
           reserved: formatExactly(toRational(reserved)),
           left: formatExactly(toRational(left)),
         })),
@@ -514,14 +598,20 @@ export class ActivityCollector {
   }
 
   /** To be called with each code once a record. */
-  #addProblem(finding: Finding, records = 1): void {
+  #addProblem(finding: Finding, { records = 1, isOfLedger = false } = {}): void {
     if (finding.class === 'none') return;
     const { code, at, seq, eventId, context } = finding;
     let problem = this.#problems.get(code);
     if (problem === undefined) {
-      problem = { code, class: finding.class, records: 0, first: [] };
+      problem = {
+        code,
+        class: finding.class,
+        records: 0,
+        first: [],
+      };
       this.#problems.set(code, problem);
     }
+    if (isOfLedger) problem.of_ledger = true;
     problem.records += records;
     if (problem.first.length >= MAX_LISTED_PER_CODE || this.#listedProblems >= MAX_LISTED) return;
     this.#listedProblems += 1;
@@ -533,6 +623,7 @@ export class ActivityCollector {
       ...given('event_id', eventId),
       ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
       ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
+      ...given('over', excessOf(finding)),
       message: describeFinding(finding),
     });
   }
@@ -579,12 +670,12 @@ export class ActivityCollector {
     else waiting.records += 1;
   }
 
-  /** What no record stands in is never taken, and is in no part of the ledger. */
+  /** What no record stands in is never taken: it is about the whole ledger. */
   #addLines(findings: readonly Finding[]): void {
     for (const finding of findings) {
       if (!NO_RECORD.has(finding.code)) continue;
-      if (isWhole(this.#selection)) this.#addProblem(finding);
-      else this.#unread += 1;
+      this.#addProblem(finding, { isOfLedger: true });
+      if (!isWhole(this.#selection)) this.#unread += 1;
     }
   }
 
@@ -593,22 +684,31 @@ export class ActivityCollector {
       const kind = state.events.find(id)?.kind;
       const isElse = kind === 'other' || kind === 'execution';
       const late: FindingCode = isElse ? 'AUTH_NOT_AN_AUTHORIZATION' : 'AUTH_AFTER_EXECUTION';
-      this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, records);
+      this.#addProblem(kind === undefined ? finding : { ...finding, code: late }, { records });
     }
   }
 }
 
-/** What a selection asks of a record. An adjustment is about the grantee, whoever makes it. */
-function subjectOf(record: VerifiedRecord): SelectableEvent {
-  const { examined, state } = record;
-  const { occurredAt, principalId, toolName, eventId } = examined ?? {};
-  const grantIds = grantsOf(record);
-  const [nearest] = grantIds;
-  if (examined?.type !== 'adjustment' || nearest === undefined) {
-    return { occurredAt, principalId, toolName, eventId, grantIds };
-  }
-  const grantee = state.links.grants.get(fromDigestText(nearest))?.principalId;
-  return { occurredAt, principalId: grantee ?? principalId, toolName, eventId, grantIds };
+/** Whose own key it is: that of the one principal that it signs for. An authority's principals are those it may grant to. */
+function ownerOf({ roles, principals }: Key): string | undefined {
+  const [only, other] = principals;
+  if (only === undefined || other !== undefined || !isPrincipalId(only) || only.endsWith('*'))
+    return undefined;
+  return roles.includes('event') && !roles.includes('authority') ? only : undefined;
+}
+
+function delegatedOf(amount: Rational | undefined): { delegated?: string } {
+  return amount === undefined || amount.n === 0n ? {} : { delegated: formatExactly(amount) };
+}
+
+type Excess = NonNullable<ActivityProblem['first'][number]['over']>;
+
+/** As the rules of bounds word it: `usd at most 0.5 …`, `…: 0.05 over`. */
+function excessOf({ expected = '', actual = '', related }: Finding): Excess | undefined {
+  const [, unit] = /^(\S+) at most /.exec(expected) ?? [];
+  const [, amount] = /(\S+) over$/.exec(actual) ?? [];
+  if (unit === undefined || amount === undefined) return undefined;
+  return { unit, amount, ...given('grant_event_id', related?.[0]?.eventId) };
 }
 
 function subjectOfAction({ place, occurredAt, principalId, toolName, grant }: Action): SelectableEvent {

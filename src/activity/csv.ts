@@ -21,7 +21,7 @@ const COLUMNS = [
   'in_violation',
   'in_invalid',
   'reserved',
-  'calls',
+  'executions',
   'failed',
   'denied',
   'blocked',

@@ -18,6 +18,28 @@ export interface Collected {
   readonly principalsBeyond: boolean;
 }
 
+/** Codes that only groups bring. */
+const OF_GROUPS = ['GROUPS_BEYOND', 'ADJUSTMENTS_BY_PRINCIPAL', 'ADJUSTMENTS_BY_TOOL', 'LATE_VERDICTS'];
+
+/** A report without its groups, as it would be if none had been asked for; by day is left as it is. */
+export function withoutGroups(activity: ActivityReport): ActivityReport {
+  const { by, limits } = activity;
+  if (by === undefined || by === 'day') return activity;
+  const { is_whole: isWhole, principal, tool } = activity.selection;
+  const stays = (code: string): boolean =>
+    (code === 'ADJUSTMENTS_BY_PRINCIPAL' && principal !== undefined && tool === undefined) ||
+    (code === 'ADJUSTMENTS_BY_TOOL' && tool !== undefined) ||
+    (code === 'LATE_VERDICTS' && !isWhole);
+  const plain = {
+    ...activity,
+    limits: limits.filter(({ code }) => !OF_GROUPS.includes(code) || stays(code)),
+  };
+  delete plain.by;
+  delete plain.groups;
+  delete plain.others;
+  return plain;
+}
+
 /** Most important first. */
 export function listLimits(
   activity: Omit<ActivityReport, 'limits'>,
@@ -92,13 +114,13 @@ export function listLimits(
     selection.tool !== undefined || by === 'tool',
     'ADJUSTMENTS_BY_TOOL',
     selection.tool === undefined
-      ? 'an adjustment names no tool, and is with what has none'
-      : 'an adjustment names no tool, and is not in this part',
+      ? 'an adjustment is with the tool of the execution that it corrects; one that names none is with what has no tool'
+      : 'an adjustment is in this part where it names the execution that it corrects',
   );
   add(
     (selection.principal !== undefined || by === 'principal') && selection.tool === undefined,
     'ADJUSTMENTS_BY_PRINCIPAL',
-    'an adjustment is counted for the principal of the grant that it corrects, whoever made it',
+    'an adjustment is counted for the principal of the execution that it corrects, or else of the grant, whoever made it',
   );
   add(
     others !== undefined,

@@ -15,6 +15,7 @@ import {
 } from '../export/write-records.js';
 import { assertReaches, forked } from '../export/held-checkpoint.js';
 import { isSelected, isWhole, type RecordSelection } from '../export/selection.js';
+import { NamesAskedFor } from '../export/unmatched.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
 import { canonicalText } from '../json/canonicalize.js';
@@ -100,8 +101,10 @@ export async function exportBundle(
     throw new RangeError('createdAt must be a timestamp');
   const given = checkpoint === undefined ? undefined : parseCheckpoint(checkpoint);
   const survey = new Survey(selection, asked);
-  const pass = await writeRecords('exportBundle', withoutFolders(await open()), verify, (record) => {
+  const names = new NamesAskedFor(selection);
+  const pass = await writeRecords('exportBundle', withoutFolders(await open()), verify, (record, subject) => {
     survey.take(record);
+    names.take(subject);
     return undefined;
   });
   const { state } = pass.result;
@@ -147,6 +150,7 @@ export async function exportBundle(
   return {
     ...pass,
     selected: records.filter((record) => record.isSelected).length,
+    unmatched: names.list(),
     linked: records.filter((record) => !record.isSelected).length,
     hashesOnly: lines.leaves.length,
     beyond,

@@ -20,7 +20,7 @@ import { fromDigestText, toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
 import { matchRecord, parseRecordName } from '../value/record-name.js';
 import { resolveWaiting } from '../verify/authorizations.js';
-import { contextOf, type SignatureOutcome } from '../verify/line-findings.js';
+import { actOf, contextOf, type SignatureOutcome } from '../verify/line-findings.js';
 import type { EventVerdict, VerifyState } from '../verify/state.js';
 import { IndexFault, IndexGap } from './entry-store.js';
 import {
@@ -343,7 +343,7 @@ function toFinding(
     ...(actual === undefined ? {} : { actual }),
     ...(related === undefined ? {} : { related }),
     ...(lineDigest === undefined ? {} : { lineDigest }),
-    context: contextOf(examined),
+    context: { ...contextOf(examined), ...actOf(examined) },
   };
 }
 

@@ -206,16 +206,27 @@ function isWorse(finding: Finding, { rank, actual }: Allowance): boolean {
 export type FailOn = 'invalid' | 'violation' | 'warning';
 
 /**
- * The exit status of a verification: the verdict's own, unless the line is drawn elsewhere or a baseline acknowledges what was found.
+ * The exit status of a verification: the verdict's own, unless the line is drawn elsewhere or a baseline acknowledges what was found;
+ * 2 in place of 0 where something was not checked that `requireChecks` marks.
  *
  * @param warnings - How many findings are warnings.
  * @param outcome - Where there is a baseline: only what is new counts, besides that there must be something to verify.
  */
 export function decideExitStatus(
-  { verdict, exit_status: status, baseline }: ReportJson,
+  report: ReportJson,
   warnings: number,
   failOn: FailOn,
   fresh?: NewFindings,
+): 0 | 1 | 2 | 3 {
+  const status = statusOfFindings(report, warnings, failOn, fresh);
+  return status === 0 && report.not_checked.some(({ required }) => required === true) ? 2 : status;
+}
+
+function statusOfFindings(
+  { verdict, exit_status: status, baseline }: ReportJson,
+  warnings: number,
+  failOn: FailOn,
+  fresh: NewFindings | undefined,
 ): 0 | 1 | 2 | 3 {
   if (verdict === 'undecided') return 2;
   if (fresh === undefined || baseline === undefined) {

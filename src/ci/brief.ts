@@ -1,8 +1,7 @@
 /** A report as one line, for logs and chats. */
 
-import { findFirstBad } from '../report/causes.js';
 import type { Report } from '../report/report.js';
-import { nameOf, summaryOf } from './ci-words.js';
+import { nameOf, notCheckedOf, pointOf, summaryOf } from './ci-words.js';
 import { shown } from './escape.js';
 
 /** The longest line, in columns of a terminal. */
@@ -11,17 +10,18 @@ export const MAX_BRIEF_COLUMNS = 200;
 /** A path is cut from its beginning, where it says least. */
 const MAX_PATH_COLUMNS = 60;
 
-/** One line of at most {@link MAX_BRIEF_COLUMNS} columns, ending in `\n`: verdict, records, the first bad record, what was not checked. */
+/** One line of at most {@link MAX_BRIEF_COLUMNS} columns, ending in `\n`: verdict, records, the worst finding, what was not checked. */
 export function renderBrief(report: Report): string {
-  const { verdict, ledger, findings, not_checked: notChecked } = report;
-  const first = findFirstBad(findings);
+  const { verdict, ledger, findings } = report;
+  // They are listed worst first.
+  const worst = findings[0]?.severity === 'error' ? findings[0] : undefined;
   const path = cutStart(shown(ledger.paths.map(nameOf).join(', ')), MAX_PATH_COLUMNS);
   const parts = [
     `${path}: ${summaryOf(report).slice(verdict.length + 2)}`,
-    ...(first === undefined
+    ...(worst === undefined
       ? []
-      : [`first bad ${first.seq === null ? `line ${first.at.line}` : `seq ${first.seq}`} ${first.code}`]),
-    ...(notChecked.length === 0 ? [] : [`not checked: ${notChecked.map(({ code }) => code).join(' ')}`]),
+      : [`worst ${worst.seq === null ? `line ${pointOf(worst).line}` : `seq ${worst.seq}`} ${worst.code}`]),
+    ...notCheckedOf(report).map((words) => words.replaceAll(', ', ' ')),
   ];
   return `${cutEnd(`${verdict}  ${parts.join('; ')}`, MAX_BRIEF_COLUMNS)}\n`;
 }

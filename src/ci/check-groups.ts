@@ -33,6 +33,15 @@ const GROUPS = {
 /** All groups, in the order in which a record is checked. */
 export const CHECK_GROUPS: readonly CheckGroup[] = Object.values(GROUPS);
 
+/** A link to what would have allowed an act: without it the act was not authorized. */
+const TO_AUTHORIZATION: ReadonlySet<string> = new Set([
+  'AUTH_AFTER_EXECUTION',
+  'AUTH_NOT_AN_AUTHORIZATION',
+  'AUTH_NOT_FOUND',
+  'GRANT_NOT_A_GRANT',
+  'GRANT_NOT_FOUND',
+]);
+
 /** By the section that makes a code a finding; the first that fits. */
 const BY_SECTION: readonly (readonly [section: RegExp, group: CheckGroup])[] = [
   [/§8 linkage|§8 rule (?:11|13)\b/, GROUPS.links],
@@ -49,6 +58,6 @@ const BY_SECTION: readonly (readonly [section: RegExp, group: CheckGroup])[] = [
 export function groupOf(code: string): CheckGroup {
   if (!isFindingCode(code) || code.startsWith('LINE_')) return GROUPS.lines;
   const { section, class: of } = CODE_PAGES[code];
-  if (of === 'violation') return GROUPS.bounds;
+  if (of === 'violation' || TO_AUTHORIZATION.has(code)) return GROUPS.bounds;
   return BY_SECTION.find(([pattern]) => pattern.test(section))?.[1] ?? GROUPS.values;
 }

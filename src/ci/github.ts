@@ -3,7 +3,15 @@
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
-import { messageOf, pointOf, summaryOf, toTell, type AnnotationOptions } from './ci-words.js';
+import {
+  changeOf,
+  messageOf,
+  notCheckedOf,
+  pointOf,
+  summaryOf,
+  toTell,
+  type AnnotationOptions,
+} from './ci-words.js';
 import { escapeCommandMessage, escapeCommandProperty } from './escape.js';
 
 /** The host shows so many errors, and so many warnings, of a step, and passes over the others. */
@@ -18,15 +26,18 @@ export function renderGithub(report: Report, { anchor }: AnnotationOptions = {})
     report.findings.filter((finding) => finding.severity === severity).slice(0, MAX_STEP_ANNOTATIONS);
   const annotated = [...of('error'), ...of('warning')];
   const rest = toTell(report) - annotated.length;
-  const notChecked = report.not_checked.map(({ code }) => code).join(', ');
+  const change = changeOf(report);
   const notice = [
     summaryOf(report),
+    ...(change === undefined ? [] : [change]),
     ...(rest > 0 ? [`${count(rest, 'more finding')} without an annotation`] : []),
-    ...(notChecked === '' ? [] : [`not checked: ${notChecked}`]),
+    ...notCheckedOf(report),
   ].join('; ');
+  const isOpen =
+    report.verdict === 'undecided' || report.not_checked.some(({ required }) => required === true);
   const lines = [
     ...annotated.map((finding) => annotate(finding, anchor)),
-    `::${report.verdict === 'undecided' ? 'error' : 'notice'} title=northroot::${escapeCommandMessage(notice)}`,
+    `::${isOpen ? 'error' : 'notice'} title=northroot::${escapeCommandMessage(notice)}`,
   ];
   return lines.map((line) => `${line}\n`).join('');
 }

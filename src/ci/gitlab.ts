@@ -1,5 +1,7 @@
 /** A report as a GitLab Code Quality report: one JSON array, an issue for each finding that the report lists. */
 
+import { sha256Base64url } from '../bytes/sha256.js';
+import { encodeUtf8 } from '../bytes/text.js';
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
@@ -24,10 +26,12 @@ interface Issue {
  */
 export function renderGitlab(report: Report, options: AnnotationOptions = {}): string {
   const path = options.anchor ?? nameOf(report.ledger.paths[0] ?? 'ledger');
+  const ledger = report.ledger.origin ?? nameOf(report.ledger.paths[0] ?? 'ledger');
   const about = (code: string, description: string, severity: IssueSeverity): Issue => ({
     description: shown(description),
     check_name: code,
-    fingerprint: `northroot:${code}`,
+    // Reports on several ledgers meet in one merge request.
+    fingerprint: sha256Base64url(encodeUtf8(JSON.stringify(['northroot:report:v1', code, ledger]))),
     severity,
     location: { path: shown(path), lines: { begin: 1 } },
   });
@@ -40,7 +44,13 @@ export function renderGitlab(report: Report, options: AnnotationOptions = {}): s
     ...(rest > 0
       ? [about('FINDINGS_OMITTED', `${count(rest, 'more finding')} not listed here`, 'critical')]
       : []),
-    ...report.not_checked.map(({ code, message }) => about(code, `not checked: ${message}`, 'minor')),
+    ...report.not_checked.map(({ code, message, required = false }) =>
+      about(
+        code,
+        `${required ? 'required, and ' : ''}not checked: ${message}`,
+        required ? 'blocker' : 'minor',
+      ),
+    ),
   ];
   return `[${makeUnique(issues)
     .map((issue) => `\n${JSON.stringify(issue)}`)

@@ -37,7 +37,11 @@ export function renderJunit(report: Report, { now }: JunitOptions = {}): string 
   );
   const all = [
     ...cases,
-    ...skipped.map(({ code, message }) => skip(`${code}: not checked`, message)),
+    ...skipped.map(({ code, message, required = false }) =>
+      required
+        ? fail(`${code}: required`, code, `not checked: ${message}`)
+        : skip(`${code}: not checked`, message),
+    ),
     ...(report.verdict === 'undecided'
       ? [fail('something to verify', 'UNDECIDED', 'there is no record')]
       : []),
@@ -84,9 +88,9 @@ function toGroupCase({ findings, not_checked: notChecked }: Report, group: Check
     return fail(group.title, worst.code, `${count(own.length, 'finding')}, first ${messageOf(worst)}`, own);
   }
   const missing = notChecked.find(({ code }) => code === group.unchecked);
-  return missing === undefined
-    ? { name: group.title, result: 'passed' }
-    : skip(`${missing.code}: ${group.title}`, missing.message);
+  if (missing === undefined) return { name: group.title, result: 'passed' };
+  // What was required has a case of its own, which fails.
+  return skip(missing.required === true ? group.title : `${missing.code}: ${group.title}`, missing.message);
 }
 
 /** What the report does not list may be of any group. As the worst are listed first, it has errors only behind errors. */

@@ -4,7 +4,7 @@ import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { markdownCode } from '../text/markdown.js';
 import { count, grouped } from '../text/words.js';
-import { messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
+import { changeOf, messageOf, nameOf, placeOf, summaryOf, toTell } from './ci-words.js';
 import { MAX_SHOWN } from './escape.js';
 
 /** The longest comment that GitHub takes, in characters; a job's summary may have 1 MiB. */
@@ -18,6 +18,9 @@ const RESERVE = 200;
 
 const MARKS = { ok: '✅', violation: '❌', invalid: '❌', undecided: '⚠️' } as const;
 
+/** Neither well nor new: a baseline acknowledges all that is wrong. */
+const ACKNOWLEDGED = '🟡';
+
 const TRUST_WORDS = {
   policy: 'the keys of a trust policy',
   'self-declared': "the ledger's own keys, which nobody vouches for",
@@ -29,11 +32,13 @@ export function renderMarkdown(report: Report): string {
   const { ledger, trust, counts, checkpoints, baseline, not_checked: notChecked, findings } = report;
   const { valid, invalid, unverified, missing } = trust.signatures;
   const signatures = { valid, invalid, unverified, missing };
+  const change = changeOf(report);
   const head = [
-    `### ${MARKS[report.verdict]} northroot: ${report.verdict}`,
+    `### ${markOf(report)} northroot: ${report.verdict}${isAcknowledged(report) ? ', acknowledged' : ''}`,
     '',
     `${listPaths(ledger.paths)}: ${summaryOf(report)}`,
     '',
+    ...(change === undefined ? [] : [`**What began it:** ${codeOf(change)}`, '']),
     ...(ledger.origin === null ? [] : [`- origin: ${codeOf(ledger.origin)}`]),
     `- tree: ${count(ledger.tree_size, 'record')}, root ${codeOf(String(ledger.root))}`,
     `- verdicts: ${countsOf(counts.by_verdict)}`,
@@ -45,7 +50,10 @@ export function renderMarkdown(report: Report): string {
           `- baseline: ${grouped(baseline.known)} known, ${grouped(baseline.new)} new, ${grouped(baseline.gone)} gone${baseline.unlisted > 0 ? `, ${grouped(baseline.unlisted)} that it counts but does not list` : ''}`,
         ]),
     ...(notChecked.length === 0 ? [] : ['', '**Not checked**', '']),
-    ...notChecked.map(({ code, message }) => `- ${codeOf(code)}: ${codeOf(message)}`),
+    ...notChecked.map(
+      ({ code, message, required = false }) =>
+        `- ${codeOf(code)}${required ? ' (**required**)' : ''}: ${codeOf(message)}`,
+    ),
     ...(findings.length === 0
       ? []
       : ['', `**${baseline === undefined ? 'Findings' : 'New findings'}** (worst first)`, '']),
@@ -65,6 +73,19 @@ export function renderMarkdown(report: Report): string {
   }
   const rest = toTell(report) - listed;
   return rest <= 0 ? text : `${text}\n… and ${count(rest, 'more finding')}.\n`;
+}
+
+function markOf(report: Report): string {
+  const { verdict, not_checked: notChecked } = report;
+  const isWell = verdict === 'ok' || isAcknowledged(report);
+  if (isWell && notChecked.some(({ required }) => required === true)) return MARKS.undecided;
+  return isAcknowledged(report) ? ACKNOWLEDGED : MARKS[verdict];
+}
+
+/** Whether all errors are acknowledged. What is new is listed worst first; what is not listed at all may be an error. */
+function isAcknowledged({ verdict, baseline, findings }: Report): boolean {
+  if (baseline === undefined || verdict === 'ok' || verdict === 'undecided') return false;
+  return baseline.new === 0 || (findings.length > 0 && findings[0]?.severity !== 'error');
 }
 
 /** As many as say enough, and how many more there are. */

@@ -8,6 +8,7 @@ import { deflateRaw } from 'node:zlib';
 import { encodeUtf8 } from '../bytes/text.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import { CODE_PAGES, type CodePage } from '../finding/catalog.js';
+import { isAtEnd } from '../report/causes.js';
 import type { Report } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
@@ -213,7 +214,11 @@ function toResult(
   const point = pointOf(finding, anchor);
   const own = {
     artifactLocation: { uri: toUri(nameOf(at.file)) },
-    region: { startLine: at.line, byteOffset: at.byte_offset, byteLength: at.byte_length },
+    region: {
+      startLine: pointOf(finding).line,
+      // Behind the last line there are no bytes of a line.
+      ...(isAtEnd(finding) ? {} : { byteOffset: at.byte_offset, byteLength: at.byte_length }),
+    },
   };
   const logicalLocations =
     seq === null && id === null
@@ -283,7 +288,13 @@ function invocationOf(
     exitCodeDescription: EXIT_WORDS[exitStatus],
     toolExecutionNotifications: [
       ...(verdict === 'undecided' ? [notify('UNDECIDED', 'error', summaryOf(report))] : []),
-      ...notChecked.map(({ code, message }) => notify(code, 'warning', `not checked: ${message}`)),
+      ...notChecked.map(({ code, message, required = false }) =>
+        notify(
+          code,
+          required ? 'error' : 'warning',
+          `${required ? 'required, and ' : ''}not checked: ${message}`,
+        ),
+      ),
       ...(rest > 0
         ? [notify('FINDINGS_OMITTED', 'warning', `${count(rest, 'more finding')} not listed in this file`)]
         : []),

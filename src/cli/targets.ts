@@ -9,6 +9,9 @@ import type { Terminal } from './terminal.js';
 /** `-` is standard output. */
 export const STDOUT = '-';
 
+/** What stands beside a ledger has its name and one of these. */
+const BESIDE = ['.key', '.checkpoint', '.index'] as const;
+
 /** Folders deeper than any system bears are not looked through. */
 const MAX_DEPTH = 1_024;
 
@@ -21,7 +24,7 @@ export interface Target {
 
 /** A ledger, and what stands beside it: none of it is to be replaced by what is made of it. */
 export function filesOf(ledger: string): string[] {
-  return ledger === STDIN ? [] : [ledger, `${ledger}.key`, `${ledger}.checkpoint`, `${ledger}.index`];
+  return ledger === STDIN ? [] : [ledger, ...BESIDE.map((end) => `${ledger}${end}`)];
 }
 
 /** Writes a file that appears whole or not at all, or to standard output for `-`. */
@@ -66,7 +69,12 @@ export async function assertTargets(
       const isIn = kind === 'file' && (await isWithin(dirname(path), input));
       // One that is missing may be made by this command.
       if (!isIn && !(await isSameFile(path, input)) && !(await isSamePlace(path, input))) continue;
-      const of = isIn ? `it would stand in ${printable(input)}` : 'it is read by this command';
+      const beside = BESIDE.find((end) => input.endsWith(end) && read.includes(input.slice(0, -end.length)));
+      const of = isIn
+        ? `it would stand in ${printable(input)}`
+        : beside === undefined
+          ? 'it is read by this command'
+          : `it is the place of what belongs to the ledger ${printable(input.slice(0, -beside.length))}`;
       throw new CommandError('USAGE', `cannot write ${printable(path)}: ${of}`);
     }
   }

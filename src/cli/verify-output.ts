@@ -87,11 +87,17 @@ export function addOutputs(command: Command): Command {
     .option(
       '--sarif-anchor <file>',
       'sarif, github and gitlab point to this file of the repository, and name the place in the ledger in their text',
+      anchorFile,
     )
     .option(
       '--baseline <report>',
       'findings that this earlier JSON report lists are acknowledged: only new ones are listed and decide the exit status',
     );
+}
+
+function anchorFile(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Expected the path of a file.');
+  return text;
 }
 
 function outputs(text: string, previous: readonly string[] = []): string[] {

@@ -11,7 +11,9 @@ import {
   type VerifyOptions,
 } from '../verify/run-verification.js';
 import type { VerifiedRecord } from '../verify/verified-record.js';
-import { isSelected, type RecordSelection } from './selection.js';
+import { matchesSelection, type RecordSelection } from './selection.js';
+import { Subjects, type Subject } from './subject.js';
+import { NamesAskedFor, type UnmatchedName } from './unmatched.js';
 
 /** How a ledger is verified for whatever is made of it. */
 export type CommonOptions = Pick<VerifyOptions, 'trust' | 'now' | 'onProgress' | 'signal'>;
@@ -53,31 +55,37 @@ export interface ExportPass {
   readonly report: Report;
   /** How many records were selected. */
   readonly selected: number;
+  /** Names that the selection asks for, and that no record of the ledger has. */
+  readonly unmatched: readonly UnmatchedName[];
 }
 
 /**
  * Verifies the whole ledger, whatever is selected.
  *
  * @param where - The function that a TypeError names.
- * @param take - Called with each selected record; what it returns is waited for.
+ * @param take - Called with each selected record, and whose it is; what it returns is waited for.
  * @throws TypeError, RangeError and NorthrootError as `verifyLedger`.
  */
 export async function writeRecords(
   where: string,
   ledger: LedgerInput,
   given: ExportOptions,
-  take: (record: VerifiedRecord) => Promise<void> | undefined,
+  take: (record: VerifiedRecord, subject: Subject) => Promise<void> | undefined,
 ): Promise<ExportPass> {
   checkOptions(where, given, EXPORT_OPTIONS);
   const { selection = {}, ...options } = given;
+  const subjects = new Subjects();
+  const names = new NamesAskedFor(selection);
   let selected = 0;
   const result = await runVerification(await openVerifiable(where, ledger), {
     ...options,
     onRecord: (record) => {
-      if (!isSelected(record, selection)) return undefined;
+      const subject = subjects.take(record);
+      names.take(subject);
+      if (!matchesSelection(subject, selection)) return undefined;
       selected += 1;
-      return take(record);
+      return take(record, subject);
     },
   });
-  return { result, report: buildReport(result), selected };
+  return { result, report: buildReport(result), selected, unmatched: names.list() };
 }

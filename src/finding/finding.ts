@@ -35,6 +35,10 @@ export interface FindingContext {
   occurredAt?: string;
   /** Of an execution or an action. */
   toolName?: string;
+  /** Of an execution, an action or a grant, where the event is of its form. */
+  eventType?: 'authorization' | 'execution';
+  /** What an execution used, an action reserves or a grant caps, as decimal text of a bounded length: `3 usd, 1 call`. */
+  amounts?: string;
   /** The grants that the event was under, nearest first, as `sha-256:…`. */
   grantIds?: readonly string[];
 }

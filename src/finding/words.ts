@@ -5,7 +5,7 @@
 
 import { printable } from '../bytes/printable.js';
 import { CODE_PAGES } from './catalog.js';
-import type { Finding } from './finding.js';
+import type { Finding, FindingContext } from './finding.js';
 
 /** One line saying what was found, without its place: lower case, no full stop. */
 export function describeFinding(finding: Finding): string {
@@ -25,6 +25,20 @@ export function describeFinding(finding: Finding): string {
   if (expected !== undefined) message += `: expected ${printable(expected)}`;
   if (actual !== undefined) message += `${expected === undefined ? ':' : ','} found ${printable(actual)}`;
   return message + see;
+}
+
+/**
+ * Who did, or asked to do, what a finding is about, as its event says: `agent:a1 ran shell.rm for 3 usd`. Undefined where the event
+ * neither does nor allows anything, or is not of its form.
+ */
+export function describeSubject(context: FindingContext): string | undefined {
+  const { principalId, toolName, eventType, amounts } = context;
+  if (eventType === undefined || principalId === undefined) return undefined;
+  const who = printable(principalId);
+  const sum = amounts === undefined ? '' : ` for ${printable(amounts)}`;
+  if (toolName === undefined)
+    return `a grant to ${who}${amounts === undefined ? '' : ` of ${printable(amounts)}`}`;
+  return `${who} ${eventType === 'execution' ? 'ran' : 'asked to run'} ${printable(toolName)}${sum}`;
 }
 
 /** What is expected, and found, where a key signed after it was revoked. */

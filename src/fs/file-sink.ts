@@ -1,6 +1,6 @@
 /** Files that are written piece by piece, and appear whole or not at all. */
 
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { encodeUtf8 } from '../bytes/text.js';
 import {
   litterIn,
@@ -62,7 +62,7 @@ export async function writeThrough<T>(
 
 /**
  * The same for several files of one folder, which is made where it is missing. Each of them appears whole or not at all, and none
- * before `fill` has ended.
+ * before `fill` has ended. When that rejects, a folder that was made for it is gone again.
  *
  * @throws NorthrootError as {@link writeThrough}; what `fill` rejects with.
  */
@@ -72,6 +72,7 @@ export async function writeFolderThrough<N extends string, T>(
   fill: (sinks: Readonly<Record<N, ByteSink>>) => Promise<T>,
   fileSystem: FileSystem = nodeFileSystem,
 ): Promise<T> {
+  const made = await missingFolders(folder, fileSystem);
   await fileSystem.makeFolder(folder);
   const open = (rest: readonly N[], sinks: Partial<Record<N, ByteSink>>): Promise<T> => {
     const [name, ...others] = rest;
@@ -80,7 +81,24 @@ export async function writeFolderThrough<N extends string, T>(
       fileSystem,
     });
   };
-  return open(names, {});
+  try {
+    return await open(names, {});
+  } catch (error) {
+    // One that holds something by now is somebody else's too.
+    for (const each of made) await fileSystem.removeFolder(each).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A folder and those above it that are not there yet, the deepest first. */
+async function missingFolders(folder: string, fileSystem: FileSystem): Promise<string[]> {
+  const missing: string[] = [];
+  let at = resolve(folder);
+  while ((await fileSystem.kindOf(at)) === 'missing' && dirname(at) !== at) {
+    missing.push(at);
+    at = dirname(at);
+  }
+  return missing;
 }
 
 /** Gives a file of a folder its name when its bytes are on disk; what had that name is gone. */

@@ -60,6 +60,14 @@ const KINDS = [
   [/^\s*<(?:!doctype html|html|\?xml)/i, 'a web page or XML', CHECK],
   [/^\x1f\x8b/, 'a gzip archive', 'unpack it first'],
   [/^(?![^]*\{")[^\0]*\0/, 'a binary file', CHECK],
+  // What holds the beginning of an event is a ledger, however broken; of a longer line only the beginning is known.
+  [/^(?![^]*"event)\s*\{(?:[^\n]*\n|[^]{0,4000}$)/, 'JSON of another kind', CHECK],
+  [
+    /^(?![^]*"event)(?:\xef\xbb\xbf)?(?:"[^"\n]*"|[^\n",;{}[\]]+)(?:[,;](?:"[^"\n]*"|(?! )[^\n",;{}[\]]+))+\r?\n/,
+    'a table in CSV',
+    'give the ledger that it was made of',
+  ],
+  [/^(?![^]*[{}\0])[^]*[A-Za-z]{2}/, 'a text', CHECK],
 ] as const satisfies readonly (readonly [start: RegExp, kind: string, hint: string])[];
 
 /** A file of another kind was given for a ledger (`NOT_A_LEDGER`). */
@@ -96,9 +104,10 @@ export async function* refuseOtherFiles(
   yield head;
 }
 
-/** What is JSON is known by its first line: whoever waits for the lines of an event gets them as they come. */
+/** What begins with an event is known by its first line: whoever waits for the lines of a ledger gets them as they come. */
 function isDecided(head: Uint8Array): boolean {
-  return isRecordStart(head) || (head[0] === OPENING_BRACE && head.includes(NEWLINE));
+  if (isRecordStart(head)) return true;
+  return head[0] === OPENING_BRACE && head.includes(NEWLINE) && startOf(head, HEAD_BYTES).includes('"event');
 }
 
 function isRecordStart(head: Uint8Array): boolean {
@@ -107,12 +116,23 @@ function isRecordStart(head: Uint8Array): boolean {
 
 /** @throws OtherFileError for a file of another kind. */
 function assertNoOtherFile(head: Uint8Array, name: string): void {
-  if (isRecordStart(head)) return;
-  const text = startOf(head, HEAD_BYTES);
-  const found = KINDS.find(([start]) => start.test(text));
+  const found = findKind(head);
   if (found === undefined) return;
   const [, looksLike, hint] = found;
   throw new OtherFileError(name, looksLike, hint);
+}
+
+function findKind(head: Uint8Array): (typeof KINDS)[number] | undefined {
+  if (isRecordStart(head)) return undefined;
+  const text = startOf(head, HEAD_BYTES);
+  // The first record, torn.
+  if (RECORD_START.startsWith(text)) return undefined;
+  return KINDS.find(([start]) => start.test(text));
+}
+
+/** What a file looks like that begins with `head`, with its article; undefined: a ledger, however broken. At most 4096 bytes are looked at. */
+export function recogniseOtherFile(head: Uint8Array): OtherFileError['looksLike'] | undefined {
+  return findKind(head)?.[1];
 }
 
 function startOf(head: Uint8Array, length: number): string {

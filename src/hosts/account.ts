@@ -35,11 +35,11 @@ export function accountFor(items: readonly HostItem[]): ItemAccount {
 /** What findings of a host amount to, as SPEC §8 has it for ledgers. */
 export type HostVerdict = 'ok' | 'violation' | 'invalid' | 'undecided';
 
-/** `undecided` where there was no item at all. */
+/** `undecided` where nothing of the host was in the files. */
 export function verdictOf({ items, findings }: Pick<HostReading, 'items' | 'findings'>): HostVerdict {
   if (findings.some(isOf('invalid'))) return 'invalid';
   if (findings.some(isOf('violation'))) return 'violation';
-  return items.length === 0 ? 'undecided' : 'ok';
+  return items.every(({ fate }) => fate === 'dropped') ? 'undecided' : 'ok';
 }
 
 function isOf(wanted: HostFinding['class']): (finding: HostFinding) => boolean {

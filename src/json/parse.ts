@@ -1,7 +1,7 @@
 /**
  * A JSON parser (RFC 8259) for bytes that may be anything: the common ground of `diagnose.ts` and `ingest.ts`. Unlike
  * `JSON.parse` it keeps numbers as their source text, sees every duplicate key, lone surrogate and departure from the
- * canonical form, and knows for each its byte offset and JSON Pointer. Its stack is its own and at most 64 deep; its
+ * canonical form, and knows for each its byte offset and JSON Pointer. Its stack is its own and at most 64 deep where its caller sets no other bound; its
  * time is linear.
  *
  * It wants well-formed UTF-8 without a byte order mark: its callers look at that first.
@@ -44,9 +44,11 @@ export abstract class JsonParser {
   readonly #bytes: Uint8Array;
   readonly #end: number;
   readonly #frames: Frame[] = [];
+  readonly #maxDepth: number;
   #at: number;
 
-  constructor(bytes: Uint8Array, start: number, end: number) {
+  constructor(bytes: Uint8Array, start: number, end: number, maxDepth = MAX_DEPTH) {
+    this.#maxDepth = maxDepth;
     this.#bytes = bytes;
     this.#at = start;
     this.#end = end;
@@ -87,8 +89,8 @@ export abstract class JsonParser {
       let value: JsonValue | undefined;
       const opening = this.#bytes[this.#at];
       if (this.#at < this.#end && (opening === 0x7b || opening === 0x5b)) {
-        if (this.#frames.length === MAX_DEPTH) {
-          return this.#stop('NESTING_TOO_DEEP', `at most ${MAX_DEPTH} levels of nesting`);
+        if (this.#frames.length === this.#maxDepth) {
+          return this.#stop('NESTING_TOO_DEEP', `at most ${this.#maxDepth} levels of nesting`);
         }
         this.#frames.push({ container: opening === 0x7b ? {} : [], step: undefined, lastKey: undefined });
         this.#at++;

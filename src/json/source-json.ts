@@ -65,6 +65,8 @@ export type SourceJsonCode =
 export interface SourceJsonOptions {
   /** Texts with lone surrogates are values: for systems whose digests cover them. */
   readonly loneSurrogates?: boolean;
+  /** For systems that read deeper than 64 levels: so many, at most 512. */
+  readonly maxDepth?: number;
 }
 
 /**
@@ -84,7 +86,7 @@ export function decodeSourceJson(
       actual: excerptBytes(bytes, invalid, bytes.length),
     });
   }
-  return new SourceParser(bytes, options.loneSurrogates === true).run();
+  return new SourceParser(bytes, options).run();
 }
 
 class SourceParser extends JsonParser {
@@ -93,10 +95,10 @@ class SourceParser extends JsonParser {
   readonly #keys = new WeakMap<object, string[]>();
   #fault: Fault<SourceJsonCode> | undefined;
 
-  constructor(bytes: Uint8Array, takesLoneSurrogates: boolean) {
-    super(bytes, byteOrderMarkLength(bytes, 0, bytes.length), bytes.length);
+  constructor(bytes: Uint8Array, { loneSurrogates = false, maxDepth }: SourceJsonOptions) {
+    super(bytes, byteOrderMarkLength(bytes, 0, bytes.length), bytes.length, maxDepth);
     this.#text = bytes;
-    this.#takesLoneSurrogates = takesLoneSurrogates;
+    this.#takesLoneSurrogates = loneSurrogates;
   }
 
   run(): Result<SourceValue, Fault<SourceJsonCode>> {

@@ -16,6 +16,7 @@ type Placed = Pick<FindingJson['at'], 'file' | 'line'>;
 
 /** What is broken by a record that was changed, besides that record. */
 const LINK_CODES: ReadonlySet<string> = new Set(['PREV_MISMATCH', 'SEQ_GAP']);
+const CHANGED_CODES: ReadonlySet<string> = new Set(['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH']);
 const ROOT_CODES: ReadonlySet<string> = new Set(['CHECKPOINT_ROOT_MISMATCH', 'FORKED']);
 
 /** The findings in their order, those of one record together, and under the last of them what follows from that record. */
@@ -67,9 +68,35 @@ export function groupByCause(findings: readonly FindingJson[]): CausedFindings[]
   });
 }
 
+/** A record that was changed, and how many findings are about it and follow from it. */
+export interface ChangedRecord {
+  readonly finding: FindingJson;
+  readonly own: number;
+  readonly consequences: number;
+}
+
+/** The first record whose content is not what its id or digest says, in the order of the ledger. */
+export function findFirstChanged(findings: readonly FindingJson[]): ChangedRecord | undefined {
+  const finding = firstOf(
+    findings.filter(({ code, severity }) => severity === 'error' && CHANGED_CODES.has(code)),
+  );
+  if (finding === undefined) return undefined;
+  const groups = groupByCause(findings).filter(({ finding: { at } }) => keyOf(at) === keyOf(finding.at));
+  return {
+    finding,
+    own: groups.length,
+    consequences: groups.reduce((sum, { consequences }) => sum + consequences.length, 0),
+  };
+}
+
 /** The first record that has an error, in the order of the ledger. */
 export function findFirstBad(findings: readonly FindingJson[]): FindingJson | undefined {
   return firstOf(findings.filter(({ severity }) => severity === 'error'));
+}
+
+/** Whether a finding is about the ledger as it ends, and stands behind its last line. */
+export function isAtEnd({ at, seq, line_digest: digest }: FindingJson): boolean {
+  return at.byte_length === 0 && seq === null && digest === undefined;
 }
 
 function firstOf(findings: readonly FindingJson[]): FindingJson | undefined {

@@ -1,15 +1,38 @@
 /** What a verification did not, or could not, check (SPEC §9): said in every report, so that "ok" is never read as more than it is. */
 
 import { printable } from '../bytes/printable.js';
+import type { ReportJson } from '../schema/generated/types.js';
 import { isPinned, isSignedByLog } from '../trust/checkpoint-judge.js';
 import { describeSkipped } from '../trust/witness-policy.js';
 import { toDigestText } from '../value/digest.js';
 import type { VerificationResult } from '../verify/run-verification.js';
 import { listRevoked } from './revoked.js';
 
+/** What a verification may leave open, in the order in which reports say it. */
+export const NOT_CHECKED_CODES = [
+  'CHAIN',
+  'SIGNATURES',
+  'TRUST',
+  'SIGNATURES_UNVERIFIED',
+  'SIGNATURES_MISSING',
+  'TRUNCATION',
+  'ANCHOR_UNVERIFIED',
+  'CHECKPOINTS',
+  'UNSEALED',
+  'WITNESSES',
+  'NOTE_SIGNATURES_UNVERIFIED',
+  'WITNESS_POLICY_KEYS',
+  'AUTHORITY',
+  'PREDECESSOR',
+  'GROWTH',
+  'REVOKED_KEYS',
+] as const;
+
+export type NotCheckedCode = (typeof NOT_CHECKED_CODES)[number];
+
 /** Something that was not checked. */
 export interface NotChecked {
-  readonly code: string;
+  readonly code: NotCheckedCode;
   readonly message: string;
 }
 
@@ -19,7 +42,7 @@ export function listNotChecked(
 ): NotChecked[] {
   const { state, ending, growth } = result;
   const list: NotChecked[] = [];
-  const add = (when: boolean, code: string, message: string): void => {
+  const add = (when: boolean, code: NotCheckedCode, message: string): void => {
     if (when) list.push({ code, message });
   };
   const { signatures } = state;
@@ -121,6 +144,21 @@ export function listNotChecked(
     `keys that were revoked, and whose records only checkpoints by revoked keys, or by keys that these added, cover: ${own.length}`,
   );
   return list;
+}
+
+/**
+ * The report, in which what was required and was not checked is marked: `decideExitStatus` gives 2 for it where it would give 0.
+ * `TRUNCATION` is met by a checkpoint that the user holds and the ledger extends, whatever was appended since.
+ */
+export function requireChecks<T extends ReportJson>(report: T, codes: Iterable<NotCheckedCode>): T {
+  const required: ReadonlySet<string> = new Set(codes);
+  const isHeld = (report.checkpoints.anchors ?? []).some(({ relation }) => relation === 'extends');
+  return {
+    ...report,
+    not_checked: report.not_checked.map((item) =>
+      required.has(item.code) && !(item.code === 'TRUNCATION' && isHeld) ? { ...item, required: true } : item,
+    ),
+  };
 }
 
 /** Whose cosignatures are right. A witness that only the ledger declares is the ledger's own word. */

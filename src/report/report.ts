@@ -123,7 +123,7 @@ function toContinuation({ state, ending }: VerificationResult): { continues?: Co
 /** A finding as SPEC §8 has it on the wire, with its message. */
 export function toFindingJson(finding: Finding): FindingJson {
   const { at, context } = finding;
-  const { principalId, toolName } = context;
+  const { principalId, toolName, eventType, amounts } = context;
   return {
     code: finding.code,
     severity: finding.severity,
@@ -139,6 +139,8 @@ export function toFindingJson(finding: Finding): FindingJson {
     event_id: finding.eventId ?? null,
     ...(principalId !== undefined && isPrincipalId(principalId) ? { principal_id: principalId } : {}),
     ...(toolName !== undefined && isToolName(toolName) ? { tool_name: toolName } : {}),
+    ...(eventType === undefined ? {} : { event_type: eventType }),
+    ...(amounts === undefined ? {} : { amounts }),
     ...(finding.expected === undefined ? {} : { expected: finding.expected }),
     ...(finding.actual === undefined ? {} : { actual: finding.actual }),
     ...(finding.related === undefined

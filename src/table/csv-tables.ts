@@ -45,8 +45,8 @@ export async function exportCsv(
   await events.write(csvRow(EVENT_HEADINGS));
   await meters.write(csvRow(METER_HEADINGS));
   let written = 0;
-  const pass = await writeRecords('exportCsv', ledger, options, (record) => {
-    const rows = meterRows(record);
+  const pass = await writeRecords('exportCsv', ledger, options, (record, subject) => {
+    const rows = meterRows(record, subject);
     written += rows.length;
     const first = events.write(toLine(EVENT_HEADINGS, eventRow(record)));
     const second =

@@ -4,6 +4,7 @@
  */
 
 import { describeExport } from '../export/about.js';
+import type { Party } from '../export/subject.js';
 import { countedAmounts, countedUse, isFirstOfItsId } from '../export/counted.js';
 import {
   EXPORT_OPTIONS,
@@ -82,7 +83,7 @@ type FocusRow = Readonly<Partial<Record<(typeof FOCUS_COLUMNS)[number], string |
 
 /** How a ledger is verified for {@link exportFocus}, and what in it is money. */
 export interface FocusOptions extends ExportOptions {
-  /** ISO 4217 codes by unit, such as `{ usd: 'USD' }`. Default: each unit that is such a code in lower case. */
+  /** ISO 4217 codes by unit, such as `{ credits: 'USD' }`, beside each unit that is such a code in lower case. */
   readonly currencyUnits?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -126,7 +127,7 @@ export async function exportFocus(
   let withoutCost = 0;
   let rounded = 0;
   await costs.write(csvRow(FOCUS_COLUMNS));
-  const pass = await writeRecords('exportFocus', ledger, options, (record) => {
+  const pass = await writeRecords('exportFocus', ledger, options, (record, subject) => {
     const { examined } = record;
     if (examined?.wellFormed !== true || !isFirstOfItsId(record)) return undefined;
     let rows: FocusRow[] = [];
@@ -135,7 +136,7 @@ export async function exportFocus(
       rows = usageRows(record, event, toCurrency);
       if (rows.length === 0) withoutCost += 1;
     } else if (examined.type === 'adjustment') {
-      rows = adjustmentRows(record, examined.event(), toCurrency);
+      rows = adjustmentRows(record, examined.event(), toCurrency, subject);
     }
     count += rows.length;
     rounded += rows.filter((row) => row.x_Rounded === 'true').length;
@@ -163,7 +164,7 @@ function currencyLookup(given: FocusOptions['currencyUnits']): CurrencyLookup {
     if (!isUnit(unit)) throw new RangeError('currencyUnits: expected units such as usd');
     if (!CURRENCIES.has(code)) throw new RangeError('currencyUnits: expected ISO 4217 codes such as USD');
   }
-  return (unit) => (Object.hasOwn(given, unit) ? given[unit] : undefined);
+  return (unit) => (Object.hasOwn(given, unit) ? given[unit] : currencyOf(unit));
 }
 
 function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: CurrencyLookup): FocusRow[] {
@@ -177,7 +178,7 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
     ChargeCategory: 'Usage',
     ChargeDescription: `${event.tool_name} by ${event.principal_id}: ${event.outcome}`,
     ChargeFrequency: 'Usage-Based',
-    ServiceCategory: model === undefined ? 'Other' : 'AI and Machine Learning',
+    ServiceCategory: categoryOf(model),
     ServiceName: model ?? event.tool_name,
     ...basisColumns(event.meter_basis),
     x_ToolName: event.tool_name,
@@ -219,11 +220,12 @@ function usageRows(record: VerifiedRecord, event: ExecutionEvent, toCurrency: Cu
   return [...costs, ...quantities];
 }
 
-/** What is refused counts for nothing, so it is no charge. */
+/** What is refused counts for nothing, so it is no charge. It is whose execution it corrects, so that charges and credits meet. */
 function adjustmentRows(
   record: VerifiedRecord,
   event: AdjustmentEvent,
   toCurrency: CurrencyLookup,
+  { principalId, toolName, modelId, provider }: Party,
 ): FocusRow[] {
   const counted = countedAmounts(record, event);
   const isCredit = event.direction === 'credit';
@@ -233,19 +235,26 @@ function adjustmentRows(
     return [
       {
         ...commonColumns(record, event.occurred_at, undefined),
-        ...partyColumns(record, event.source?.system),
+        ...partyColumns(record, provider),
+        SubAccountId: principalId,
         ChargeCategory: isCredit ? 'Credit' : 'Adjustment',
-        ChargeDescription: `${event.direction} of ${meter.unit}: ${event.reason}`,
+        ChargeDescription: `${event.direction} of ${meter.unit} by ${event.principal_id}: ${event.reason}`,
         ChargeFrequency: 'One-Time',
-        ServiceCategory: 'Other',
-        ServiceName: 'Adjustment',
+        ServiceCategory: categoryOf(modelId),
+        ServiceName: modelId ?? toolName ?? 'Adjustment',
         ...costColumns(meter, currency, isCredit ? -1n : 1n),
         x_Counted: 'true',
         ...basisColumns(event.meter_basis),
+        x_ToolName: toolName,
+        x_ModelId: modelId,
         x_Reason: event.reason,
       },
     ];
   });
+}
+
+function categoryOf(model: string | undefined): string {
+  return model === undefined ? 'Other' : 'AI and Machine Learning';
 }
 
 function commonColumns(record: VerifiedRecord, start: string, end: string | undefined): FocusRow {

@@ -49,8 +49,8 @@ export async function exportParquet(
   const events = new ParquetTable(EVENT_COLUMNS, sinks.events, library);
   const meters = new ParquetTable(METER_COLUMNS, sinks.meters, library);
   let written = 0;
-  const pass = await writeRecords('exportParquet', ledger, options, (record) => {
-    const rows = meterRows(record);
+  const pass = await writeRecords('exportParquet', ledger, options, (record, subject) => {
+    const rows = meterRows(record, subject);
     written += rows.length;
     const first = events.add(eventRow(record));
     for (const row of rows) meters.take(row);

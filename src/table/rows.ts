@@ -4,6 +4,7 @@
  */
 
 import { countedAmounts, countedUse } from '../export/counted.js';
+import type { Party } from '../export/subject.js';
 import type { AuthorizationEvent, ExecutionEvent, Meter, Source } from '../schema/generated/types.js';
 import { toDigestText, type Digest } from '../value/digest.js';
 import { formatExactly } from '../value/format-rational.js';
@@ -136,8 +137,12 @@ export function eventRow(record: VerifiedRecord): Row<typeof EVENT_COLUMNS> {
   };
 }
 
-/** A row for each amount of a record; none for one whose event is not well-formed. */
-export function meterRows(record: VerifiedRecord): Row<typeof METER_COLUMNS>[] {
+/**
+ * A row for each amount of a record; none for one whose event is not well-formed.
+ *
+ * @param whose - Who ran what an adjustment corrects; default: who made it.
+ */
+export function meterRows(record: VerifiedRecord, whose?: Party): Row<typeof METER_COLUMNS>[] {
   const { examined } = record;
   if (examined?.wellFormed !== true) return [];
   const common = commonCells(record);
@@ -167,7 +172,11 @@ export function meterRows(record: VerifiedRecord): Row<typeof METER_COLUMNS>[] {
   if (examined.type === 'adjustment') {
     const event = examined.event();
     const counted = countedAmounts(record, event);
-    return rows(event.direction, event.meters, (index) => counted[index], basisCells(event.meter_basis));
+    const of = whose === undefined ? {} : { principal_id: whose.principalId, tool_name: whose.toolName };
+    return rows(event.direction, event.meters, (index) => counted[index], {
+      ...basisCells(event.meter_basis),
+      ...of,
+    });
   }
   if (examined.type === 'authorization') {
     const { authorization, decision } = examined.event();

@@ -18,6 +18,7 @@ import {
   type Section,
   type Table,
 } from './document.js';
+import { describeEnd, describeMissing, describeLoss } from './activity-missing.js';
 import { notCheckedText, type Guide } from './guide.js';
 import { count, grouped } from './words.js';
 
@@ -59,8 +60,12 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
       ),
     ],
     verdict: report.verdict,
-    headline: [headlineOf(report)],
-    summary: [...(selection.is_whole ? [] : [describeSelection(report)]), ...summarise(report)],
+    headline: headlineOf(report),
+    summary: [
+      ...(selection.is_whole ? [] : [describeSelection(report)]),
+      ...describeUnmatched(report),
+      ...summarise(report),
+    ],
     sections,
     footer: [
       `${report.tool.name} ${report.tool.version}; ledger `,
@@ -70,7 +75,30 @@ export function describeActivity(report: ActivityReport, guide: Guide = {}): Doc
   };
 }
 
-function headlineOf({ verdict, ledger, totals, selection }: ActivityReport): string {
+/** The worst first: what is missing makes every sum doubtful. */
+function whatIsBroken(report: ActivityReport): Line {
+  const { ledger, totals, selection } = report;
+  const ofLedger = whatIsBrokenOfAll(report);
+  if (ofLedger !== undefined) return ofLedger;
+  const { invalid } = totals.verdicts;
+  if (selection.is_whole && invalid > 0) {
+    return [`${count(invalid, 'record')} of ${grouped(ledger.records)} cannot be relied on`];
+  }
+  return [`something in the ledger's ${count(ledger.records, 'record')} cannot be relied on`];
+}
+
+/** Of the ledger as a whole, so that it concerns every part of it. */
+function whatIsBrokenOfAll(report: ActivityReport): Line | undefined {
+  const missing = describeLoss(report);
+  if (missing !== undefined) return missing;
+  const of = report.problems.find(
+    ({ class: what, of_ledger: isOfLedger = false }) => isOfLedger && what === 'invalid',
+  );
+  return of && isFindingCode(of.code) ? [`${CODE_PAGES[of.code].title} (${of.code})`] : undefined;
+}
+
+function headlineOf(report: ActivityReport): Line {
+  const { verdict, ledger, totals, selection } = report;
   const of = `the ledger's ${count(ledger.records, 'record')}`;
   const { invalid, violation } = totals.verdicts;
   const here = selection.is_whole
@@ -78,15 +106,17 @@ function headlineOf({ verdict, ledger, totals, selection }: ActivityReport): str
     : `; in this part of it ${grouped(invalid)} invalid, ${grouped(violation)} in violation`;
   switch (verdict) {
     case 'ok':
-      return `nothing is broken in ${of}, and no bound was exceeded`;
+      return [`nothing is broken in ${of}, and no bound was exceeded`];
     case 'violation':
       return selection.is_whole
-        ? `the evidence is intact; ${count(violation, 'record')} of ${grouped(ledger.records)} went beyond what was allowed`
-        : `the evidence is intact; some of ${of} went beyond what was allowed${here}`;
+        ? [
+            `the evidence is intact; ${count(violation, 'record')} of ${grouped(ledger.records)} went beyond what was allowed`,
+          ]
+        : [`the evidence is intact; some of ${of} went beyond what was allowed${here}`];
     case 'invalid':
-      return `the evidence is broken: ${selection.is_whole && invalid > 0 ? `${count(invalid, 'record')} of ${grouped(ledger.records)}` : `something in ${of}`} cannot be relied on${here}`;
+      return ['the evidence is broken: ', ...whatIsBroken(report), here];
     case 'undecided':
-      return 'there is no record to verify';
+      return ['there is no record to verify'];
   }
 }
 
@@ -108,12 +138,29 @@ function describeSelection({ selection, ledger }: ActivityReport): Line {
   ];
 }
 
+function describeUnmatched({ selection: { unmatched = [] } }: ActivityReport): Line[] {
+  return unmatched.map(({ of, pattern, known }) => [
+    `The ledger never names the ${of} `,
+    outside(pattern),
+    ...(known.length === 0
+      ? [`: it names no ${of}.`]
+      : [
+          '. It has ',
+          ...join(
+            known.map((name) => [outside(name)]),
+            ', ',
+          ),
+          '.',
+        ]),
+  ]);
+}
+
 function summarise(report: ActivityReport): Line[] {
   const { totals } = report;
   return [
-    [...describeRuns(report), ...describeBasis(totals), ...describeAdjusted(totals)],
-    [describeBounds(report), ' ', describeRefused(totals), ...describeLeft(totals)],
-    [...describeGranters(report), ' ', describeGaps(report)],
+    [...describeRuns(report), ...describeAdjusted(totals), ...describeBasis(totals)],
+    [...describeBounds(report), ' ', describeRefused(totals), ...describeLeft(totals)],
+    [...describeGranters(report), ' ', ...describeGaps(report)],
   ];
 }
 
@@ -139,7 +186,7 @@ function describeRuns({ selection, totals, principals, principals_total: total }
   return [
     when,
     ...who,
-    ` ran ${count(ran, 'tool call')}${how} and spent `,
+    ` made ${count(ran, 'execution')}${how} and spent `,
     ...listAmounts(totals.meters.map(({ unit, spent }) => ({ unit, amount: spent }))),
     '.',
   ];
@@ -155,16 +202,21 @@ function describeBasis({ meters }: ActivityTotals): Line {
   const unstated = ofBasis('unstated');
   const used = meters.filter(({ basis }) => Object.keys(basis).length > 0);
   if (used.length === 0) return [];
+  const what = meters.some(({ debited }) => debited !== '0') ? 'used or added' : 'used';
   const isAllUnstated = used.every(({ basis }) => Object.keys(basis).join() === 'unstated');
   return [
     ...(estimated.length === 0
       ? [' None of it is said to be an estimate.']
-      : [' Of that only estimated: ', ...listAmounts(estimated), '.']),
+      : [` Of what was ${what} only estimated: `, ...listAmounts(estimated), '.']),
     ...(isAllUnstated
       ? [' The records do not say whether the amounts were measured, reported, billed or estimated.']
       : unstated.length === 0
         ? []
-        : [' Not said to be measured, reported, billed or estimated: ', ...listAmounts(unstated), '.']),
+        : [
+            ` Of what was ${what} not said to be measured, reported, billed or estimated: `,
+            ...listAmounts(unstated),
+            '.',
+          ]),
   ];
 }
 
@@ -180,10 +232,18 @@ function describeAdjusted({ meters }: ActivityTotals): Line {
       ? []
       : [['added ', ...listAmounts(debits.map(({ unit, debited }) => ({ unit, amount: debited })))]]),
   ];
-  return [' These sums include corrections, which ', ...join(parts, ' and '), '.'];
+  const changed = meters.filter(({ debited, credited }) => debited !== '0' || credited !== '0');
+  return [
+    ' That is after corrections: ',
+    ...listAmounts(changed.map(({ unit, used }) => ({ unit, amount: used }))),
+    ' were used, and corrections ',
+    ...join(parts, ' and '),
+    '.',
+  ];
 }
 
-function describeBounds({ totals, problems }: ActivityReport): string {
+function describeBounds(report: ActivityReport): Line {
+  const { totals, problems } = report;
   const { unauthorized } = totals.executions;
   const { violation, invalid } = totals.verdicts;
   const codesOf = (of: 'violation' | 'invalid'): string => {
@@ -197,7 +257,7 @@ function describeBounds({ totals, problems }: ActivityReport): string {
       : [`${count(violation, 'record')} went beyond what was allowed${codesOf('violation')}`]),
     ...(unauthorized === 0
       ? []
-      : [`${count(unauthorized, 'call')} ${unauthorized === 1 ? 'was' : 'were'} authorized by nothing`]),
+      : [`${count(unauthorized, 'execution')} ${unauthorized === 1 ? 'was' : 'were'} authorized by nothing`]),
     ...(invalid === 0
       ? []
       : [
@@ -205,15 +265,26 @@ function describeBounds({ totals, problems }: ActivityReport): string {
         ]),
   ];
   if (faults.length > 0)
-    return `Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`;
-  const elsewhere = problems.length > 0 ? ' Something else is wrong with the ledger, see below.' : '';
-  if (ranOf(totals) === 0) return `No bound was exceeded.${elsewhere}`;
-  return `All of it was allowed: an earlier authorization stands for every call, and every bound was kept.${elsewhere}`;
+    return [`Not all of it was allowed, or can be shown to have been: ${faults.join('; ')}.`];
+  const broken = whatIsBrokenOfAll(report);
+  if (broken !== undefined) {
+    return [
+      'It cannot be shown that all of it was allowed, as the evidence is broken: ',
+      ...broken,
+      '. Of the records here none went beyond what was allowed.',
+    ];
+  }
+  const elsewhere =
+    report.verdict === 'invalid' ? ' Elsewhere in the ledger something is invalid, see below.' : '';
+  if (ranOf(totals) === 0) return [`No bound was exceeded.${elsewhere}`];
+  return [
+    `All of it was allowed: an earlier authorization stands for every execution, and every bound was kept.${elsewhere}`,
+  ];
 }
 
 function describeRefused({ grants, actions, executions }: ActivityTotals): string {
   const denied = grants.denied + actions.denied;
-  if (denied + executions.blocked === 0) return 'Nothing was refused.';
+  if (denied + executions.blocked === 0) return 'Nothing was denied.';
   const blocked =
     executions.blocked === 0
       ? ''
@@ -291,23 +362,17 @@ function describeGranters({ grants, trust, totals, not_checked: open }: Activity
   return [...signed, ...without, ...self];
 }
 
-function describeGaps({ ledger, not_checked: open, limits, verdict }: ActivityReport): string {
-  const has = (code: string): boolean => open.some((each) => each.code === code);
-  if (verdict === 'undecided') return 'Nothing can be said of what is missing.';
-  const after = ledger.sealed === null ? 0 : Math.max(0, ledger.records - ledger.sealed);
+function describeGaps(report: ActivityReport): Line {
+  const { ledger, verdict } = report;
+  if (verdict === 'undecided') return ['Nothing can be said of what is missing.'];
+  const after = ledger.unsealed;
   const sealed =
     ledger.sealed === null
       ? 'No checkpoint that counts seals the ledger, so records could have been dropped or moved'
       : after === 0
-        ? 'A checkpoint seals the whole ledger'
+        ? `A checkpoint seals ${ledger.sealed < ledger.records ? 'all records before it' : 'the whole ledger'}`
         : `A checkpoint seals the first ${count(ledger.sealed, 'record')}; ${grouped(after)} after it ${after === 1 ? 'is' : 'are'} not sealed`;
-  // Bare events have no order that a checkpoint could be held against.
-  const end = limits.some(({ code }) => code === 'NOT_EXTENDED')
-    ? 'the ledger does not extend a checkpoint that was kept elsewhere'
-    : has('TRUNCATION') || has('CHAIN')
-      ? 'nothing shows that no records were cut off at the end'
-      : 'the ledger extends the checkpoint that you hold';
-  return `${sealed}; ${end}.`;
+  return [`${sealed}; `, ...describeEnd(report), '.'];
 }
 
 function describeSpending({ totals }: ActivityReport): Section {
@@ -318,8 +383,8 @@ function describeSpending({ totals }: ActivityReport): Section {
   const hasReserved = rows.some(({ reserved }) => reserved !== '0');
   const optional = [
     ['unauthorized', 'not authorized'],
-    ['in_violation', 'in violation'],
-    ['in_invalid', 'in invalid records'],
+    ['in_violation', 'by records in violation'],
+    ['in_invalid', 'by invalid records'],
   ] as const;
   const wrong = optional.filter(([name]) => rows.some((row) => row[name] !== undefined));
   const columns: Column[] = [
@@ -351,7 +416,7 @@ function describeSpending({ totals }: ActivityReport): Section {
       meters.length === 0
         ? ['No amount is recorded.']
         : [
-            'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is what was used, with corrections.',
+            'Exact sums of every unit that was recorded, whether or not a grant caps it. Spent is used + added − taken off; where it comes from (estimated, reported, …) is told of what was used and added.',
           ],
     ],
     tables: meters.length === 0 ? [] : [table],
@@ -388,7 +453,9 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
       rows.push({ cells: [...first, [outside(unit)], amountCell(amount)], isBad });
     }
   };
-  for (const { key, totals: own, with_delegated: all } of groups.slice(0, MAX_ROWS)) {
+  // Whoever only wrote checkpoints is nobody's question.
+  const told = by === 'principal' ? groups.filter(({ totals: own }) => hasActed(own)) : groups;
+  for (const { key, totals: own, with_delegated: all } of told.slice(0, MAX_ROWS)) {
     const grant = by === 'grant' && key !== null ? byId.get(key) : undefined;
     const indent = grant === undefined ? '' : '– '.repeat(depthOf(grant, byId));
     addRow(key === null ? [noneOf(by)] : [indent, ...nameOfGroup(key, grant)], own, own.meters);
@@ -398,13 +465,13 @@ function describeGroups({ by, groups, others, totals, grants }: ActivityReport):
   const table: Table = {
     columns: [
       { head: GROUP_WORDS[by] },
-      ...['calls run', 'refused', 'wrong'].map(number),
+      ...['executions', 'denied', 'wrong'].map(number),
       ...(isWide
         ? units.map((unit) => ({ head: unit, isNumber: true }))
         : [{ head: 'unit' }, number('spent')]),
     ],
     rows,
-    ...cutNote(Math.min(groups.length, MAX_ROWS), groups.length, 'group'),
+    ...cutNote(Math.min(told.length, MAX_ROWS), told.length, 'group'),
   };
   const lines: Line[] =
     by === 'grant'
@@ -436,15 +503,53 @@ function describeAllowance(report: ActivityReport): Section {
   return {
     title: 'Was all of it allowed?',
     lines: [
-      [describeBounds(report)],
+      describeBounds(report),
       ...problems
         .slice(0, MAX_NAMED)
-        .flatMap(({ first }): Line[] =>
-          first[0] === undefined ? [] : [[...placeOf(first[0]), ': ', outside(first[0].message), '.']],
+        .flatMap(({ code, first }): Line[] =>
+          first[0] === undefined ? [] : [describeProblem(code, first[0], report.grants)],
         ),
     ],
     tables: problems.length === 0 ? [] : [table],
   };
+}
+
+const OVER: Readonly<Record<string, string>> = {
+  METER_CAP_EXCEEDED: 'over the cap of',
+  ACTION_CAP_EXCEEDED: 'over what one action may use under',
+  RATE_LIMIT_EXCEEDED: 'over the rate of',
+  RESERVATION_OVER_CAP: 'over the cap of',
+};
+
+/** By how much, and of which grant, where that is known: else the finding's own words. */
+function describeProblem(
+  code: string,
+  first: ActivityReport['problems'][number]['first'][number],
+  grants: readonly ActivityGrant[],
+): Line {
+  const { over, message } = first;
+  const grant = over && grants.find(({ event_id: id }) => id === over.grant_event_id);
+  const words = OVER[code];
+  if (over === undefined || grant === undefined || words === undefined) {
+    return [...placeOf(first), ': ', outside(message), '.'];
+  }
+  return [
+    ...placeOf(first),
+    ': ',
+    ...listAmounts([over]),
+    ` ${words} grant seq ${grant.seq}, signed by `,
+    ...signersLine(grant.signers),
+    ` (${code}).`,
+  ];
+}
+
+function signersLine(signers: readonly ActivityKey[]): Line {
+  return signers.length === 0
+    ? ['nobody who counts']
+    : join(
+        signers.map((key) => keyLine(key)),
+        ', ',
+      );
 }
 
 function describeRefusals({ totals, denied, blocked }: ActivityReport): Section {
@@ -454,7 +559,9 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
     caption: 'Requests that were denied',
     columns: [
       number('seq'),
-      ...['time', 'principal', 'asked for', 'by policy', 'code', 'failed checks'].map(text),
+      ...['time', 'principal', 'asked for', 'denied by', 'code', 'policy it names', 'failed checks'].map(
+        text,
+      ),
     ],
     rows: requests.map((each) => ({
       cells: [
@@ -462,8 +569,9 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
         [timeText(each.occurred_at)],
         [outside(each.principal_id)],
         each.tool_name === undefined ? ['a grant'] : [outside(each.tool_name)],
-        [outside(each.policy_id)],
+        signersLine(each.signers),
         [each.decision_code],
+        [outside(each.policy_id)],
         join(
           each.failed_checks.map((check) => [outside(check)]),
           ', ',
@@ -473,7 +581,7 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
     ...cutNote(requests.length, totals.grants.denied + totals.actions.denied, 'request'),
   };
   const attempted: Table = {
-    caption: 'Attempts that a denial blocked: they ran nothing and used nothing',
+    caption: 'Attempts that were blocked',
     columns: [number('seq'), ...['time', 'principal', 'tool', 'error code'].map(text)],
     rows: attempts.map((each) => ({
       cells: [
@@ -487,8 +595,17 @@ function describeRefusals({ totals, denied, blocked }: ActivityReport): Section 
     ...cutNote(attempts.length, totals.executions.blocked, 'attempt'),
   };
   return {
-    title: 'What was refused',
-    lines: requests.length + attempts.length > 0 ? [] : [[describeRefused(totals)]],
+    title: 'What was refused: denied or blocked',
+    lines: [
+      [describeRefused(totals)],
+      ...(requests.length + attempts.length > 0
+        ? [
+            [
+              'Denied: a request to which the answer was no, and whoever signed the denial gave it. Blocked: an attempt that was made all the same, and that the denial stopped before it ran.',
+            ],
+          ]
+        : []),
+    ],
     tables: [...(requests.length === 0 ? [] : [table]), ...(attempts.length === 0 ? [] : [attempted])],
   };
 }
@@ -497,13 +614,18 @@ function describeAuthority(report: ActivityReport): Section {
   const { grants, grants_total: total, signers, decisions } = report;
   const byId = new Map(grants.map((grant) => [grant.event_id, grant]));
   const shown = grants.slice(0, MAX_ROWS);
+  const isDelegated = shown.some(({ meters }) => meters.some(({ delegated }) => delegated !== undefined));
+  const hasActionCaps = shown.some(({ action_caps: caps }) => caps.length > 0);
   const table: Table = {
     caption: 'Grants: what was allowed, in the whole ledger',
     columns: [
       number('seq'),
       ...['granted to', 'tools', 'unit'].map(text),
-      ...['cap', 'used', 'reserved', 'left'].map(number),
-      ...['expires', 'by policy', 'signed by'].map(text),
+      ...['cap', 'used'].map(number),
+      ...(isDelegated ? [number('of it delegated')] : []),
+      ...['reserved', 'left'].map(number),
+      ...(hasActionCaps ? [number('at most in one action')] : []),
+      ...['expires', 'signed by', 'policy it names'].map(text),
     ],
     rows: shown.flatMap((grant) => {
       const depth = depthOf(grant, byId);
@@ -516,25 +638,20 @@ function describeAuthority(report: ActivityReport): Section {
         grant.allowed_tools_total > MAX_NAMED
           ? [` and ${grouped(grant.allowed_tools_total - MAX_NAMED)} more`]
           : [];
-      const who: Line =
-        grant.signers.length === 0
-          ? ['nobody who counts']
-          : join(
-              grant.signers.map((key) => keyLine(key)),
-              ', ',
-            );
       const rest: Line[] = [
         [grant.expires_at === undefined ? 'never' : timeText(grant.expires_at)],
+        signersLine(grant.signers),
         [outside(grant.policy_id), ` ${grant.decision_code}`],
-        who,
       ];
       const isBad = grant.verdict !== 'ok';
       const meters = grant.meters.slice(0, MAX_UNITS);
-      return meters.map(({ unit, cap, used, reserved, left }, index) => ({
+      const most = new Map(grant.action_caps.map((each) => [each.unit, each.amount]));
+      return meters.map(({ unit, cap, used, delegated = '0', reserved, left }, index) => ({
         cells: [
           ...(index === 0 ? [[String(grant.seq)], name, [...tools, ...more]] : [[], [], []]),
           [outside(unit)],
-          ...[cap, used, reserved, left].map(amountCell),
+          ...[cap, used, ...(isDelegated ? [delegated] : []), reserved, left].map(amountCell),
+          ...(hasActionCaps ? [amountCell(most.get(unit) ?? '')] : []),
           ...(index === 0 ? rest : [[], [], []]),
         ],
         isBad: isBad || left.startsWith('-'),
@@ -568,9 +685,9 @@ function describeAuthority(report: ActivityReport): Section {
   const rows = decisions.slice(0, MAX_ROWS);
   const decided: Table = {
     caption: 'Decisions',
-    columns: [...['decision', 'of', 'by policy', 'code'].map(text), number('times')],
+    columns: [...['decision', 'of', 'code', 'policy it names'].map(text), number('times')],
     rows: rows.map(({ decision, kind, policy_id: policy, decision_code: code, count: times }) => ({
-      cells: [[decision], [kind], [outside(policy)], [code], [grouped(times)]],
+      cells: [[decision], [kind], [code], [outside(policy)], [grouped(times)]],
     })),
     ...cutNote(rows.length, decisions.length, 'decision'),
   };
@@ -643,7 +760,7 @@ function describeRest({ totals, open, starts, adjustments }: ActivityReport): Se
           caption: 'Adjustments',
           columns: [
             number('seq'),
-            ...['time', 'by', 'what', 'amounts', 'reason', 'grant', 'signed by'].map(text),
+            ...['time', 'by', 'what', 'amounts', 'reason', 'grant', 'execution', 'signed by'].map(text),
           ],
           rows: rows.map((each) => {
             const isRefused = each.amounts.every(({ counted }) => !counted);
@@ -654,17 +771,19 @@ function describeRest({ totals, open, starts, adjustments }: ActivityReport): Se
                 [outside(each.principal_id)],
                 [
                   each.direction === 'credit' ? 'taken off' : 'added',
-                  isRefused ? ' (refused: counts for nothing)' : '',
+                  isRefused ? ' (not applied: counts for nothing)' : '',
                 ],
                 listAmounts(each.amounts),
                 [each.reason],
-                [shortId(each.grant_event_id)],
-                each.signers.length === 0
-                  ? ['nobody who counts']
-                  : join(
-                      each.signers.map((key) => keyLine(key)),
-                      ', ',
-                    ),
+                [each.grant_seq === undefined ? shortId(each.grant_event_id) : `seq ${each.grant_seq}`],
+                [
+                  each.execution_seq === undefined
+                    ? each.execution_event_id === undefined
+                      ? 'none named'
+                      : shortId(each.execution_event_id)
+                    : `seq ${each.execution_seq}`,
+                ],
+                signersLine(each.signers),
               ],
               isBad: isRefused,
             };
@@ -695,7 +814,7 @@ function describeEvidence(report: ActivityReport, guide: Guide): Section {
   });
   return {
     title: 'Is anything missing?',
-    lines: [period],
+    lines: [describeMissing(report), period],
     tables: [
       ...(open.length === 0 ? [] : [notes('Not checked', open)]),
       ...(limits.length === 0 ? [] : [notes('What these numbers do not say', limits)]),
@@ -713,7 +832,10 @@ function listAmounts(amounts: readonly Amount[]): Line {
   if (amounts.length === 0) return ['nothing'];
   const shown = amounts
     .slice(0, MAX_UNITS)
-    .map(({ unit, amount }): Line => [`${amountText(amount)} `, outside(unit)]);
+    .map(({ unit, amount }): Line => [
+      `${amountText(amount)} `,
+      outside(unit === 'calls' && amount === '1' ? 'call' : unit),
+    ]);
   const more = amounts.length - shown.length;
   if (more > 0) return [...join(shown, ', '), ` and ${count(more, 'more unit')}`];
   const last = shown.pop() ?? [];
@@ -738,8 +860,13 @@ function timeText(timestamp: string): string {
   return `${timestamp.slice(0, 10)} ${time} UTC`;
 }
 
-function keyLine({ keyid, name }: ActivityKey, isWhole = false): Line {
+function keyLine({ keyid, name, owner }: ActivityKey, isWhole = false): Line {
   const id = isWhole ? keyid : `${keyid.slice(0, 12)}…`;
+  if (owner !== undefined) {
+    return name === undefined || name === owner
+      ? [outside(owner), ` (own key ${id})`]
+      : [outside(name), ' (own key of ', outside(owner), `, ${id})`];
+  }
   return name === undefined ? [`key ${id}`] : [outside(name), ` (key ${id})`];
 }
 
@@ -784,6 +911,13 @@ function depthOf(grant: ActivityGrant, byId: ReadonlyMap<string, ActivityGrant>)
 
 function ranOf({ executions: { success, failure, unknown } }: ActivityTotals): number {
   return success + failure + unknown;
+}
+
+function hasActed(totals: ActivityTotals): boolean {
+  const { verdicts, executions, open, meters } = totals;
+  const asked =
+    deniedOf(totals) + executions.blocked + executions.released + open.authorizations + open.starts;
+  return ranOf(totals) + asked + verdicts.violation + verdicts.invalid + meters.length > 0;
 }
 
 function deniedOf({ grants, actions }: ActivityTotals): number {

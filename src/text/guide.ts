@@ -29,8 +29,8 @@ export function moreOf(words: string | undefined, before: string, after = ''): s
 
 /** What was not checked, and what would have it checked. */
 export function notCheckedText(
-  item: { readonly code: string; readonly message: string },
+  item: { readonly code: string; readonly message: string; readonly required?: boolean },
   guide: Guide,
 ): string {
-  return `${item.message}${moreOf(guide.notChecked?.(item.code), ' (', ')')}`;
+  return `${item.required === true ? 'required: ' : ''}${item.message}${moreOf(guide.notChecked?.(item.code), ' (', ')')}`;
 }

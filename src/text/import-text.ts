@@ -15,8 +15,11 @@ import {
 import { plainPaint, type Paint } from './report.js';
 import { count, grouped } from './words.js';
 
-/** The most rows of a table. */
+/** The most rows of a table, and files in the title. */
 const MAX_ROWS = 50;
+const MAX_NAMED = 3;
+/** The most findings of one kind that are told. */
+const MAX_ALIKE = 5;
 
 /** The report as lines of text, each ending in `\n`. Everything that comes from the files is made printable. */
 export function renderImport(report: ImportReport, paint: Paint = plainPaint): string {
@@ -33,15 +36,7 @@ export function renderImportMarkdown(report: ImportReport): string {
 function describeImport(report: ImportReport): Document {
   const { subject, files, verdict, tool, findings_total: total } = report;
   return {
-    title: [
-      subject.kind === 'host' ? 'Import from ' : 'Check as ',
-      subject.label,
-      ': ',
-      ...join(
-        files.slice(0, MAX_ROWS).map(({ name }) => [outside(name)]),
-        ', ',
-      ),
-    ],
+    title: [subject.kind === 'host' ? 'Import from ' : 'Check as ', subject.label, ': ', ...nameFiles(files)],
     verdict,
     headline: [headlineOf(report)],
     summary: [describeItems(report), ...describeEvents(report)],
@@ -55,6 +50,29 @@ function describeImport(report: ImportReport): Document {
   };
 }
 
+/** Archives by their own name, and the first few. */
+function nameFiles(files: readonly ImportFile[]): Line {
+  const names = [...new Set(files.map(({ name }) => name.replace(/!.*$/s, '')))];
+  const more = names.length - MAX_NAMED;
+  return [
+    ...join(
+      names.slice(0, MAX_NAMED).map((name) => [outside(name)]),
+      ', ',
+    ),
+    ...(more > 0 ? [` and ${grouped(more)} more`] : []),
+  ];
+}
+
+/** What the names of all files begin with, up to a folder: a table need not say it in every row. */
+function commonFolder(files: readonly ImportFile[]): string {
+  const [first = '', ...others] = files.map(({ name }) => name);
+  let end = first.lastIndexOf('/') + 1;
+  while (end > 0 && !others.every((name) => name.startsWith(first.slice(0, end)))) {
+    end = first.lastIndexOf('/', end - 2) + 1;
+  }
+  return first.slice(0, end);
+}
+
 function headlineOf({ verdict, findings_total: total }: ImportReport): string {
   if (verdict !== 'ok' || total === 0) return HEADLINES[verdict];
   return `${HEADLINES.ok}; ${count(total, 'other finding')}`;
@@ -64,7 +82,7 @@ const HEADLINES = {
   ok: 'nothing in the files breaks a rule of the host that they decide',
   violation: 'the files are intact evidence of something that was not allowed',
   invalid: 'the files are broken, contradict themselves, or lack what they must have',
-  undecided: 'there was nothing to read',
+  undecided: 'the files hold nothing of this system that can be read',
 } as const;
 
 function describeItems({ items, subject }: ImportReport): Line {
@@ -100,11 +118,16 @@ function describeFiles(files: readonly ImportFile[]): Section {
     { head: 'file' },
     ...['items', 'mapped', 'evidence', 'repeated', 'dropped'].map((head) => ({ head, isNumber: true })),
   ];
+  const folder = commonFolder(files);
   const rows = files.slice(0, MAX_ROWS).map(({ name, items, mapped, evidence, repeated, dropped }) => ({
-    cells: [[outside(name)], ...[items, mapped, evidence, repeated, dropped].map((n): Line => [grouped(n)])],
+    cells: [
+      [outside(name.slice(folder.length))],
+      ...[items, mapped, evidence, repeated, dropped].map((n): Line => [grouped(n)]),
+    ],
     isBad: dropped > 0,
   }));
-  return { title: 'Files', lines: [], tables: [table(columns, rows, files.length)] };
+  const lines: Line[] = folder === '' ? [] : [['in ', outside(folder)]];
+  return { title: 'Files', lines, tables: [table(columns, rows, files.length)] };
 }
 
 function describeReasons({ reasons }: ImportReport): Section[] {
@@ -116,27 +139,41 @@ function describeReasons({ reasons }: ImportReport): Section[] {
   return [{ title: 'Dropped or repeated', lines: [], tables: [table(columns, rows, reasons.length)] }];
 }
 
-function describeFindings({ files, findings, findings_total: total }: ImportReport): Section {
-  const isOne = files.length === 1;
+/** Alike findings stand together: how many, and the first few of them. */
+function describeFindings({ findings, findings_total: total }: ImportReport): Section {
+  const alike = new Map<string, ImportFinding[]>();
+  for (const finding of findings) {
+    const key = `${finding.severity} ${finding.rule} ${finding.code}`;
+    const group = alike.get(key);
+    if (group === undefined) alike.set(key, [finding]);
+    else group.push(finding);
+  }
   const columns = [
     { head: 'rule' },
     { head: 'severity' },
-    { head: isOne ? 'line' : 'place' },
     { head: 'what' },
+    { head: 'findings', isNumber: true },
   ];
-  const rows = findings.slice(0, MAX_ROWS).map((finding) => ({
-    cells: [[finding.rule], [finding.severity], [outside(placeOf(finding, isOne))], [finding.code]],
-    isBad: finding.severity === 'error',
-  }));
-  const details = findings
-    .slice(0, MAX_ROWS)
-    .map((finding): Line => [
-      `${finding.rule}, `,
-      outside(placeOf(finding, false)),
-      ': ',
-      outside(finding.message),
-    ]);
-  return { title: 'Findings', lines: details, tables: rows.length < 2 ? [] : [table(columns, rows, total)] };
+  const groups = [...alike.values()].slice(0, MAX_ROWS);
+  const rows = groups.map((group) => {
+    const { rule, severity, code } = group[0] as ImportFinding;
+    return { cells: [[rule], [severity], [code], [grouped(group.length)]], isBad: severity === 'error' };
+  });
+  const lines = groups.flatMap((group): Line[] => [
+    ...group
+      .slice(0, MAX_ALIKE)
+      .map((finding): Line => [
+        `${finding.rule}, `,
+        outside(placeOf(finding)),
+        ': ',
+        outside(finding.message),
+      ]),
+    ...(group.length > MAX_ALIKE ? [[`… and ${grouped(group.length - MAX_ALIKE)} more alike`]] : []),
+  ]);
+  const listed =
+    total > findings.length ? `the first ${grouped(findings.length)} of ${grouped(total)}` : undefined;
+  const summary = { columns, rows, ...(listed === undefined ? {} : { note: listed }) };
+  return { title: 'Findings', lines, tables: [summary] };
 }
 
 /** Rules that the files do not decide are named, so that nobody takes them for held. */
@@ -164,7 +201,6 @@ function table(columns: readonly Column[], rows: Table['rows'], total: number): 
   return { columns, rows, ...(more > 0 ? { note: `${grouped(more)} more` } : {}) };
 }
 
-function placeOf({ at: { file, line, pointer } }: ImportFinding, isOne: boolean): string {
-  const place = isOne ? `${line ?? ''}` : `${file}${line === undefined ? '' : `:${line}`}`;
-  return `${place}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
+function placeOf({ at: { file, line, pointer } }: ImportFinding): string {
+  return `${file}${line === undefined ? '' : `:${line}`}${pointer === undefined || pointer === '' ? '' : ` ${pointer}`}`;
 }

@@ -5,10 +5,10 @@ import { CODE_PAGES, isFindingCode } from '../finding/catalog.js';
 import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { shortenDigestText } from '../value/digest.js';
 import { renderAccounts } from './accounts.js';
-import { findFirstBad, groupByCause } from '../report/causes.js';
+import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../report/causes.js';
 import type { Report } from '../report/report.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
-import { count, grouped, row } from './words.js';
+import { count, describeChange, grouped, row } from './words.js';
 
 /** Wraps text in a terminal style, or leaves it as it is. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string) => string;
@@ -64,6 +64,7 @@ export function renderReport(report: Report, paint: Paint = plainPaint, guide: G
   const lines = [
     `${verdict}  ${ledger.paths.map((path) => printable(path)).join(', ')}: ${summarise(report)}`,
     ...renderFirstBad(report),
+    ...renderFirstChanged(report),
     ...renderBaseline(report),
     row('trust', TRUST_WORDS[trust.mode]),
     row('signatures', nonZero(trust.signatures) || 'none'),
@@ -262,9 +263,14 @@ function renderFirstBad(report: Report): string[] {
   return [row('first bad', seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`)];
 }
 
-/** What is behind the last line has no line of its own. */
-function isAtEnd({ at, code }: FindingJson): boolean {
-  return at.byte_length === 0 && at.byte_offset > 0 && code !== 'LINE_BLANK';
+/** One change has many findings: whoever looks into them is told so. */
+function renderFirstChanged({ findings }: Report): string[] {
+  const changed = findFirstChanged(findings);
+  if (changed === undefined) return [];
+  const { seq, at } = changed.finding;
+  const place = `${printable(at.file)}:${at.line}`;
+  const record = seq === null ? `record at ${place}` : `record seq ${seq}, ${place}`;
+  return [row('changed', `${record}, ${describeChange(changed)}`)];
 }
 
 function renderFindingLine(finding: FindingJson, paint: Paint): string {
@@ -285,10 +291,10 @@ function renderRecordLine(
   guide: Guide,
   ledger: string | undefined,
 ): string[] {
-  const { seq, event_id: id, principal_id: principal, tool_name: tool } = finding;
+  const { seq, event_id: id, principal_id: principal, tool_name: tool, amounts } = finding;
   const reference = seq === null ? shortId(id) : String(seq);
   if (reference === undefined) return [];
-  const parts = [seq === null ? reference : `seq ${seq}`, principal, tool].filter(
+  const parts = [seq === null ? reference : `seq ${seq}`, principal, tool, amounts].filter(
     (part) => part !== undefined,
   );
   const show = moreOf(ledger === undefined ? undefined : guide.record?.(ledger, reference), ': ');

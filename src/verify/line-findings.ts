@@ -9,6 +9,8 @@ import { hashLine } from '../ledger/read-lines.js';
 import { hashToBase64url } from '../tree/compact-range.js';
 import type { Role } from '../trust/authority.js';
 import { toDigestText } from '../value/digest.js';
+import type { Meter } from '../value/meter.js';
+import { formatQuantity } from '../value/quantity.js';
 import type { VerifyState } from './state.js';
 
 /** No more causes than this are remembered, and none longer than this many characters; others are listed one by one. */
@@ -17,6 +19,10 @@ const MAX_CAUSE_LENGTH = 256;
 
 /** The most characters of `expected` and of `actual`: a hostile line must not be repeated whole in each of its findings. */
 const MAX_DETAIL_LENGTH = 1_024;
+
+/** Of an event at most so many amounts are named, and of each at most so many characters. */
+const MAX_AMOUNTS = 4;
+const MAX_AMOUNT_LENGTH = 30;
 
 /** What became of one signature of a record. */
 export interface SignatureOutcome {
@@ -69,6 +75,7 @@ export class LineFindings {
   #causes: Set<string> | undefined;
   #examined: ExaminedLine | undefined;
   #lineDigest: string | undefined;
+  #isDescribed = false;
 
   constructor(state: VerifyState, line: RawLine, file: string) {
     this.#state = state;
@@ -116,6 +123,10 @@ export class LineFindings {
 
   /** A finding at this line, not added to it. */
   make(code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
+    // Only now: of most lines nothing is found.
+    if (this.#examined !== undefined && !this.#isDescribed)
+      Object.assign(this.context, actOf(this.#examined));
+    this.#isDescribed = this.#examined !== undefined;
     const { offset, length } = this.#line;
     const id = this.#examined?.eventId;
     const finding = makeFinding(
@@ -148,6 +159,31 @@ export function contextOf({ principalId, occurredAt, toolName }: LineFacts): Fin
     ...(occurredAt === undefined ? {} : { occurredAt }),
     ...(toolName === undefined ? {} : { toolName }),
   };
+}
+
+/** What an event does or allows: what it used, reserves or caps. */
+export function actOf(examined: ExaminedLine): FindingContext {
+  if (!examined.wellFormed) return {};
+  if (examined.type === 'execution') {
+    return { eventType: 'execution', ...amountsOf(examined.event().meter_used) };
+  }
+  if (examined.type !== 'authorization') return {};
+  const { authorization } = examined.event();
+  const meters =
+    authorization.kind === 'grant'
+      ? authorization.bounds?.meter_caps
+      : authorization.action?.meter_reservation;
+  return { eventType: 'authorization', ...amountsOf(meters) };
+}
+
+function amountsOf(meters: readonly Meter[] = []): Pick<FindingContext, 'amounts'> {
+  if (meters.length === 0) return {};
+  const texts = meters.slice(0, MAX_AMOUNTS).map(({ unit, amount }) => {
+    const text = formatQuantity(amount);
+    return `${text.length > MAX_AMOUNT_LENGTH ? `${text.slice(0, MAX_AMOUNT_LENGTH - 1)}…` : text} ${unit}`;
+  });
+  const rest = meters.length - texts.length;
+  return { amounts: `${texts.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}` };
 }
 
 /** Where a finding is: a line and, where there is one, the record in it. */

@@ -1,16 +1,17 @@
 /** What the numbers of the activity report mean, one at a time. */
 
 import { describe, expect, it } from 'vitest';
+import { withoutGroups } from '../../src/activity/limits.js';
 import { MAX_GROUPS } from '../../src/activity/groups.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { renderActivity } from '../../src/text/activity-text.js';
 import { reportActivity, type ActivityOptions } from '../../src/activity/report-activity.js';
 import type { ActivityReport } from '../../src/schema/generated/types.js';
 import type { AnyEvent } from '../../src/index.js';
-import { action, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
+import { action, anchorOf, execution, grant, unsigned, usd } from '../docs/grant-kit.js';
 import { exportCsv } from '../../src/table/csv-tables.js';
 import { MemorySink } from '../table/kit.js';
-import { DIGEST, event, note } from '../docs/ledger-kit.js';
+import { DIGEST, event, genesis, keyOf, ledger, makeSigner, note } from '../docs/ledger-kit.js';
 
 const report = (events: readonly AnyEvent[], options: ActivityOptions = {}): Promise<ActivityReport> =>
   reportActivity(unsigned(...events), options);
@@ -148,6 +149,104 @@ describe('a part of a ledger', () => {
       by: 'grant',
     });
     expect(groups?.map(({ totals }) => totals.meters[0]?.spent)).toEqual(['2']);
+  });
+});
+
+describe('a grant', () => {
+  it('has what was used under those delegated from it, of the whole ledger', async () => {
+    const child = grant({ meter_caps: usd(5) }, own, { principal_id: 'agent:a2' });
+    const { grants } = await report(
+      [own, child, execution(own, 1), execution(child, 2, { principal_id: 'agent:a2' })],
+      { selection: { principal: 'agent:a1' } },
+    );
+    expect(grants.map(({ meters }) => meters[0])).toMatchObject([{ used: '3', delegated: '2' }]);
+  });
+
+  it('has its action caps, and by how much they and its caps were exceeded', async () => {
+    const bounded = grant({ action_caps: usd(2) });
+    const { grants, problems } = await report([bounded, execution(bounded, 11)]);
+    expect(grants[0]?.action_caps).toEqual([{ unit: 'usd', amount: '2' }]);
+    const id = `sha-256:${bounded.event_id.b64}`;
+    expect(Object.fromEntries(problems.map(({ code, first }) => [code, first[0]?.over]))).toEqual({
+      ACTION_CAP_EXCEEDED: { unit: 'usd', amount: '9', grant_event_id: id },
+      METER_CAP_EXCEEDED: { unit: 'usd', amount: '1', grant_event_id: id },
+    });
+  });
+
+  it('is signed by a key whose owner is told, as a denial is', async () => {
+    const signer = makeSigner();
+    const keys = [keyOf(signer, { principals: ['agent:a1'] })];
+    const denied = action(own, 1, { decision: 'deny' });
+    const items = [genesis(keys), own, denied].map((each) => ({ event: each, signers: [signer] }));
+    const told = await reportActivity(ledger(...items));
+    const by = [{ keyid: signer.publicKey.keyid, owner: 'agent:a1', pinned: false }];
+    expect([told.grants[0]?.signers, told.denied[0]?.signers]).toEqual([by, by]);
+  });
+});
+
+it('a correction names the grant and the execution by where they stand', async () => {
+  const used = execution(own, 4);
+  const credit = adjustment('credit', 1, { execution_event_id: used.event_id });
+  const { adjustments } = await report([own, used, credit]);
+  expect(adjustments[0]).toMatchObject({ grant_seq: 1, execution_seq: 2 });
+});
+
+it('a report without its groups is the report that has none', async () => {
+  const events = [own, execution(own, 4), adjustment('credit', 1)];
+  for (const selection of [{}, { principal: 'agent:*' }, { tool: 'fs.*' }]) {
+    const plain = await report(events, { selection });
+    for (const by of ['principal', 'grant', 'tool'] as const) {
+      expect(withoutGroups(await report(events, { selection, by }))).toEqual(plain);
+    }
+  }
+});
+
+describe('whether anything is missing', () => {
+  const events = [own, execution(own, 1), execution(own, 2)];
+  const bytes = unsigned(...events);
+  const cut = Buffer.from(bytes.toString().split('\n').slice(0, 3).join('\n') + '\n');
+  const answer = (of: ActivityReport): string =>
+    renderActivity(of).split('Is anything missing?\n')[1]?.trimStart().split(/[:. ]/)[0] ?? '';
+
+  it('is told by the checkpoint that is held, of a part as of the whole', async () => {
+    const checkpoints = [anchorOf(bytes, makeSigner())];
+    for (const selection of [{}, { principal: 'agent:nobody' }]) {
+      const whole = await reportActivity(bytes, { checkpoints, selection });
+      expect([whole.ledger.anchors[0]?.relation, answer(whole)]).toEqual(['extends', 'NO']);
+      const short = await reportActivity(cut, { checkpoints, selection });
+      expect(short.ledger.anchors).toEqual([
+        { path: 'kept.checkpoint', tree_size: 4, relation: 'truncated' },
+      ]);
+      expect(short.problems.map(({ code, of_ledger: isOfLedger }) => [code, isOfLedger])).toEqual([
+        ['TRUNCATED', true],
+      ]);
+      const other = await reportActivity(unsigned(own, execution(own, 3), execution(own, 2)), {
+        checkpoints,
+        selection,
+      });
+      expect(other.problems.map(({ code }) => code)).toEqual(['FORKED']);
+      for (const wrong of [short, other]) {
+        expect(answer(wrong)).toMatch(/^YES/);
+        expect(renderActivity(wrong)).not.toContain('All of it was allowed');
+        expect(renderActivity(wrong)).not.toContain('the ledger extends the checkpoint');
+      }
+    }
+  });
+
+  it('is told by the chain, and of a torn line', async () => {
+    const [first = '', second = '', ...rest] = bytes.toString().split('\n');
+    const gap = await reportActivity(Buffer.from([first, ...rest].join('\n')));
+    expect([gap.ledger.seq_gaps, gap.ledger.chain_breaks, answer(gap)]).toEqual([1, 1, 'YES']);
+    const torn = await reportActivity(Buffer.from(`${first}\n${second}`), {
+      selection: { principal: 'agent:*' },
+    });
+    expect(torn.problems.map(({ code }) => code)).toEqual(['LINE_TORN']);
+    expect(answer(torn)).toBe('YES');
+    expect(renderActivity(torn)).not.toContain('All of it was allowed');
+  });
+
+  it('is not known without a checkpoint', async () => {
+    expect(answer(await reportActivity(bytes))).toBe('That');
   });
 });
 

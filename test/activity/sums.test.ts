@@ -39,6 +39,22 @@ function accounted(meter: ActivityMeter | undefined): string[] {
   return [formatExactly(subtractRationals(sumOf(spent), sumOf(unauthorized))), reserved];
 }
 
+/** What each grant has as delegated, with what the report by grant sums beyond its own. */
+function compareDelegated({ grants, groups = [] }: ActivityReport): string[][] {
+  const net = (meter: ActivityMeter | undefined): Rational =>
+    meter === undefined ? ZERO : subtractRationals(sumOf(meter.spent), sumOf(meter.unauthorized ?? '0'));
+  return grants.flatMap(({ event_id: id, meters }) =>
+    meters.map(({ unit, delegated = '0' }) => {
+      const group = groups.find(({ key }) => key === id);
+      const of = (list: readonly ActivityMeter[] = []): Rational =>
+        net(list.find((meter) => meter.unit === unit));
+      const all = group?.with_delegated;
+      const wanted = all === undefined ? ZERO : subtractRationals(of(all), of(group?.totals.meters));
+      return [delegated, formatExactly(wanted)];
+    }),
+  );
+}
+
 /** Each account of the whole ledger with what the report by grant sums under the same grant. */
 function compareAccounts({ grants, groups = [] }: ActivityReport): { said: string[]; summed: string[] }[] {
   const byGrant = new Map(groups.map((group) => [group.key, group.with_delegated ?? group.totals.meters]));
@@ -90,6 +106,12 @@ describe('every fixture', () => {
     const compared = reports.flatMap(({ report }) => compareAccounts(report));
     expect(compared.length).toBeGreaterThan(300);
     expect(compared.map(({ summed }) => summed)).toEqual(compared.map(({ said }) => said));
+  });
+
+  it('has, for each grant, what was used under those delegated from it', () => {
+    const compared = reports.flatMap(({ report }) => compareDelegated(report));
+    expect(compared.filter(([said]) => said !== '0').length).toBeGreaterThan(3);
+    for (const [said, summed] of compared) expect(said).toBe(summed);
   });
 
   it('names every code that makes it invalid or a violation', () => {

@@ -3,8 +3,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { CODE_PAGES, isFindingCode, type Report } from '../../src/index.js';
+import { CODE_PAGES, isFindingCode, renderReport, type FindingJson, type Report } from '../../src/index.js';
 import {
+  decideExitStatus,
   MAX_BRIEF_COLUMNS,
   MAX_MARKDOWN_LENGTH,
   MAX_STEP_ANNOTATIONS,
@@ -13,11 +14,13 @@ import {
   renderGitlab,
   renderJunit,
   renderMarkdown,
+  requireChecks,
 } from '../../src/export.js';
+import { messageOf } from '../../src/ci/ci-words.js';
 import { groupOf } from '../../src/ci/check-groups.js';
 import { hasProgram } from '../cli/runner.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
-import { reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
+import { cutReport, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
 
 const XSD = new URL('../../../shared/specs/junit/JUnit.xsd', import.meta.url).pathname;
 const RENDERERS = {
@@ -29,6 +32,7 @@ const RENDERERS = {
 } as const;
 
 const invalid = await reportOn('broken/auth-not-found-folded.jsonl');
+const over = await reportOn('broken/meter-cap-exceeded.jsonl');
 const good = await reportOn('ledgers/agent-run.jsonl');
 
 describe.each(Object.entries(RENDERERS))('%s', (name, render) => {
@@ -49,7 +53,62 @@ describe.each(Object.entries(RENDERERS))('%s', (name, render) => {
   });
 });
 
+describe('what a finding is about', () => {
+  const { principal_id: principal = '', tool_name: tool = '', amounts = '' } = over.findings[0] ?? {};
+  const acts = [principal, tool, amounts];
+
+  it('is in the report: whose act, with which tool, for how much', () => {
+    expect(over.findings[0]).toMatchObject({ code: 'METER_CAP_EXCEEDED', event_type: 'execution' });
+    for (const each of acts) expect(each).not.toBe('');
+  });
+
+  it.each([
+    ['github', renderGithub(over)],
+    ['gitlab', renderGitlab(over)],
+    ['junit', renderJunit(over)],
+    ['markdown', renderMarkdown(over)],
+  ])('is in the line of %s that names it', (_, text) => {
+    const line = text.split('\n').find((each) => each.includes('METER_CAP_EXCEEDED')) ?? '';
+    for (const each of acts) expect(line).toContain(each);
+  });
+
+  it('is in the text for people, too', () => {
+    expect(renderReport(over)).toContain(`${principal}, ${tool}, ${amounts}`);
+  });
+
+  it('is bounded, and said of grants, actions and executions alone', () => {
+    const long = { ...over.findings[0], amounts: '9'.repeat(100_000) } as FindingJson;
+    expect(renderGithub({ ...over, findings: [long] }).length).toBeLessThan(10_000);
+    const other: FindingJson = { ...long };
+    delete other.event_type;
+    expect(messageOf(other)).toBe(other.message);
+  });
+});
+
+describe('a ledger that was cut', () => {
+  it('has no finding behind its last line', async () => {
+    const cut = await cutReport();
+    const finding = cut.findings.find(({ code }) => code === 'TRUNCATED');
+    expect(finding?.at.line).toBe(6);
+    expect(renderGithub(cut)).toContain('line=5,title=TRUNCATED');
+    const issues = JSON.parse(renderGitlab(cut)) as Issue[];
+    expect(issues.find((each) => each.check_name === 'TRUNCATED')?.location.lines.begin).toBe(5);
+    for (const text of [renderMarkdown(cut), renderJunit(cut)]) expect(text).not.toContain(':6');
+  });
+});
+
 describe('renderBrief', () => {
+  it('names the worst finding, not the first', () => {
+    const violation = over.findings[0];
+    const worst = { ...invalid.findings[0], seq: 62 };
+    const line = renderBrief({ ...invalid, findings: [worst, { ...violation, seq: 58 }] });
+    expect(line).toContain('worst seq 62 AUTH_NOT_FOUND');
+    expect(line).not.toContain('58');
+    expect(renderBrief({ ...good, findings: [{ ...worst, severity: 'info', class: 'none' }] })).not.toContain(
+      '62',
+    );
+  });
+
   it('is one line of at most 200 columns, whatever stands in it', () => {
     for (const text of HOSTILE_STRINGS) {
       const line = renderBrief(reportOf(text));
@@ -116,6 +175,20 @@ describe('renderGitlab', () => {
     expect(new Set(prints).size).toBe(prints.length);
   });
 
+  it('tells what was not checked of one ledger from the same of another', () => {
+    const other = { ...good, ledger: { ...good.ledger, origin: 'example.com/other' } };
+    const [own, others] = [good, other].map((report) => read(report).map(({ fingerprint }) => fingerprint));
+    expect(own?.length).toBeGreaterThan(0);
+    expect(own?.filter((print) => others?.includes(print))).toEqual([]);
+    const unnamed = ['a', 'b'].map((path) => ({
+      ...good,
+      ledger: { ...good.ledger, origin: null, paths: [path] },
+    }));
+    expect(new Set(unnamed.flatMap((report) => read(report).map((each) => each.fingerprint))).size).toBe(
+      2 * (own?.length ?? 0),
+    );
+  });
+
   it('has what the host demands of each', () => {
     for (const text of HOSTILE_STRINGS) {
       const issues = read(reportOf(text));
@@ -179,6 +252,58 @@ describe('renderMarkdown', () => {
   });
 });
 
+describe('what was required, and not checked', () => {
+  const open = requireChecks(good, ['TRUST']);
+  const status = (report: Report): number => decideExitStatus(report, 0, 'violation');
+
+  it('ends with 2 in place of 0, and takes the place of nothing worse', () => {
+    expect([status(good), status(open)]).toEqual([0, 2]);
+    expect(status(requireChecks(invalid, ['TRUST']))).toBe(1);
+    expect(decideExitStatus(requireChecks(over, ['TRUST']), 0, 'violation')).toBe(3);
+    expect(decideExitStatus(requireChecks(over, ['TRUST']), 0, 'invalid')).toBe(2);
+    expect(requireChecks(good, ['GROWTH'])).toEqual(good);
+  });
+
+  it('looks well in no format', () => {
+    expect(renderMarkdown(open).slice(4, 6)).not.toBe(renderMarkdown(good).slice(4, 6));
+    expect(renderGithub(open)).toMatch(/^::error .*required, and not checked: TRUST; not checked: /m);
+    expect(renderBrief(open)).toMatch(/required and not checked: TRUST; not checked: /);
+    expect(renderJunit(open)).toContain('failures="1"');
+    const issues = JSON.parse(renderGitlab(open)) as Issue[];
+    expect(issues.filter(({ severity }) => severity === 'blocker').map((each) => each.check_name)).toEqual([
+      'TRUST',
+    ]);
+    expect(renderReport(open)).toContain('required');
+  });
+
+  it('is met for the end of a ledger by a checkpoint that is held, however much came after', () => {
+    const anchor = { path: 'held', tree_size: 2, relation: 'extends', signed_by: [] } as const;
+    const held = { ...good, checkpoints: { ...good.checkpoints, anchors: [{ ...anchor, signed_by: [] }] } };
+    const isOpen = (report: Report): boolean =>
+      requireChecks(report, ['TRUNCATION']).not_checked.some(({ required }) => required);
+    expect([isOpen(good), isOpen(held)]).toEqual([true, false]);
+  });
+});
+
+describe('a baseline in Markdown', () => {
+  const baseline = { known: 1, new: 0, gone: 0, unlisted: 0 };
+  const signOf = (report: Report): string => renderMarkdown(report).slice(4, 6);
+
+  it('has a sign of its own where it acknowledges all errors', () => {
+    const signs = [invalid, good, { ...invalid, findings: [], baseline }].map(signOf);
+    expect(new Set(signs).size).toBe(3);
+    const advice = { ...over.findings[0], severity: 'info', class: 'none' } as const;
+    expect(signOf({ ...invalid, findings: [advice], baseline: { ...baseline, new: 1 } })).toBe(signs[2]);
+  });
+
+  it('has it not where anything new may be an error', () => {
+    const fresh = { ...baseline, new: 1 };
+    for (const findings of [invalid.findings, []]) {
+      expect(signOf({ ...invalid, findings, baseline: fresh })).toBe(signOf(invalid));
+    }
+  });
+});
+
 describe('renderJunit', () => {
   it('fails the group of a finding, and skips what was not checked', () => {
     const xml = renderJunit(invalid);
@@ -209,7 +334,9 @@ describe('renderJunit', () => {
       'chain PREV_MISMATCH',
       'signatures SIGNATURE_INVALID',
       'checkpoints FORKED',
-      'links AUTH_NOT_FOUND',
+      'links EXECUTION_NOT_FOUND',
+      'bounds AUTH_NOT_FOUND',
+      'bounds GRANT_NOT_FOUND',
       'bounds METER_CAP_EXCEEDED',
       'bounds HYGIENE_NOT_OK',
     ]) {

@@ -144,6 +144,13 @@ describe('the action', () => {
     expect(existsSync(shop.path('left.sarif'))).toBe(false);
   });
 
+  it('fails where something was not checked that must be', () => {
+    const { status, stdout, outputs } = run({ ledger: 'good.jsonl', require: 'TRUNCATION\nTRUST' });
+    expect([status, outputs]).toEqual([2, 'verdict=ok\nexit-status=2\nsarif=\n']);
+    expect(stdout).toMatch(/^::error title=northroot::.*required, and not checked: TRUST, TRUNCATION/m);
+    expect(run({ ledger: 'good.jsonl', require: 'NOTHING' }).outputs).toContain('verdict=undecided');
+  });
+
   it('runs nothing of what its inputs say', () => {
     const attacks = [
       '$(touch forged)',
@@ -223,27 +230,64 @@ describe('the action', () => {
   });
 });
 
+/** A ledger with checkpoints, the note of its last one and a policy: and the same ledger, cut. */
+const sealed = readFileSync(join(root, 'fixtures/ledgers/checkpoints.jsonl'), 'utf8').trimEnd().split('\n');
+const notes = sealed.flatMap((line) => {
+  const { event } = JSON.parse(line) as { event: { note?: string } };
+  return event.note ?? [];
+});
+shop.write('ledger.jsonl', `${sealed.join('\n')}\n`);
+shop.write('cut.jsonl', `${sealed.slice(0, 5).join('\n')}\n`);
+shop.write('kept.checkpoint', notes.at(-1) ?? '');
+const trusted = shop.run(['trust', 'init', 'ledger.jsonl', '--yes', '--out', 'trust.json']);
+
+it('the policy of these tests was made', () => {
+  expect(trusted).toMatchObject({ status: 0 });
+});
+
+interface Hook {
+  readonly id: string;
+  readonly entry: string;
+  readonly args: readonly string[];
+  readonly language: string;
+  readonly files: string;
+  readonly verbose?: boolean;
+}
+
+interface HookConfiguration {
+  readonly repos: readonly { readonly repo: string; readonly hooks: readonly Hook[] }[];
+}
+
+const example = read<HookConfiguration>('examples/pre-commit-config.yaml');
+
 describe('the pre-commit hook', () => {
-  const [hook] = read<
-    readonly {
-      readonly entry: string;
-      readonly files: string;
-      readonly verbose?: boolean;
-    }[]
-  >('.pre-commit-hooks.yaml');
+  const [hook] = read<readonly Hook[]>('.pre-commit-hooks.yaml');
+  const on = (...args: string[]): Run => bash(['bash', '-c', `${hook?.entry ?? ''} "$@"`, 'hook', ...args]);
 
   it('verifies each ledger that it is given, and fails when one fails', () => {
-    const entry = hook?.entry ?? '';
-    const on = (...ledgers: string[]): Run => bash(['bash', '-c', `${entry} "$@"`, 'hook', ...ledgers]);
-    const both = on('bad.jsonl', 'good.jsonl');
+    const both = on('--', 'bad.jsonl', 'good.jsonl');
     expect([both.status, both.stdout.split('\n').map((line) => line.split(' ')[0])]).toEqual([
       1,
       ['invalid', 'ok', ''],
     ]);
-    const good = on('good.jsonl');
+    const good = on('--', 'good.jsonl');
     expect([good.status, good.stdout]).toEqual([0, expect.stringContaining('not checked: TRUST')]);
-    expect(hook?.verbose).toBe(true);
-    expect(on('--help').status).toBe(2);
+    expect([hook?.verbose, hook?.language, hook?.args.at(-1)]).toEqual([true, 'system', '--']);
+  });
+
+  it('takes a policy and a checkpoint before the ledgers, and so sees that one was cut', () => {
+    const args = ['--trust=trust.json', '--checkpoint=kept.checkpoint', '--require=TRUNCATION', '--'];
+    expect(on(...args, 'ledger.jsonl')).toMatchObject({ status: 0 });
+    const cut = on(...args, 'cut.jsonl');
+    expect([cut.status, cut.stdout.includes('TRUNCATED')]).toEqual([1, true]);
+    expect(on('--', 'cut.jsonl').status).toBe(0);
+    expect(on('--require=TRUNCATION', '--', 'cut.jsonl').status).toBe(2);
+  });
+
+  it('takes no file for an option', () => {
+    for (const name of ['--help', '--output=json=forged', '--']) expect(on('--', name).status).toBe(2);
+    expect(on('good.jsonl').status).toBe(2);
+    expect(existsSync(shop.path('forged'))).toBe(false);
   });
 
   it('takes files that are named as ledgers are', () => {
@@ -253,6 +297,47 @@ describe('the pre-commit hook', () => {
       true,
       false,
     ]);
+  });
+
+  it.skipIf(!hasProgram('pre-commit') || !hasProgram('git'))('runs, and so does the example', () => {
+    const args = ['--trust=trust.json', '--checkpoint=kept.checkpoint', '--'];
+    // What fetches the package is left to pre-commit: it is on the PATH here.
+    const local = example.repos.map(({ repo, hooks }) => ({
+      repo,
+      hooks: hooks.map((each) => ({ ...each, language: 'system', additional_dependencies: [] })),
+    }));
+    const script = `set -e
+export PRE_COMMIT_HOME="$PWD/pre-commit" GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@x
+mkdir hooks work
+cp '${join(root, '.pre-commit-hooks.yaml')}' hooks/
+git -C hooks init -q && git -C hooks add . && git -C hooks commit -qm x
+rev=$(git -C hooks rev-parse HEAD)
+cp ledger.jsonl kept.checkpoint trust.json work/ && cd work && git init -q && git add .
+sed "s/REV/$rev/" ../config.json > .pre-commit-config.yaml
+pre-commit run --all-files
+cp ../cut.jsonl ledger.jsonl && git add .
+pre-commit run --all-files && exit 99
+git rm -qf ledger.jsonl
+pre-commit run northroot-verify-example --all-files && exit 99
+exit 0`;
+    const [first] = local;
+    const hooks = first?.hooks.map((each) => ({ ...each, id: `${each.id}-example` })) ?? [];
+    shop.write(
+      'config.json',
+      JSON.stringify({
+        repos: [
+          { repo: '../hooks', rev: 'REV', hooks: [{ id: hook?.id, args }] },
+          { repo: 'local', hooks },
+        ],
+      }),
+    );
+    const run = bash(['bash', '-c', script]);
+    expect([run.status, run.stdout.match(/\.(?:Passed|Failed)$/gm)], run.stdout + run.stderr).toEqual([
+      0,
+      ['.Passed', '.Passed', '.Failed', '.Failed', '.Failed'],
+    ]);
+    expect(run.stdout.match(/TRUNCATED/g)).toHaveLength(2);
   });
 });
 
@@ -279,7 +364,11 @@ describe('examples', () => {
       };
     }>('examples/gitlab-ci.yml');
     const script = [...job.before_script, ...job.script].join('\n');
-    expect(bash(['bash', '-ec', script], { LEDGER: 'bad.jsonl' }).status).toBe(1);
+    const on = (LEDGER: string, held: object = { LEDGER_CHECKPOINT: 'kept.checkpoint' }): number | null =>
+      bash(['bash', '-ec', script], { LEDGER, TRUST: 'trust.json', ...held }).status;
+    expect(on('ledger.jsonl')).toBe(0);
+    expect(on('ledger.jsonl', {})).toBe(2);
+    expect(on('cut.jsonl')).toBe(1);
     expect([shop.read('npm-folder'), shop.read('npm-args').trim().split(' ').at(-1)]).toEqual([
       '/\n',
       `northroot@${VERSION}`,
@@ -289,11 +378,31 @@ describe('examples', () => {
     expect(shop.read(junit)).toContain('<failure');
   });
 
-  it('the hook that the configuration asks for is there', () => {
-    const { repos } = read<{ repos: readonly { rev: string; hooks: readonly { id: string }[] }[] }>(
-      'examples/pre-commit-config.yaml',
-    );
-    expect(repos[0]).toMatchObject({ rev: `v${VERSION}`, hooks: [{ id: 'northroot-verify' }] });
+  it('the workflow fails a ledger that was cut, and one of which no checkpoint is held', () => {
+    const { jobs } = read<{
+      jobs: { verify: { steps: readonly { uses?: string; run?: string; with?: object }[] } };
+    }>('examples/github-workflow.yml');
+    const { steps } = jobs.verify;
+    const script = steps.find(({ run }) => run !== undefined)?.run ?? 'exit 9';
+    const own = steps.find(({ uses }) => uses?.includes('/northroot@'))?.with ?? {};
+    const runWith = (ledger: string, note: string): number | null => {
+      expect(bash(['bash', '-ec', script], { LEDGER_CHECKPOINT: note.trimEnd() }).status).toBe(0);
+      const inputs = Object.entries({ ...own, ledger, path: root }).map(
+        ([name, value]) => `${name}=${value}`,
+      );
+      return bash([process.execPath, join(root, '.ci/run-action.js'), ...inputs]).status;
+    };
+    const note = notes.at(-1) ?? '';
+    expect([runWith('ledger.jsonl', note), runWith('cut.jsonl', note), runWith('ledger.jsonl', '')]).toEqual([
+      0, 1, 2,
+    ]);
+    shop.write('kept.checkpoint', note);
+  });
+
+  it('the configuration of pre-commit installs this version, and demands a policy and a checkpoint', () => {
+    const [hook] = example.repos[0]?.hooks ?? [];
+    expect(hook).toMatchObject({ language: 'node', additional_dependencies: [`northroot@${VERSION}`] });
+    expect(hook?.args).toEqual(expect.arrayContaining(['--require=TRUST', '--require=TRUNCATION']));
   });
 });
 

@@ -14,6 +14,14 @@ export function reportOn(path: string): Promise<Report> {
 
 const base = await reportOn('broken/auth-not-found-folded.jsonl');
 
+/** A ledger of 5 records, and a checkpoint kept elsewhere that is of 9. */
+export function cutReport(): Promise<Report> {
+  const lines = Buffer.from(fixture('ledgers/agent-run.jsonl')).toString().split('\n').slice(0, 5);
+  const root = Buffer.alloc(32).toString('base64');
+  const note = Buffer.from(`example.com/agents/report\n9\n${root}\n\n\u2014 x AAAAAAAA\n`);
+  return verifyLedger(Buffer.from(`${lines.join('\n')}\n`), { checkpoints: [{ name: 'held', note }] });
+}
+
 /** A report in which everything that comes from outside is `text`. */
 export function reportOf(text: string): Report {
   const [finding] = base.findings as [FindingJson];

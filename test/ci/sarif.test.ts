@@ -27,7 +27,7 @@ import { Spool } from '../../src/fs/spool.js';
 import { toChunkSource } from '../../src/report/verify-chunks.js';
 import { buildReport } from '../../src/report/report.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
-import { fixture, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
+import { cutReport, fixture, reportOf, reportOn, reportWith, UNSAFE } from './reports.js';
 
 const SCHEMA = new URL(
   '../../../shared/vectors/sarif-schema/sarif-2.1/schema/sarif-schema-2.1.0.json',
@@ -160,6 +160,21 @@ describe('writeSarif', () => {
     });
     expect(result?.relatedLocations?.[0]?.physicalLocation.region.startLine).toBe(3);
     expect(result?.message.text).toContain(':3)');
+  });
+
+  it('says in the message whose act a finding is about', async () => {
+    const report = await reportOn('broken/meter-cap-exceeded.jsonl');
+    const { principal_id: principal = '-', tool_name: tool = '-', amounts = '-' } = report.findings[0] ?? {};
+    const [result] = (await runOf(report)).results;
+    for (const each of [principal, tool, amounts]) expect(result?.message.text).toContain(each);
+  });
+
+  it('points to no line behind the last one', async () => {
+    const [result] = (await runOf(await cutReport())).results;
+    expect([result?.ruleId, result?.locations[0]?.physicalLocation.region]).toEqual([
+      'TRUNCATED',
+      { startLine: 5 },
+    ]);
   });
 
   it('leaves no placeholder and no link in a message, and no control anywhere', async () => {

@@ -264,6 +264,31 @@ describe('export', () => {
     expect(readdirSync(shop.path('.')).filter((name) => name.startsWith('x'))).toEqual([]);
   });
 
+  it('leaves no folder that it made where the ledger cannot be read', () => {
+    mkdirSync(shop.path('kept'));
+    const bundle = 'whole.nrb';
+    shop.run(['export', 'ledger.jsonl', '--bundle', bundle]);
+    for (const folder of ['made/deep', 'kept']) {
+      expect(shop.run(['export', bundle, '--csv', folder]).status).toBe(2);
+    }
+    expect([existsSync(shop.path('made')), existsSync(shop.path('kept'))]).toEqual([false, true]);
+  });
+
+  it('warns of a name that the ledger never has, and of an export of nothing', () => {
+    const said = (...args: string[]): string => {
+      const run = shop.run(['export', 'ledger.jsonl', ...args]);
+      expectOk(run);
+      return run.stderr;
+    };
+    const unknown = ['--principal', 'agent:b1'];
+    for (const target of ['--csv', '--focus', '--ocsf', '--bundle']) {
+      expect(said(target, `nothing${target}`, ...unknown)).toMatch(/warning: .*agent:b1.*agent:a1/);
+    }
+    expect(said('--dsse', 'nothing', '--tool', 'fs.raed')).toMatch(/warning: .*fs\.raed.*fs\.read/);
+    expect(said('--dsse', 'nothing', '--until', '2000-01-01')).toContain('warning: no record');
+    expect(said('--dsse', 'nothing', '--principal', 'agent:*')).not.toContain('warning');
+  });
+
   it('leaves nothing where the ledger cannot be read', () => {
     expectError(shop.run(['export', 'missing.jsonl', '--dsse', 'left.jsonl']), 2, 'FILE_NOT_FOUND');
     expect(existsSync(shop.path('left.jsonl'))).toBe(false);

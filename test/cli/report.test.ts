@@ -58,6 +58,27 @@ describe('report', () => {
     expectError(shop.run(['report', ok, '--output', 'pdf=left.pdf']), 2, 'USAGE');
   });
 
+  it('sums by principal for people, and for programs only where they ask', () => {
+    const text = expectOk(shop.run(['report', ok, '--output', 'json=both.json']));
+    expect(text).toMatch(/^By principal$/m);
+    expect(expectOk(shop.run(['report', ok, '--by', 'tool']))).not.toMatch(/^By principal$/m);
+    expect(expectOk(shop.run(['report', ok, '--principal', 'agent:writer']))).not.toMatch(/^By/m);
+    expect(readFileSync(shop.path('both.json'), 'utf8')).toBe(
+      expectOk(shop.run(['report', ok, '--format', 'json'])),
+    );
+    expect(readFileSync(shop.path('both.json'), 'utf8')).not.toContain('"groups"');
+  });
+
+  it('warns of a principal or a tool that the ledger never names', () => {
+    const run = shop.run(['report', ok, '--principal', 'agent:writter', '--tool', 'llm.chat']);
+    expect(run.stderr).toMatch(/warning: .*agent:writter.*agent:writer/);
+    expect(run.stderr).not.toContain('llm.chat');
+    const json = shop.run(['report', ok, '--tool', 'x', '--format', 'json']).stdout;
+    const { selection } = JSON.parse(json) as { selection: { unmatched: { of: string }[] } };
+    expect(selection.unmatched.map(({ of }) => of)).toEqual(['tool']);
+    expect(shop.run(['report', ok, '--principal', 'agent:*']).stderr).not.toContain('warning');
+  });
+
   it.each([
     ['--last', '2026-03-02'],
     ['--last', '7x'],

@@ -39,6 +39,18 @@ describe('verify --output', () => {
     expectError(verify('bad.jsonl', '--output', 'brief=-', '--format', 'json'), 2, 'USAGE');
   });
 
+  it('refuses an anchor that is no file', () => {
+    expectError(verify('bad.jsonl', '--sarif-anchor', ''), 2, 'USAGE');
+  });
+
+  it('says of what stands beside a ledger that it is not replaced', () => {
+    for (const end of ['key', 'checkpoint', 'index']) {
+      const { status, stderr } = verify('bad.jsonl', '--output', `brief=bad.jsonl.${end}`);
+      expect([status, stderr.includes('read by')]).toEqual([2, false]);
+    }
+    expect(verify('bad.jsonl', '--output', 'brief=bad.jsonl').stderr).toContain('read by');
+  });
+
   it('writes findings one by one as it lists them at once', () => {
     const noise = 'x\n'.repeat(1_500);
     const args = ['verify', '-', '--format', 'brief', '--max-findings', '3000', '--output'];

@@ -52,6 +52,12 @@ it.each<readonly [string, string | Uint8Array]>([
   ['Parquet file', `PAR1${SECRET}`],
   ['activity report', `{\n  "activity_version": "1", "x": "${SECRET}"}`],
   ['gzip', gzipSync(SECRET)],
+  ['JSON of another kind', `{"name":"${SECRET}"}`],
+  ['JSON of another kind', `{\n  "name": "${SECRET}",\n  "list": [{"a": 1}]\n}\n`],
+  ['table in CSV', `seq,time,"what, and who"\n1,2026-01-01,"{${SECRET}}"\n`],
+  ['table in CSV', `a;b\r\n1;2\r\n`],
+  ['text', `Dear all,\n${SECRET}\n`],
+  ['text', 'example.com/log\n5\nno root\n'],
   ['binary', Buffer.from(`\u007fELF\0${SECRET}`)],
 ])('%s', async (kind, bytes) => {
   const refusal: unknown = await readAll(sourceOf(bytes)).catch((error: unknown) => error);
@@ -75,6 +81,13 @@ it('a ledger of which the beginning was changed or lost is read', async () => {
     const changed = `${line.slice(0, at)}x${line.slice(at + 1)}\n`;
     expect(await readAll(sourceOf(changed))).toBe(changed.length);
   }
+});
+
+it('a first line that is an event, torn or too long to be seen whole, is read', async () => {
+  const line = readFileSync('fixtures/ledgers/agent-run.jsonl').subarray(0, 400);
+  for (let size = 0; size < 20; size += 1) expect(await readAll(sourceOf(line.subarray(0, size)))).toBe(size);
+  const long = `{"a":"${'x'.repeat(5_000)}","event_type":"x.y"}\n`;
+  expect(await readAll(sourceOf(long))).toBe(long.length);
 });
 
 it('knows a bundle as whoever reads bundles does', () => {

@@ -237,6 +237,9 @@ it('says in its report, in words and by its schema, what was and was not', () =>
   expect(text).not.toMatch(/\u202e|^::/mu);
   expect(renderImportMarkdown(report)).not.toMatch(/\u202e|(?<!`[^`]*)<script>/u);
   expect(reportImport(planImport(plainHost, [])).verdict).toBe('undecided');
+  expect(reportImport(planImport(plainHost, [plainFile({ of: 'another system' })])).verdict).toBe(
+    'undecided',
+  );
 });
 
 it('names an option that is not known', () => {

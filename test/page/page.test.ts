@@ -387,7 +387,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
         await page.keyboard.press('Tab');
         order.push(await focused());
       }
-      expect(order).toEqual(['Who spent it', '#189', '#190', 'Findings', 'Who let whom act', '#67']);
+      expect(order).toEqual(['Who spent it', '#189', 'grant #2', '#190', 'Findings', 'Who let whom act']);
       await page.locator('.answer a.record', { hasText: '#189' }).focus();
       await page.keyboard.press('Enter');
       await page.locator('dialog[open] #why-title').waitFor();
@@ -445,7 +445,7 @@ describe.skipIf(!isReady)('the page in Chromium', () => {
       expect(cards[0]).toContain('19.41 usd');
       expect(cards[1]).toMatch(/^Was all of it allowed\?\s+No\./);
       expect(cards[2]).toContain('Mira (lead) signed 2 grants for agent:research and agent:publisher');
-      expect(cards[3]).toContain('4 actions refused');
+      expect(cards[3]).toContain('4 actions denied');
       expect(cards[3]).toMatch(/agent:research: mail\.send #67[^]*agent:summary: web\.fetch, blocked #137/);
       expect(cards[4]).toContain('seals the 191 records before it; nothing seals the 42 after it');
     });

@@ -2,7 +2,10 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { renderReport, verifyLedger } from '../../src/index.js';
+import { renderReport, verifyLedger, type FindingJson } from '../../src/index.js';
+import { renderGithub, renderMarkdown } from '../../src/export.js';
+import { findFirstChanged } from '../../src/report/causes.js';
+import { cutReport } from '../ci/reports.js';
 
 const lines = readFileSync('fixtures/ledgers/checkpoints.jsonl', 'utf8').trimEnd().split('\n');
 
@@ -34,6 +37,36 @@ describe('a record that was changed', () => {
     expect(codes).toContain('> CHECKPOINT_ROOT_MISMATCH');
     expect(codes).not.toContain('PREV_MISMATCH');
   });
+
+  it('is in the headline of each report, with how much is of it and follows from it', async () => {
+    const report = await verifyLedger(Buffer.from(`${changed.join('\n')}\n`));
+    const broken = ['PREV_MISMATCH', 'CHECKPOINT_ROOT_MISMATCH'];
+    const follow = report.findings.filter(({ code }) => broken.includes(code)).length;
+    expect(findFirstChanged(report.findings)).toMatchObject({
+      finding: { seq: at },
+      own: 3,
+      consequences: follow,
+    });
+    expect(follow).toBeGreaterThan(1);
+    for (const text of [renderReport(report), renderMarkdown(report), renderGithub(report)]) {
+      const line = text.split('\n').find((each) => each.includes('changed first')) ?? '';
+      expect(line).toContain(`seq ${at}`);
+      expect(line).toContain(`${follow} more`);
+    }
+    const whole = await verifyLedger(Buffer.from(`${lines.join('\n')}\n`));
+    expect(renderMarkdown(whole)).not.toContain('changed first');
+  });
+});
+
+it('what is about the ledger as a whole is counted without what is not', async () => {
+  const report = await cutReport();
+  const [error] = report.findings as [FindingJson];
+  const info = { ...error, code: 'TIME_REGRESSION', severity: 'info', class: 'none', seq: 2 } as const;
+  const text = renderReport({ ...report, findings: [error, info], findings_total: 2 });
+  expect(text.split('\n')[0]).toContain('TRUNCATED');
+  expect(text.split('\n')[0]).not.toContain('TIME_REGRESSION');
+  expect(text).not.toContain('record at');
+  expect(renderReport({ ...report, findings: [] }).split('\n')[0]).not.toContain('0 ');
 });
 
 it('every finding stands in the text once', async () => {

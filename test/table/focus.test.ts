@@ -3,7 +3,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { buildEvent, exportFocus, type FocusOptions, type LedgerInput } from '../../src/index.js';
+import {
+  buildEvent,
+  exportCsv,
+  exportFocus,
+  reportActivity,
+  type FocusOptions,
+  type LedgerInput,
+} from '../../src/index.js';
 import { execution, unsigned, usd } from '../docs/grant-kit.js';
 import { HOSTILE_STRINGS } from '../hostile-strings.js';
 import {
@@ -113,6 +120,46 @@ describe('exportFocus', () => {
     expect(pick(rows[0], 'ProviderName', 'x_ProviderStated')).toEqual(['example.com/test', 'false']);
   });
 
+  it('has a correction where the execution is that it corrects, as the report and the amounts have it', async () => {
+    const llm = {
+      principal_id: 'agent:a2',
+      tool_name: 'llm.complete',
+      model_id: 'm1',
+      provider: 'acme',
+    };
+    const own = execution(root, 3, llm);
+    const credit = adjustment('credit', usd(1), { execution_event_id: own.event_id });
+    const ledger = unsigned(root, own, credit, adjustment('debit', usd(2)));
+    const party = ['SubAccountId', 'ProviderName', 'x_ToolName', 'ServiceName', 'BilledCost'];
+    const { rows } = await focus(ledger);
+    expect(rows.map((row) => pick(row, ...party))).toEqual([
+      ['agent:a2', 'acme', 'llm.complete', 'm1', '3'],
+      ['agent:a2', 'acme', 'llm.complete', 'm1', '-1'],
+      ['agent:a1', 'example.com/test', '', 'Adjustment', '2'],
+    ]);
+    const part = await focus(ledger, { selection: { principal: 'agent:a2' } });
+    expect(part.rows.map((row) => row['BilledCost'])).toEqual(['3', '-1']);
+    for (const [by, wanted] of [
+      ['principal', { 'agent:a1': '2', 'agent:a2': '2' }],
+      ['tool', { null: '2', 'llm.complete': '2' }],
+    ] as const) {
+      const { groups = [] } = await reportActivity(ledger, { by });
+      const spent = groups.flatMap(({ key, totals: { meters } }) => meters.map((m) => [key, m.spent]));
+      expect(Object.fromEntries(spent)).toEqual(wanted);
+    }
+    const meters = new MemorySink();
+    await exportCsv(ledger, { meters, events: new MemorySink(), verification: new MemorySink() });
+    expect(
+      csvObjects(meters.text).flatMap((row) =>
+        row['role'] === 'cap' ? [] : [pick(row, 'role', 'principal_id', 'tool_name')],
+      ),
+    ).toEqual([
+      ['used', 'agent:a2', 'llm.complete'],
+      ['credit', 'agent:a2', 'llm.complete'],
+      ['debit', 'agent:a1', ''],
+    ]);
+  });
+
   it('has periods of whole seconds around what was recorded, and months for billing', async () => {
     const { rows } = await focus(costlyLedger);
     expect(pick(rows[1], 'ChargePeriodStart', 'ChargePeriodEnd', 'x_EndedAt')).toEqual([
@@ -147,6 +194,9 @@ describe('exportFocus', () => {
       'EUR',
       'llm.credits',
     ]);
+    const both = unsigned(root, credits, execution(root, 2));
+    const costs = await focus(both, { currencyUnits: { 'llm.credits': 'EUR' } });
+    expect(costs.rows.map((row) => row['BillingCurrency'])).toEqual(['EUR', 'USD']);
     await expect(focus(ledger, { currencyUnits: { usd: 'ZZZ' } })).rejects.toThrow(RangeError);
   });
 

@@ -3,6 +3,7 @@
 import { Option, type Command } from 'commander';
 import {
   appendImport,
+  canonicalText,
   CHECKERS,
   didYouMean,
   firstTimeOf,
@@ -144,7 +145,7 @@ async function importFiles(
   if (path === undefined) {
     const plan = planImport(host, files, hostOptions);
     if (!isCheck) {
-      for (const { event } of plan.events) await terminal.write(`${jsonText(event)}\n`);
+      for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
       return report(context, reportImport(plan), options, outputs, 'stderr');
     }
     return report(context, reportImport(plan), options, outputs, 'stdout');
@@ -301,7 +302,7 @@ function toAid(
   const known = names.map((each) => `${each} (${aids[each] ?? ''})`).join(', ');
   throw new CommandError('USAGE', `${printable(text)} is not an aid of ${of} and its path`, {
     hint: [
-      ...(like === undefined ? [] : [`did you mean ${like}=PATH?`]),
+      ...(like === undefined ? [] : [like]),
       names.length === 0 ? `${of} takes none` : `aids are ${known}`,
     ].join(' '),
   });

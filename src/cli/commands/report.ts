@@ -12,10 +12,12 @@ import {
   renderActivityMarkdown,
   replaceFile,
   reportActivity,
+  withoutGroups,
   type ActivityGrouping,
   type ActivityReport,
 } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
+import { warnOfNothing } from '../empty-selection.js';
 import { openLedgerInput, readAnchors, readTrustPolicy, readWitnessPolicy } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { collect, instant } from '../options.js';
@@ -24,8 +26,6 @@ import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
 
 const FORMATS = ['text', 'markdown', 'csv', 'json', 'html'] as const;
-
-/** `-` is standard output. */
 
 type Format = (typeof FORMATS)[number];
 
@@ -51,7 +51,12 @@ export function addReport(
     )
     .argument('<ledger>', 'the file or folder; - for standard input');
   addSelection(command)
-    .addOption(new Option('--by <what>', 'sum by this as well').choices(ACTIVITY_GROUPINGS))
+    .addOption(
+      new Option(
+        '--by <what>',
+        'sum by this as well; for people by principal where there are several, unless told otherwise',
+      ).choices(ACTIVITY_GROUPINGS),
+    )
     .addOption(new Option('--format <format>', 'of the report').choices(FORMATS).default('text'))
     .option(
       '--output <format=path>',
@@ -85,28 +90,40 @@ async function report(context: Context, ledger: string, options: ReportOptions):
     outputs.map(({ path }) => ({ path, kind: 'file' })),
     [...filesOf(ledger), options.trust, options.witnessPolicy, ...options.checkpoint],
   );
+  const toScreen = outputs.find(({ path }) => path === STDOUT)?.format ?? options.format;
+  const formats = [toScreen, ...outputs.map(({ format }) => format)];
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
   const selection = await toSelection(context, ledger, options);
-  const activity = await reportActivity(await openLedgerInput(ledger, context), {
+  const whole = await reportActivity(await openLedgerInput(ledger, context), {
     selection,
     trust,
     witnessPolicy,
     checkpoints,
     signal,
-    by: options.by,
+    by: options.by ?? (formats.some(isForPeople) ? 'principal' : undefined),
     now: options.now,
     onProgress: (done, size) => terminal.progress(done, size),
   });
+  const plain = options.by === undefined ? withoutGroups(whole) : whole;
+  // A table of one principal would only repeat the sums.
+  const told = whole.principals_total > 1 ? whole : plain;
+  const forFormat = (format: Format): ActivityReport => (isForPeople(format) ? told : plain);
+  warnOfNothing(terminal, whole.selection.unmatched ?? [], whole.selection.records, selection);
   for (const { format, path } of outputs) {
-    if (path !== STDOUT) await replaceFile(path, Buffer.from(render(format, activity)));
+    if (path !== STDOUT) await replaceFile(path, Buffer.from(render(format, forFormat(format))));
   }
-  const format = outputs.find(({ path }) => path === STDOUT)?.format ?? options.format;
+  const activity = forFormat(toScreen);
   await terminal.write(
-    format === 'text' ? renderActivity(activity, terminal.paint, commandGuide) : render(format, activity),
+    toScreen === 'text' ? renderActivity(activity, terminal.paint, commandGuide) : render(toScreen, activity),
   );
-  return activity.exit_status;
+  return whole.exit_status;
+}
+
+/** Programs get groups only where they ask for them. */
+function isForPeople(format: Format): boolean {
+  return format !== 'json' && format !== 'csv';
 }
 
 function render(format: Format, activity: ActivityReport): string {

@@ -1,6 +1,6 @@
 /** `northroot verify`: checks a ledger offline and reports. */
 
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import {
   BaselineMatch,
   buildReport,
@@ -11,9 +11,11 @@ import {
   kindOfPath,
   matchesFilter,
   NorthrootError,
+  NOT_CHECKED_CODES,
   printable,
   readFileChunks,
   replaceFile,
+  requireChecks,
   restoreVerification,
   runVerification,
   saveVerification,
@@ -22,6 +24,7 @@ import {
   type FindingFilter,
   type JsonValue,
   type LedgerSource,
+  type NotCheckedCode,
   type ReadRecord,
   type Report,
   type SavedVerification,
@@ -51,6 +54,7 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly checkpoint: readonly string[];
   readonly predecessor?: string;
   readonly failOn: FailOn;
+  readonly require: readonly NotCheckedCode[];
   readonly since?: string;
   readonly until?: string;
   readonly principal?: string;
@@ -106,6 +110,12 @@ export function addVerify(
         .default('violation'),
     )
     .option(
+      '--require <code>',
+      'end with 2 in place of 0 where this was not checked, such as TRUST or TRUNCATION; may be given again',
+      requirement,
+      [],
+    )
+    .option(
       '--state <file>',
       'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
     )
@@ -114,6 +124,12 @@ export function addVerify(
       const isFormatGiven = command.getOptionValueSource('format') === 'cli';
       return run((context) => verify(context, path, options, isFormatGiven));
     });
+}
+
+function requirement(text: string, previous: readonly NotCheckedCode[] = []): NotCheckedCode[] {
+  const code = NOT_CHECKED_CODES.find((each) => each === text);
+  if (code === undefined) throw new InvalidArgumentError(`Expected one of ${NOT_CHECKED_CODES.join(', ')}.`);
+  return [...previous, code];
 }
 
 async function verify(
@@ -129,6 +145,12 @@ async function verify(
   const checkpoints = await readAnchors(options.checkpoint);
   const bundle = await readBundleInput(path, context);
   if (bundle !== undefined) {
+    if (options.require.length > 0) {
+      throw new CommandError(
+        'USAGE',
+        '--require is about ledgers: a bundle says itself what it does not show',
+      );
+    }
     return verifyBundleFile(context, path, bundle, { ...options, trust, witnessPolicy, checkpoints });
   }
   const filter = await toFilter(context, path, options);
@@ -178,7 +200,7 @@ async function verify(
     if (options.state !== undefined) sayResumed(terminal, options.state, before, verification);
     const whole = buildReport(verification);
     const outcome = match?.finish(whole, verification, maxFindings);
-    const report = outcome?.report ?? whole;
+    const report = requireChecks(outcome?.report ?? whole, options.require);
     sayBaseline(terminal, report, outcome?.isOfOther);
     return {
       report,

@@ -9,6 +9,7 @@ import {
   type RecordSelection,
   type Stretch,
 } from '../../index.js';
+import { warnOfNothing } from '../empty-selection.js';
 import { readSigner } from '../input.js';
 import { collect, instant } from '../options.js';
 import { writeTarget } from '../targets.js';
@@ -55,6 +56,7 @@ export const BUNDLE: ExportKind = {
         createdAt: flags.createdAt,
       }),
     );
+    warnOfNothing(job.context.terminal, made.unmatched, made.selected, selection);
     return sayWritten(job, describe(made, signer !== undefined), made.report);
   },
 };

@@ -9,6 +9,7 @@ import {
   type LedgerSource,
   type Report,
 } from '../../index.js';
+import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import { writeTarget } from '../targets.js';
 import { CommandError } from '../command-error.js';
@@ -36,6 +37,7 @@ export async function exportTo(
   const {
     report,
     selected,
+    unmatched,
     skipped = 0,
     what,
     why = 'not readable',
@@ -43,6 +45,7 @@ export async function exportTo(
   } = await writeTarget(context.terminal, path, (sink) => run(source, sink, verificationOptions(job)));
   const left = skipped === 0 ? [] : [`${count(skipped, 'record')} left out: ${why}`];
   const more = also === undefined ? [] : [also];
+  warnOfNothing(context.terminal, unmatched, selected, job.selection);
   return sayWritten(job, [count(selected - skipped, what), ...left, ...more], report);
 }
 

@@ -9,6 +9,7 @@ import {
   type FocusOptions,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
+import { warnOfNothing } from '../empty-selection.js';
 import type { ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
 
@@ -20,7 +21,7 @@ export const FOCUS: ExportKind = {
   further: [
     [
       '--currency-unit <unit=code...>',
-      'for --focus: units that are money, such as usd=USD; without it those that are ISO 4217 codes in lower case',
+      'for --focus: units that are money, such as credits=USD, beside those that are ISO 4217 codes in lower case',
     ],
   ],
   write: async (job) => {
@@ -30,13 +31,14 @@ export const FOCUS: ExportKind = {
       currencyUnits: readCurrencyUnits(job.options['currencyUnit']),
     };
     const source = await openLedger(job.ledger);
-    const { rows, withoutCost, report } = await writeThrough(path, (costs) =>
+    const { rows, withoutCost, report, selected, unmatched } = await writeThrough(path, (costs) =>
       writeThrough(verificationPath(path), (verification) =>
         exportFocus(source, { costs, verification }, options),
       ),
     );
     const left =
       withoutCost === 0 ? [] : [`${count(withoutCost, 'execution')} without an amount in a currency`];
+    warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
     return sayWritten(job, [count(rows, 'cost row'), ...left], report);
   },
 };

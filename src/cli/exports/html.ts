@@ -11,6 +11,7 @@ export const HTML: ExportKind = {
   write: (job) =>
     exportTo(job, async (ledger, sink, options) => ({
       ...(await exportPage(ledger, sink, options)),
+      unmatched: [],
       what: 'record',
     })),
 };

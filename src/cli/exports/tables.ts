@@ -10,6 +10,7 @@ import {
   type LedgerSource,
   type TableExport,
 } from '../../index.js';
+import { warnOfNothing } from '../empty-selection.js';
 import type { ExitStatus } from '../context.js';
 import type { ExportJob, ExportKind } from './export-kind.js';
 import { count, sayWritten, verificationOptions } from './export-to.js';
@@ -56,6 +57,7 @@ async function writeTables(
   run: (source: LedgerSource, options: ExportOptions) => Promise<TableExport>,
 ): Promise<ExitStatus> {
   const source = await openLedger(job.ledger);
-  const { report, selected, meterRows } = await run(source, verificationOptions(job));
+  const { report, selected, meterRows, unmatched } = await run(source, verificationOptions(job));
+  warnOfNothing(job.context.terminal, unmatched, selected, job.selection);
   return sayWritten(job, [`${count(selected, 'event')}, ${count(meterRows, 'amount')}`], report);
 }

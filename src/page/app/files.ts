@@ -2,6 +2,7 @@
 
 import { isBundle } from '../../bundle/bundle-start.js';
 import { printable } from '../../bytes/printable.js';
+import { recogniseOtherFile } from '../../fs/other-file.js';
 import type { Against, BundleInputs, Inputs } from '../model/protocol.js';
 
 /** So much of a file is looked at; notes, policies and their likes are no larger than the second. */
@@ -12,6 +13,14 @@ const MAX_FILES = 10_000;
 const SEGMENT_NAME = /^(\d{20})\.jsonl$/;
 
 type FileKind = 'bundle' | 'trust' | 'witnessPolicy' | 'checkpoint' | 'ledger';
+
+/** By what a file looks like. All else is refused as the ledger that it is not, by what it looks like. */
+const KINDS: Readonly<Record<string, FileKind>> = {
+  'a trust policy': 'trust',
+  'a witness policy': 'witnessPolicy',
+  'a checkpoint': 'checkpoint',
+  'a signed note': 'checkpoint',
+};
 
 /** What was given. */
 export interface GivenFiles extends Omit<Against, 'now'> {
@@ -54,13 +63,7 @@ async function kindOf(file: File): Promise<FileKind> {
     });
   const bytes = new Uint8Array(start);
   if (isBundle(bytes)) return 'bundle';
-  const head = new TextDecoder('latin1').decode(bytes);
-  if (/^\s*\{"event"|^\{[^]{0,200}"event_type"/.test(head)) return 'ledger';
-  if (/^\s*\{[^]*"(?:trust_version|origins|require)"\s*:/.test(head)) return 'trust';
-  if (/^[^{\n]{1,1000}\n\d{1,16}\n[A-Za-z0-9+/]{43}=\n/.test(head) || /\n\n\xe2\x80\x94 /.test(head))
-    return 'checkpoint';
-  if (/^(?:\s*#[^\n]*\n|\s*\n)*\s*(?:log|witness|group|quorum) [^\s{]/.test(head)) return 'witnessPolicy';
-  return 'ledger';
+  return KINDS[recogniseOtherFile(bytes) ?? ''] ?? 'ledger';
 }
 
 async function readSmall(file: File): Promise<Uint8Array> {

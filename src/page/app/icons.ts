@@ -22,10 +22,10 @@ export function icon(shape: Shape): SVGElement {
   );
 }
 
-/** What verdicts are called: a denied event did no harm, it was refused. */
+/** What verdicts are called. */
 export const VERDICT_WORDS: Readonly<Record<EventVerdict, string>> = {
   ok: 'ok',
-  denied: 'refused',
+  denied: 'denied',
   violation: 'violation',
   invalid: 'invalid',
 };

@@ -22,6 +22,7 @@ import {
 import { eventsView } from './views/events.js';
 import { findingsView } from './views/findings.js';
 import { grantsView } from './views/grants.js';
+import { exportedView } from './views/exported.js';
 import { figuresView, notCheckedView, summaryView, verdictSentence } from './views/summary.js';
 import { spentView } from './views/spent.js';
 import { timelineView } from './views/timeline.js';
@@ -196,6 +197,7 @@ async function verify(inputs: Inputs | BundleInputs): Promise<Outcome> {
       h('h1', { id: 'working' }, 'Verifying in this browser…'),
       bar,
       words,
+      held !== undefined && inputs === held.inputs && exportedView(held.embedded.report),
     ),
   );
   live.textContent = `Verifying the ${noun} in this browser.`;

@@ -7,13 +7,13 @@ import { ActivityCollector } from '../../activity/collect.js';
 import type { Grant } from '../../bounds/grant.js';
 import { decodeUtf8 } from '../../bytes/text.js';
 import { printable } from '../../bytes/printable.js';
-import { CODE_PAGES, isFindingCode } from '../../finding/catalog.js';
+import { CODE_PAGES, isFindingCode, type FindingCode } from '../../finding/catalog.js';
 import type { Finding } from '../../finding/finding.js';
 import type { JsonObject, JsonValue } from '../../json/value.js';
 import { examineLine } from '../../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../ledger/line-splitter.js';
 import { buildReport, toFindingJson, type Report } from '../../report/report.js';
-import { nameOfKey } from '../../report/accounts.js';
+import { listOpenAuthorizations, nameOfKey } from '../../report/accounts.js';
 import type { FindingJson } from '../../schema/generated/types.js';
 import { describeQuorum } from '../../trust/witness-policy.js';
 import { toDigestText } from '../../value/digest.js';
@@ -62,6 +62,7 @@ const MAX_SPENDERS = 50;
 const MAX_PRINCIPALS = 200;
 const MAX_REFUSALS = 8;
 const REFUSED_SHOWN = 5;
+const UNAUTHORIZED_SHOWN = 5;
 const MAX_GRANTERS = 20;
 const GRANTS_SHOWN = 10;
 const DELEGATED_SHOWN = 10;
@@ -71,6 +72,14 @@ const BINS = 96;
 const MAX_MARKS = 200;
 const MAX_CURVE_POINTS = 120;
 const MAX_LINKED = 100;
+
+/** What an execution has that ran without an earlier authorization. */
+const UNAUTHORIZED: ReadonlySet<string> = new Set<FindingCode>([
+  'AUTH_NOT_FOUND',
+  'AUTH_NOT_AN_AUTHORIZATION',
+  'AUTH_AFTER_EXECUTION',
+  'EXECUTION_UNDER_DENY',
+]);
 
 /** What a verification took beside its result. */
 export interface Effort {
@@ -134,6 +143,7 @@ export class LedgerModel {
   readonly #grantIds = new Map<number, readonly string[]>();
   readonly #findings = new Map<number, (Finding | FindingJson)[]>();
   #findingsKept = 0;
+  readonly #open = new Set<string>();
   readonly #late: Finding[] = [];
   readonly #told: Finding[] = [];
   readonly #accounts = new AccountHistory();
@@ -223,6 +233,7 @@ export class LedgerModel {
   finish(result: VerificationResult, effort: Effort): Overview {
     const { state, ending } = result;
     this.#state = state;
+    for (const { eventId } of listOpenAuthorizations(state)) this.#open.add(eventId);
     this.#late.push(...ending.findings);
     for (const finding of this.#late) {
       const ordinal = this.#placeOf(finding);
@@ -250,6 +261,8 @@ export class LedgerModel {
       refusedActions: totals.actions.denied,
       blocked: totals.executions.blocked,
       refusals: listRefusals(decisions).slice(0, MAX_REFUSALS),
+      unauthorizedTotal: totals.executions.unauthorized,
+      unauthorized: this.#findUnauthorized(),
       ...this.#findRefused(),
       granters: this.#listGranters(),
       principals: this.#listPrincipals(),
@@ -341,6 +354,7 @@ export class LedgerModel {
     return {
       scope: this.#scope,
       row: this.row(ordinal),
+      isOpen: id !== undefined && this.#open.has(toDigestText(id)),
       file: printable(this.#texts.at(this.#file.at(ordinal))),
       line: this.#line.at(ordinal),
       id: id === undefined ? undefined : toDigestText(id),
@@ -394,6 +408,15 @@ export class LedgerModel {
       if (verdict === 'invalid' && this.#kindAt(i) === 'grant') brokenGrants += 1;
     }
     return { refused, brokenGrants };
+  }
+
+  #findUnauthorized(): Row[] {
+    const rows: Row[] = [];
+    for (const [ordinal, findings] of this.#findings) {
+      if (this.#kindAt(ordinal) === 'execution' && findings.some(({ code }) => UNAUTHORIZED.has(code)))
+        rows.push(this.row(ordinal));
+    }
+    return rows.sort((a, b) => a.ordinal - b.ordinal).slice(0, UNAUTHORIZED_SHOWN);
   }
 
   #countKinds(): Record<Kind, number> {
@@ -704,6 +727,9 @@ export class LedgerModel {
       signers: this.#signersAt(ordinal),
       executions: grant.executions,
       meters: this.#viewMeters(grant, { grant, ...history }),
+      otherActionCaps: [...grant.actionCaps]
+        .filter(([unit]) => !grant.accounts.has(unit))
+        .map(([unit, cap]) => `${amount(cap)} ${printable(unit)}`),
       delegated: shown.map((child) => this.#viewGrant(child, depth + 1)),
       delegatedTotal: delegated.length,
     };
@@ -721,6 +747,7 @@ export class LedgerModel {
       return {
         unit: printable(unit),
         cap: amount(cap),
+        perAction: amountOf(grant.actionCaps.get(unit)),
         used: amount(used),
         estimated: guessed.n === 0n ? undefined : amount(guessed),
         reserved: amount(reserved),
@@ -816,6 +843,10 @@ function leftOf(cap: Rational, used: Rational, reserved: Rational): Rational {
 
 function amount(value: Rational): string {
   return groupDigits(formatRational(value));
+}
+
+function amountOf(value: Rational | undefined): string | undefined {
+  return value && amount(value);
 }
 
 /** For drawing alone. */

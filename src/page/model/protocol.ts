@@ -118,14 +118,18 @@ export interface SpentUnit {
   readonly unit: string;
   /** What executions say that they used. */
   readonly used: string;
+  /** Of what was used or debited, what is only estimated, and of what no basis is stated. */
   readonly estimated: string | undefined;
+  readonly unstated: string | undefined;
   /** What debits added and credits gave back; undefined where there are none. */
   readonly debited: string | undefined;
   readonly credited: string | undefined;
   /** All together. */
   readonly total: string;
-  /** Of that what records with broken evidence say. */
+  /** Of that what executions say that nothing authorized, and records that are invalid, or in violation. */
+  readonly unauthorized: string | undefined;
   readonly invalid: string | undefined;
+  readonly violation: string | undefined;
 }
 
 /** What a principal did and used. */
@@ -142,6 +146,8 @@ export interface Spender {
 export interface GrantMeter {
   readonly unit: string;
   readonly cap: string;
+  /** The most that one action may reserve or use. */
+  readonly perAction: string | undefined;
   readonly used: string;
   readonly estimated: string | undefined;
   readonly reserved: string;
@@ -164,6 +170,8 @@ export interface GrantView {
   readonly signers: readonly string[];
   readonly executions: number;
   readonly meters: readonly GrantMeter[];
+  /** What one action may use at most of units that have no account here. */
+  readonly otherActionCaps: readonly string[];
   /** Grants delegated from it: the first ones, and how many there are. */
   readonly delegated: readonly GrantView[];
   readonly delegatedTotal: number;
@@ -242,6 +250,9 @@ export interface Overview {
   readonly refusedActions: number;
   readonly blocked: number;
   readonly refusals: readonly Refusal[];
+  /** How many executions nothing authorized, and the first of them. */
+  readonly unauthorizedTotal: number;
+  readonly unauthorized: readonly Row[];
   /** The first records that were refused or blocked. */
   readonly refused: readonly Row[];
   /** Grants whose own evidence is broken. */
@@ -279,6 +290,8 @@ export interface Why {
   /** A ledger's record; or one of a bundle, which holds all records of its tree, or a selection. */
   readonly scope: 'ledger' | 'whole' | 'selection';
   readonly row: Row;
+  /** An action that was allowed, and has no execution when the ledger ends. */
+  readonly isOpen: boolean;
   readonly file: string;
   readonly line: number;
   readonly id: string | undefined;

@@ -14,15 +14,30 @@ export function listSpent(meters: readonly ActivityMeter[]): SpentUnit[] {
   return [...meters]
     .filter(({ used, debited, credited }) => used !== '0' || debited !== '0' || credited !== '0')
     .sort((a, b) => rank(a) - rank(b) || (a.unit < b.unit ? -1 : 1))
-    .map(({ unit, spent, used, debited, credited, basis, in_invalid: invalid }) => ({
-      unit: printable(unit),
-      total: amount(spent),
-      used: amount(used),
-      debited: debited === '0' ? undefined : amount(debited),
-      credited: credited === '0' ? undefined : amount(credited),
-      estimated: basis.estimated === undefined ? undefined : amount(basis.estimated),
-      invalid: invalid === undefined ? undefined : amount(invalid),
-    }));
+    .map(
+      ({
+        unit,
+        spent,
+        used,
+        debited,
+        credited,
+        basis,
+        unauthorized,
+        in_invalid: invalid,
+        in_violation: violation,
+      }) => ({
+        unit: printable(unit),
+        total: amount(spent),
+        used: amount(used),
+        debited: debited === '0' ? undefined : amount(debited),
+        credited: credited === '0' ? undefined : amount(credited),
+        estimated: basis.estimated && amount(basis.estimated),
+        unstated: basis.unstated && amount(basis.unstated),
+        unauthorized: unauthorized && amount(unauthorized),
+        invalid: invalid && amount(invalid),
+        violation: violation && amount(violation),
+      }),
+    );
 }
 
 /** Those that did something, and those that did most first. */

@@ -36,17 +36,17 @@ export function describeEvent(kind: Kind, event: JsonObject | undefined): string
 function inWords(kind: Kind, event: JsonObject): string {
   const authorization = object(event['authorization']);
   const isDenied = event['decision'] === 'deny';
-  const refused = `refused: ${text(event['decision_code'])}`;
+  const denied = `denied: ${text(event['decision_code'])}`;
   switch (kind) {
     case 'genesis':
       return `the ledger begins: ${text(event['origin'])}`;
     case 'grant': {
       const bounds = object(authorization['bounds']);
-      if (isDenied) return `grant ${refused}`;
+      if (isDenied) return `grant ${denied}`;
       return `may use up to ${amounts(bounds['meter_caps'])}`;
     }
     case 'action': {
-      if (isDenied) return refused;
+      if (isDenied) return denied;
       const reserved = amounts(object(authorization['action'])['meter_reservation']);
       return reserved === '' ? 'allowed' : `allowed, ${reserved} reserved`;
     }
@@ -124,12 +124,12 @@ export function listFacts(event: JsonObject): (readonly [string, string])[] {
     .map(([label, value]) => [label, printable(value, MAX_FACT)]);
 }
 
-/** `usd 1.50, calls 3`. */
+/** `1.50 usd, 3 calls`. */
 export function amounts(vector: JsonValue | undefined): string {
   return list(vector)
     .map((each) => {
       const { unit, amount } = object(each);
-      return `${text(unit)} ${groupDigits(quantityText(amount))}`;
+      return `${groupDigits(quantityText(amount))} ${text(unit)}`;
     })
     .join(', ');
 }

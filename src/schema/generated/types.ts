@@ -102,6 +102,29 @@ export interface ActivityReport {
      * How many records the last checkpoint covers that is right and signed by a known key; null where there is none.
      */
     sealed: number | null;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    unsealed: number;
+    /**
+     * Checkpoints that the user holds, and how the ledger stands to each.
+     */
+    anchors: {
+      path: string;
+      /**
+       * a whole number from 0 to 2^53 - 1
+       */
+      tree_size: number;
+      relation: 'extends' | 'truncated' | 'forked' | 'other-origin';
+    }[];
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    seq_gaps: number;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    chain_breaks: number;
     period?: ActivityPeriod;
   };
   /**
@@ -170,7 +193,7 @@ export interface ActivityReport {
    */
   adjustments: ActivityAdjustment[];
   /**
-   * What makes selected records invalid or breaks a bound: by code, each with its first records; 100 records in all.
+   * What makes selected records, or the ledger as a whole, invalid or breaks a bound: by code, each with its first records; 100 records in all.
    */
   problems: ActivityProblem[];
   /**
@@ -207,6 +230,14 @@ export interface ActivitySelection {
    * a whole number from 0 to 2^53 - 1
    */
   events?: number;
+  /**
+   * Patterns that no record of the whole ledger meets, and up to five names that it has.
+   */
+  unmatched?: {
+    of: 'principal' | 'tool';
+    pattern: string;
+    known: string[];
+  }[];
   period?: ActivityPeriod;
 }
 /**
@@ -366,6 +397,13 @@ export interface ActivityGrant {
    */
   executions: number;
   /**
+   * The most that one action may reserve, and one execution use.
+   */
+  action_caps: {
+    unit: Unit;
+    amount: ExactAmount;
+  }[];
+  /**
    * Items: One unit that a grant caps, in the whole ledger: the numbers of the report.
    */
   meters: {
@@ -373,6 +411,10 @@ export interface ActivityGrant {
     cap: ExactAmount;
     used: ExactAmount;
     estimated?: ExactAmount;
+    /**
+     * An exact amount: a decimal of as many places as it has, or n/d where it has no end.
+     */
+    delegated?: string;
     reserved: ExactAmount;
     left: ExactAmount;
   }[];
@@ -386,6 +428,10 @@ export interface ActivityKey {
    * As the key's entry calls it.
    */
   name?: string;
+  /**
+   * a principal such as agent:a1 (human, service, agent or org)
+   */
+  owner?: string;
   /**
    * Whether the trust policy pins it; otherwise it is the ledger's own.
    */
@@ -410,6 +456,10 @@ export interface ActivitySigner {
    * As the key's entry calls it.
    */
   name?: string;
+  /**
+   * a principal such as agent:a1 (human, service, agent or org)
+   */
+  owner?: string;
   pinned: boolean;
   records: SafeInteger;
   grants: SafeInteger;
@@ -433,6 +483,10 @@ export interface ActivityDenial {
   grant_event_id?: DigestText;
   policy_id: string;
   decision_code: Code;
+  /**
+   * Keys whose signatures of the denial count.
+   */
+  signers: ActivityKey[];
   /**
    * At most 16.
    */
@@ -495,6 +549,15 @@ export interface ActivityAdjustment {
   principal_id: PrincipalId;
   direction: 'credit' | 'debit';
   grant_event_id: DigestText;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  grant_seq?: number;
+  execution_event_id?: DigestText;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  execution_seq?: number;
   reason: Code;
   basis?: MeterBasis;
   /**
@@ -517,6 +580,10 @@ export interface ActivityProblem {
    * a whole number from 0 to 2^53 - 1
    */
   records: number;
+  /**
+   * Whether it is about the ledger as a whole, and so stands in the report on every part of it; absent otherwise.
+   */
+  of_ledger?: true;
   first: {
     file: string;
     line: SafeInteger;
@@ -524,6 +591,14 @@ export interface ActivityProblem {
     event_id?: DigestText;
     principal_id?: PrincipalId;
     tool_name?: ToolName;
+    /**
+     * By how much a bound was exceeded, and which grant's it is.
+     */
+    over?: {
+      unit: string;
+      amount: string;
+      grant_event_id?: DigestText;
+    };
     message: string;
   }[];
 }
@@ -533,6 +608,10 @@ export interface ActivityProblem {
 export interface NotChecked {
   code: Code;
   message: string;
+  /**
+   * True where it was to be checked (--require): the exit status is not 0 then.
+   */
+  required?: boolean;
 }
 /**
  * A correction of what counts as used under a grant: a refund, a provider's bill.
@@ -1071,6 +1150,11 @@ export interface FindingJson {
   event_id: DigestTextOrNull;
   principal_id?: PrincipalId;
   tool_name?: ToolName;
+  event_type?: 'authorization' | 'execution';
+  /**
+   * What an execution used, an action reserves or a grant caps, in words; no contract.
+   */
+  amounts?: string;
   expected?: string;
   actual?: string;
   related?: RelatedPlace[];

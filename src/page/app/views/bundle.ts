@@ -6,6 +6,7 @@ import type { BundleOverview } from '../../model/protocol.js';
 import { h, type Child } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
+import { signersIn } from './excess.js';
 import { findingView } from './findings.js';
 import { TRUST_WORDS } from './summary.js';
 
@@ -43,7 +44,7 @@ export function bundleSentence({ result }: BundleOverview): string {
     case 'ok':
       return `Nothing is broken in ${what}.`;
     case 'violation':
-      return `The evidence is intact, but a bound is broken in ${what}.`;
+      return `The evidence is intact, but something went beyond what was allowed in ${what}.`;
     case 'invalid':
       return `Evidence is broken in ${what}: do not rely on it as it stands.`;
     case 'undecided':
@@ -159,6 +160,7 @@ export function bundleNotCheckedView({ result }: BundleOverview): HTMLElement {
 export function bundleFindingsView({ result, remedies }: BundleOverview): HTMLElement {
   const { problems, findings, findings_total: total } = result;
   const shown = findings.slice(0, SHOWN);
+  const signersOf = result.report === undefined ? (): readonly string[] => [] : signersIn(result.report);
   return h(
     'section',
     { 'aria-labelledby': 'findings' },
@@ -192,7 +194,7 @@ export function bundleFindingsView({ result, remedies }: BundleOverview): HTMLEl
       h(
         'ol',
         { class: 'findings' },
-        shown.map((finding) => h('li', {}, findingView(finding, remedies))),
+        shown.map((finding) => h('li', {}, findingView(finding, remedies, signersOf))),
       ),
     total > shown.length &&
       h(

@@ -13,7 +13,7 @@ const TYPING_MS = 150;
 const VERDICTS = [
   ['', 'any verdict'],
   ['ok', 'ok'],
-  ['refused', 'refused'],
+  ['refused', 'denied'],
   ['violation', 'violation'],
   ['invalid', 'invalid'],
 ] as const;

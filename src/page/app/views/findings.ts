@@ -6,12 +6,14 @@ import type { Overview, Remedies } from '../../model/protocol.js';
 import { h } from '../dom.js';
 import { icon, recordLink, type Shape } from '../icons.js';
 import { count } from '../words.js';
+import { excessWords, signersIn, whoseWords, type SignersOf } from './excess.js';
 
 const SHOWN = 50;
 
 export function findingsView({ report, remedies }: Overview): HTMLElement {
   const { findings, findings_total: total } = report;
-  const item = (finding: FindingJson): HTMLElement => h('li', {}, findingView(finding, remedies));
+  const signersOf = signersIn(report);
+  const item = (finding: FindingJson): HTMLElement => h('li', {}, findingView(finding, remedies, signersOf));
   const list = h('ol', { class: 'findings' }, findings.slice(0, SHOWN).map(item));
   const more = h('p', {});
   let shown = Math.min(SHOWN, findings.length);
@@ -50,12 +52,16 @@ export function findingsView({ report, remedies }: Overview): HTMLElement {
   );
 }
 
-/** One finding: its code, where it is, what was expected and found. */
+/** One finding: its code, where it is, what was expected and found; of what went over a bound, by how much. */
 export function findingView(
-  { code, severity, class: of, at, seq, message, folded }: FindingJson,
+  finding: FindingJson,
   remedies: Remedies,
+  signersOf: SignersOf,
   isLinked = true,
 ): HTMLElement {
+  const { code, severity, class: of, at, seq, message, folded } = finding;
+  const excess = excessWords(finding, signersOf);
+  const whose = whoseWords(finding);
   const shape: Shape =
     severity === 'error'
       ? of === 'violation'
@@ -78,7 +84,12 @@ export function findingView(
       isLinked && seq !== null && [' ', recordLink(seq)],
       isLinked && seq === null && h('span', { class: 'muted' }, ` ${printable(at.file)}:${at.line}`),
     ),
-    h('p', {}, message),
+    excess === undefined
+      ? h('p', {}, message)
+      : [
+          h('p', {}, whose !== '' && `${whose}: `, excess, '.'),
+          h('details', {}, h('summary', {}, 'As the report words it'), h('p', {}, message)),
+        ],
     folded !== undefined &&
       h('p', { class: 'muted' }, `and ${count(folded, 'more record')} of the same cause.`),
     hint !== undefined && h('p', { class: 'muted' }, hint),

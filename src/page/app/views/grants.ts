@@ -73,6 +73,9 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
   const { ordinal, principal, tools, expiresAt, signers, executions, delegated, delegatedTotal, verdict } =
     grant;
   const heading = `h${level}` as const;
+  const hasActionCaps = grant.meters.some(({ perAction }) => perAction !== undefined);
+  const columns = ['Unit', 'Account', 'Used', 'Reserved', 'Left', 'Cap'];
+  if (hasActionCaps) columns.push('At most in one action');
   const below = Math.min(level + 1, 6) as 4 | 5 | 6;
   return h(
     'article',
@@ -81,7 +84,9 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
     h(
       'p',
       { class: 'muted' },
-      `${signers.length === 0 ? 'Signed by nobody' : `Signed by ${listOf(signers, 3)}`}; ${count(executions, 'execution')}; tools ${listOf(tools, 6)}${expiresAt === undefined ? '' : `; until ${timeText(expiresAt)} UTC`}.`,
+      `${signers.length === 0 ? 'Signed by nobody' : `Signed by ${listOf(signers, 3)}`}; ${count(executions, 'execution')}; tools ${listOf(tools, 6)}${expiresAt === undefined ? '' : `; until ${timeText(expiresAt)} UTC`}${grant.otherActionCaps.length === 0 ? '' : `; one action at most ${listOf(grant.otherActionCaps)}`}.`,
+      delegated.length > 0 &&
+        ' What was used and reserved here includes that of the grants delegated from it, which stand below.',
     ),
     h(
       'div',
@@ -100,16 +105,17 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
           h(
             'tr',
             {},
-            ['Unit', 'Account', 'Used', 'Reserved', 'Left', 'Cap', 'Left over time'].map((name, index) =>
-              h(
-                'th',
-                { scope: 'col', class: index === 6 ? 'curve' : index > 1 ? 'number' : undefined },
-                name,
-              ),
+            columns.map((name, index) =>
+              h('th', { scope: 'col', class: index > 1 ? 'number' : undefined }, name),
             ),
+            h('th', { scope: 'col', class: 'curve' }, 'Left over time'),
           ),
         ),
-        h('tbody', {}, grant.meters.map(meterRow)),
+        h(
+          'tbody',
+          {},
+          grant.meters.map((meter) => meterRow(meter, hasActionCaps)),
+        ),
       ),
     ),
     delegated.length > 0 &&
@@ -128,7 +134,7 @@ function grantView(grant: GrantView, level: 3 | 4 | 5 | 6): HTMLElement {
   );
 }
 
-function meterRow(meter: GrantMeter): HTMLElement {
+function meterRow(meter: GrantMeter, hasActionCaps: boolean): HTMLElement {
   const { unit, cap, used, estimated, reserved, left, isOver } = meter;
   return h(
     'tr',
@@ -145,6 +151,7 @@ function meterRow(meter: GrantMeter): HTMLElement {
       isOver && h('small', {}, 'over the cap'),
     ),
     h('td', { class: 'number' }, cap),
+    hasActionCaps && h('td', { class: 'number' }, meter.perAction ?? ''),
     h('td', { class: 'curve' }, curve(meter)),
   );
 }

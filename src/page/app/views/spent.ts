@@ -14,8 +14,8 @@ export function spentView({ spent, spenders, spendersTotal, amountsLeftOut, repo
     h(
       'p',
       { class: 'muted' },
-      'Exact sums of what executions say that they used, with credits and debits.',
-      invalid > 0 && ' What records with broken evidence say counts too, and is told apart.',
+      'Exact sums of what executions say that they used, with credits and debits. The basis says where an amount comes from: measured, reported by a provider, billed, or only estimated.',
+      invalid > 0 && ' What invalid records say counts too, and is told apart.',
       amountsLeftOut > 0 &&
         ` ${count(amountsLeftOut, 'amount')} could not be added, and ${amountsLeftOut === 1 ? 'is' : 'are'} in no sum.`,
     ),
@@ -36,7 +36,7 @@ export function spentView({ spent, spenders, spendersTotal, amountsLeftOut, repo
                 h('th', { scope: 'col' }, 'Principal'),
                 h('th', { scope: 'col', class: 'number' }, 'Executions'),
                 h('th', { scope: 'col', class: 'number' }, 'Failed'),
-                h('th', { scope: 'col', class: 'number' }, 'Refused'),
+                h('th', { scope: 'col', class: 'number' }, 'Denied'),
                 units.map((unit) => h('th', { scope: 'col', class: 'number' }, unit)),
               ),
             ),
@@ -108,7 +108,10 @@ function spenderRow(
             unit.debited !== undefined && `, debited ${unit.debited}`,
             unit.credited !== undefined && `, credited ${unit.credited}`,
           ),
-        unit?.invalid !== undefined && h('small', {}, `${unit.invalid} by broken evidence`),
+        unit?.unauthorized !== undefined && h('small', {}, `${unit.unauthorized} authorized by nothing`),
+        unit?.violation !== undefined && h('small', {}, `${unit.violation} by records in violation`),
+        unit?.invalid !== undefined && h('small', {}, `${unit.invalid} by invalid records`),
+        unit?.unstated !== undefined && h('small', {}, `${unit.unstated} basis not stated`),
         unit?.estimated !== undefined && h('small', {}, `${unit.estimated} estimated`),
       );
     }),

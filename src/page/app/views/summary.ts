@@ -1,10 +1,13 @@
 /** The verdict in one sentence, whether the exporter's is the same, and five questions with their answers. */
 
+import type { ReportJson } from '../../../schema/generated/types.js';
 import type { Granter, Overview } from '../../model/protocol.js';
 import type { Agreement } from '../agreement.js';
 import { h, type Child } from '../dom.js';
 import { icon, recordLink } from '../icons.js';
 import { count, grouped, listOf, sizeText } from '../words.js';
+import { excessWords, signersIn, whoseWords } from './excess.js';
+import { missingAnswer } from './missing.js';
 
 /** Whose word signatures are judged by. */
 export const TRUST_WORDS = {
@@ -14,7 +17,7 @@ export const TRUST_WORDS = {
 } as const;
 
 /** The sentence that the page begins with. */
-export function verdictSentence({ report }: Overview): string {
+export function verdictSentence({ report }: { readonly report: ReportJson }): string {
   const { records } = report.ledger;
   const { violation, invalid } = report.counts.by_verdict;
   const of = (n: number): string => `${grouped(n)} of ${count(records, 'record')}`;
@@ -22,7 +25,7 @@ export function verdictSentence({ report }: Overview): string {
     case 'ok':
       return `Nothing is broken: ${records === 1 ? 'the one record is' : `all ${grouped(records)} records are`} intact and within bounds.`;
     case 'violation':
-      return `The evidence is intact, but ${of(violation)} ${violation === 1 ? 'breaks' : 'break'} a bound.`;
+      return `The evidence is intact, but ${of(violation)} went beyond what was allowed.`;
     case 'invalid':
       return invalid === 0
         ? 'Evidence is broken or missing: this ledger cannot be relied on as it stands.'
@@ -57,6 +60,54 @@ export function summaryView(overview: Overview, agreement: Agreement): HTMLEleme
       ),
     ),
     answersView(overview),
+    wordsView(),
+  );
+}
+
+const WORDS = [
+  [
+    'Authorized, by nothing',
+    'Every execution has to name an earlier record that allowed it. Of one that names none, or a denial, nothing authorized it.',
+  ],
+  [
+    'In violation',
+    'The record is intact, and what it tells of went beyond what was allowed: over a cap, with another tool, too late.',
+  ],
+  [
+    'Invalid',
+    'The evidence of the record is broken or missing: it was changed, is not signed as it has to be, or names what is not there. It proves nothing.',
+  ],
+  ['Denied', 'A request to which the answer was no. Whoever signed the denial gave it.'],
+  ['Blocked', 'An attempt that was made all the same, and that the denial stopped before it ran.'],
+  [
+    'Open',
+    'An action that was allowed and has no execution when the ledger ends: it may still run, or was not recorded.',
+  ],
+  [
+    'To seal',
+    'A checkpoint is a signed sum of all records before it: none of them can be changed, moved or left out without its showing. Records after the last checkpoint are not sealed yet, and its own record never is by itself. Whether the end was cut off shows only against a checkpoint that was kept elsewhere.',
+  ],
+  [
+    'Self-declared',
+    'The keys are those that the ledger itself names. They show that nothing was changed since, and not who their owners are: a trust policy with keys that you know does.',
+  ],
+  [
+    'Basis',
+    'Where an amount comes from: measured by whoever recorded it, reported by a provider, billed, or only estimated. Not stated: the record does not say.',
+  ],
+] as const;
+
+/** The words that an auditor may not know, once for the whole page. */
+function wordsView(): HTMLElement {
+  return h(
+    'details',
+    { class: 'words' },
+    h('summary', {}, 'What the words on this page mean'),
+    h(
+      'dl',
+      { class: 'not-checked' },
+      WORDS.map(([word, meaning]) => h('div', {}, h('dt', {}, word), h('dd', {}, meaning))),
+    ),
   );
 }
 
@@ -109,8 +160,8 @@ function answersView(overview: Overview): HTMLElement {
     answer('What was spent?', spentAnswer(overview), ['#spent', 'Who spent it']),
     answer('Was all of it allowed?', allowedAnswer(overview), ['#findings', 'Findings']),
     answer('Allowed by whom?', byWhomAnswer(overview), ['#tree', 'Who let whom act']),
-    answer('What was refused?', refusedAnswer(overview), ['#events', 'Events', 'refused']),
-    answer('Is anything missing?', missingAnswer(overview), ['#not-checked', 'What was not checked']),
+    answer('What was denied?', refusedAnswer(overview), ['#events', 'Events', 'refused']),
+    answer('Is anything missing?', missingAnswer(overview.report), ['#not-checked', 'What was not checked']),
   );
 }
 
@@ -131,8 +182,18 @@ function answer(
 function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview): Child[] {
   if (kinds.execution === 0) return [h('p', {}, 'Nothing: no execution is recorded.')];
   const units = spent.slice(0, 4);
-  const guessed = spent.filter(({ estimated }) => estimated !== undefined);
   const names = spenders.filter(({ executions }) => executions > 0).map(({ principal }) => principal);
+  const of = (part: 'unauthorized' | 'violation' | 'invalid' | 'estimated' | 'unstated'): string =>
+    listOf(
+      spent.flatMap(({ unit, [part]: sum }) =>
+        sum === undefined ? [] : [`${sum} ${unit === 'calls' && sum === '1' ? 'call' : unit}`],
+      ),
+    );
+  const wrong = [
+    [of('unauthorized'), 'authorized by nothing'],
+    [of('violation'), 'by records in violation'],
+    [of('invalid'), 'by invalid records'],
+  ].filter(([sum]) => sum !== '');
   return [
     h(
       'ul',
@@ -146,18 +207,37 @@ function spentAnswer({ report, spent, spenders, spendersTotal, kinds }: Overview
       {},
       `By ${names.length === 0 ? 'nobody' : listOf(names, 3)}${spendersTotal > 50 ? ', among others' : ''}.`,
     ),
+    wrong.length > 0 && [
+      h('p', {}, 'Of this:'),
+      h(
+        'ul',
+        {},
+        wrong.map(([sum, words]) => h('li', {}, h('strong', {}, sum), ` ${words}`)),
+      ),
+    ],
     report.verdict === 'invalid' &&
       h('p', {}, 'So the records say: the evidence is broken, and the sums cannot be relied on.'),
-    guessed.length > 0 &&
+    of('estimated') !== '' && h('p', { class: 'muted' }, `Only estimated: ${of('estimated')}.`),
+    of('unstated') !== '' &&
       h(
         'p',
         { class: 'muted' },
-        `Of this only estimated: ${listOf(guessed.map(({ estimated, unit }) => `${estimated} ${unit}`))}.`,
+        `Not said to be measured, reported, billed or estimated: ${of('unstated')}.`,
       ),
   ];
 }
 
-function allowedAnswer({ report, kinds, remedies }: Overview): Child[] {
+/** What is told of by itself: executions that nothing authorized. */
+const UNAUTHORIZED = [
+  'AUTH_NOT_FOUND',
+  'AUTH_NOT_AN_AUTHORIZATION',
+  'AUTH_AFTER_EXECUTION',
+  'EXECUTION_UNDER_DENY',
+];
+const SHOWN = 4;
+
+function allowedAnswer(overview: Overview): Child[] {
+  const { report, kinds, unauthorizedTotal } = overview;
   const { violation, invalid } = report.counts.by_verdict;
   if (report.verdict === 'undecided') return [h('p', {}, 'Nothing is recorded.')];
   if (report.verdict === 'ok') {
@@ -173,41 +253,88 @@ function allowedAnswer({ report, kinds, remedies }: Overview): Child[] {
       ),
     ];
   }
-  const isBroken = report.verdict === 'invalid';
-  const worst = report.findings.filter(
-    ({ severity, class: of }) => severity === 'error' && (!isBroken || of === 'invalid'),
+  const errors = report.findings.filter(({ severity }) => severity === 'error');
+  const broken = errors.filter(
+    ({ class: of, code }) => of === 'invalid' && (unauthorizedTotal === 0 || !UNAUTHORIZED.includes(code)),
   );
-  const codes = [...new Set(worst.map(({ code }) => code))];
+  const isNo = unauthorizedTotal + violation > 0;
   return [
-    h(
-      'p',
-      {},
-      h('strong', {}, isBroken ? 'That cannot be said. ' : 'No. '),
-      isBroken
-        ? invalid > 0
+    h('p', {}, h('strong', {}, isNo ? 'No.' : 'That cannot be said.')),
+    unauthorizedTotal > 0 && unauthorizedView(overview),
+    violation > 0 && beyondView(overview),
+    broken.length > 0 && [
+      h(
+        'p',
+        {},
+        invalid > 0
           ? `Of ${count(invalid, 'record')} the evidence is broken or missing:`
-          : 'Evidence is broken or missing:'
-        : `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound:`,
-    ),
+          : 'Evidence is broken or missing:',
+      ),
+      codesView(broken, overview),
+    ],
+  ];
+}
+
+function unauthorizedView({ unauthorized, unauthorizedTotal: total }: Overview): Child {
+  return [
+    h('p', {}, `${count(total, 'execution')} ${total === 1 ? 'was' : 'were'} authorized by nothing:`),
     h(
       'ul',
       {},
-      codes.slice(0, 3).map((code) => {
-        const places = worst.filter((finding) => finding.code === code && finding.seq !== null);
+      unauthorized.map(({ ordinal, principal, tool, what }) =>
+        h('li', {}, recordLink(ordinal), ` ${principal} ran ${tool} (${what})`),
+      ),
+      total > unauthorized.length &&
+        h('li', { class: 'muted' }, `and ${grouped(total - unauthorized.length)} more`),
+    ),
+  ];
+}
+
+/** What broke a bound: by how much and whose, where that can be said. */
+function beyondView({ report, remedies }: Overview): Child {
+  const { violation } = report.counts.by_verdict;
+  const found = report.findings.filter(
+    ({ severity, class: of, code }) =>
+      severity === 'error' && of === 'violation' && !UNAUTHORIZED.includes(code),
+  );
+  const signersOf = signersIn(report);
+  return [
+    h('p', {}, `${count(violation, 'record')} went beyond what was allowed:`),
+    h(
+      'ul',
+      {},
+      found.slice(0, SHOWN).map((finding) => {
+        const whose = whoseWords(finding);
         return h(
           'li',
           {},
-          remedies[code]?.title ?? code,
-          places.slice(0, 3).map(({ seq }) => [' ', recordLink(seq ?? 0)]),
-          places.length > 3 && ' and more',
+          finding.seq !== null && [recordLink(finding.seq), ' '],
+          whose !== '' && `${whose}: `,
+          excessWords(finding, signersOf) ?? remedies[finding.code]?.title ?? finding.code,
         );
       }),
-      codes.length > 3 && h('li', { class: 'muted' }, `and ${codes.length - 3} more kinds`),
+      found.length > SHOWN && h('li', { class: 'muted' }, `and ${grouped(found.length - SHOWN)} more`),
     ),
-    isBroken &&
-      violation > 0 &&
-      h('p', {}, `${count(violation, 'record')} ${violation === 1 ? 'breaks' : 'break'} a bound besides.`),
   ];
+}
+
+function codesView(found: Overview['report']['findings'], { remedies }: Overview): HTMLElement {
+  const codes = [...new Set(found.map(({ code }) => code))];
+  return h(
+    'ul',
+    {},
+    codes.slice(0, 3).map((code) => {
+      const places = found.filter((finding) => finding.code === code && finding.seq !== null);
+      return h(
+        'li',
+        {},
+        remedies[code]?.title ?? code,
+        places.slice(0, 3).map(({ seq }) => [' ', recordLink(seq ?? 0)]),
+        places.length > 3 && ' and more',
+      );
+    }),
+    codes.length > 3 && h('li', { class: 'muted' }, `and ${codes.length - 3} more kinds`),
+  );
 }
 
 function byWhomAnswer({ granters, brokenGrants, report }: Overview): Child[] {
@@ -252,7 +379,7 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
     refusedGrants > 0 ? count(refusedGrants, 'grant') : '',
   ].filter((part) => part !== '');
   return [
-    what.length > 0 && h('p', {}, `${listOf(what)} refused.`),
+    what.length > 0 && h('p', {}, `${listOf(what)} denied.`),
     refusals.length > 0 &&
       h(
         'p',
@@ -266,7 +393,7 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
       h(
         'p',
         {},
-        `${count(blocked, 'attempt')} went ahead all the same, and ${blocked === 1 ? 'was' : 'were'} blocked.`,
+        `${count(blocked, 'attempt')} ${blocked === 1 ? 'was' : 'were'} made all the same, and blocked: stopped before ${blocked === 1 ? 'it' : 'they'} ran.`,
       ),
     h(
       'ul',
@@ -282,38 +409,6 @@ function refusedAnswer({ refusedActions, refusedGrants, blocked, refusals, refus
       total + blocked > refused.length &&
         h('li', { class: 'muted' }, `and ${grouped(total + blocked - refused.length)} more`),
     ),
-  ];
-}
-
-function missingAnswer({ report }: Overview): Child[] {
-  const { unsealed, last_tree_size: sealed } = report.checkpoints;
-  const chain = report.findings.some(({ code }) =>
-    ['SEQ_GAP', 'PREV_MISMATCH', 'TRUNCATED', 'FORKED'].includes(code),
-  );
-  const open = report.open_authorizations.length;
-  const { anchors = [] } = report.checkpoints;
-  const isHeld = anchors.some(({ relation }) => relation === 'extends');
-  const bare = report.not_checked.some(({ code }) => code === 'CHAIN');
-  return [
-    h(
-      'p',
-      {},
-      h('strong', {}, chain ? 'Yes. ' : bare ? 'Unknown. ' : 'Not between its records. '),
-      chain
-        ? 'The chain of records is broken.'
-        : bare
-          ? 'These are events without a chain.'
-          : sealed === null
-            ? 'The chain has no gap, but no checkpoint seals it.'
-            : `The chain has no gap. The last checkpoint seals the ${count(sealed, 'record')} before it${unsealed > 0 ? `; nothing seals the ${grouped(unsealed)} after it` : ''}.`,
-    ),
-    !isHeld &&
-      h(
-        'p',
-        {},
-        'Whether records were cut off at the end is not shown: no checkpoint kept elsewhere was given.',
-      ),
-    open > 0 && h('p', {}, `${count(open, 'allowed action')} ${open === 1 ? 'has' : 'have'} no execution.`),
   ];
 }
 

@@ -15,7 +15,7 @@ const LISTED = 12;
 
 const LANES = [
   ['checkpoints', 'Checkpoints'],
-  ['refused', 'Refused'],
+  ['refused', 'Denied'],
   ['violations', 'Violations'],
   ['invalid', 'Invalid'],
 ] as const;

@@ -177,7 +177,7 @@ function nodeView(row: Row, client: Client): HTMLElement {
   if (children === 0) return h('div', { class: 'node leaf' }, words);
   return foldView({
     class: 'act',
-    words: [...words, h('span', { class: 'muted' }, ` (${grouped(children)})`)],
+    words: [...words, h('span', { class: 'muted' }, `; ${count(children, 'record')} under it`)],
     label: `${count(children, 'record')} under #${ordinal}`,
     isOpen: false,
     below: () => branchView({ of: ordinal }, client),
@@ -185,12 +185,12 @@ function nodeView(row: Row, client: Client): HTMLElement {
 }
 
 function label({ kind, type, principal, tool, what }: Row): string {
-  const refused = what.startsWith('refused') || what.startsWith('grant refused');
+  const denied = what.startsWith('denied: ') || what.startsWith('grant denied: ');
   switch (kind) {
     case 'grant':
-      return refused ? `No grant to ${principal}` : `Grant to ${principal}`;
+      return denied ? `No grant to ${principal}` : `Grant to ${principal}`;
     case 'action':
-      return `${principal} ${refused ? 'asked for' : 'may call'} ${tool}`;
+      return `${principal} ${denied ? 'asked for' : 'may call'} ${tool}`;
     case 'execution':
       return `${principal} ran ${tool}`;
     case 'adjustment':

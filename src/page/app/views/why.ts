@@ -79,8 +79,22 @@ function ordinalOf(hash: string): number | undefined {
 }
 
 function whyView(why: Why, close: HTMLElement): Child {
-  const { scope, row, id, file, line, findings, remedies, signatures, facts, links, grants, under, text } =
-    why;
+  const {
+    scope,
+    row,
+    isOpen,
+    id,
+    file,
+    line,
+    findings,
+    remedies,
+    signatures,
+    facts,
+    links,
+    grants,
+    under,
+    text,
+  } = why;
   return [
     h(
       'header',
@@ -94,12 +108,26 @@ function whyView(why: Why, close: HTMLElement): Child {
       close,
     ),
     h('p', { class: 'lead' }, [row.principal, row.tool, row.what].filter((part) => part !== '').join(' · ')),
+    isOpen &&
+      h(
+        'p',
+        { class: 'open' },
+        h('strong', {}, 'Open: '),
+        'it was allowed, and no execution of it is recorded up to the end of the ledger. What it reserved, if anything, is still reserved.',
+      ),
     row.isLinked &&
       h('p', { class: 'muted' }, 'It was not selected: it is here since selected records link to it.'),
     findings.length > 0 &&
       part(
         'What is wrong',
-        findings.map((finding) => findingView(finding, remedies, false)),
+        findings.map((finding) =>
+          findingView(
+            finding,
+            remedies,
+            (seq) => grants.find(({ row: grant }) => grant.ordinal === seq)?.row.signers ?? [],
+            false,
+          ),
+        ),
       ),
     part(
       'What it says',

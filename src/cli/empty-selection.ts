@@ -1,0 +1,20 @@
+/** What is said of a selection that names what the ledger does not have, or that takes no record. */
+
+import { isWhole, printable, type RecordSelection, type UnmatchedName } from '../index.js';
+import type { Terminal } from './terminal.js';
+
+/** Warns of names that no record has, and else of a selection that takes nothing. */
+export function warnOfNothing(
+  terminal: Terminal,
+  unmatched: readonly UnmatchedName[],
+  selected: number,
+  selection: RecordSelection,
+): void {
+  for (const { of, pattern, known } of unmatched) {
+    const names = known.map((name) => printable(name)).join(', ');
+    const has = names === '' ? `; it names no ${of}` : `; it has ${names}`;
+    terminal.say(`warning: the ledger never names the ${of} ${printable(pattern)}${has}`);
+  }
+  if (selected > 0 || unmatched.length > 0 || isWhole(selection)) return;
+  terminal.say('warning: no record is selected, so there is nothing of the ledger in what is written');
+}

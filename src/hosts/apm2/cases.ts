@@ -1,0 +1,314 @@
+/** Entries put together: episodes with what they are attributed to, and what each request of them went through. */
+
+import type { Fault } from '../../fault.js';
+import type { HostFile, HostFinding, HostOptions } from '../host.js';
+import {
+  deriveNonce,
+  parseToolIntent,
+  parseToolResponse,
+  type ToolIntent,
+  type ToolLineCode,
+  type ToolResponse,
+} from './tool-intent.js';
+import type { Fields } from './events.js';
+import { readAdapterProfile, type AdapterProfile, type ProfileReading } from './profile.js';
+import type { Entries, Entry } from './reader.js';
+import type { ToolLogIndex, ToolReceipt } from './receipt.js';
+
+/** An entry with what it says. */
+export interface Of<T> {
+  readonly entry: Entry;
+  /** Position among all entries. */
+  readonly index: number;
+  readonly value: T;
+}
+
+/** One request of an episode. */
+export interface Case {
+  readonly episode: string;
+  readonly request: string;
+  /** What names it in ids, where no episode is known: the session, or the nonce. */
+  scope: string;
+  readonly requested: Of<Fields>[];
+  readonly intents: Of<ToolIntent>[];
+  readonly decided: Of<Fields>[];
+  readonly executed: Of<Fields>[];
+  readonly receipts: Of<ToolReceipt>[];
+  readonly responses: Of<ToolResponse>[];
+  readonly actuations: Of<Fields>[];
+}
+
+/** One episode. `''`: requests of which no episode is stated. */
+export interface Episode {
+  readonly id: string;
+  readonly cases: Case[];
+  readonly attributions: Of<Fields>[];
+  readonly indexes: Of<ToolLogIndex>[];
+  readonly spawns: Of<Fields>[];
+  budget: Of<ReadonlyMap<string, string>> | undefined;
+  /** The profile whose hash the attribution states. */
+  profile: AdapterProfile | undefined;
+  /** Names of the captured logs that are its own. */
+  readonly logs: Set<string>;
+  /** Whether its logs have answers in them. */
+  hasResponses: boolean;
+}
+
+/** A frame that is no request or answer of any episode. */
+export interface BadLine {
+  readonly entry: Entry;
+  readonly index: number;
+  readonly fault: Fault<ToolLineCode>;
+}
+
+/** Everything that the files say, put together. */
+export interface Cases {
+  readonly episodes: ReadonlyMap<string, Episode>;
+  readonly profiles: readonly Of<ProfileReading>[];
+  /** Of events whose request is known: the case. */
+  readonly caseOf: ReadonlyMap<Entry, Case>;
+  /** Of events with an episode or session: the episode. */
+  readonly episodeOf: ReadonlyMap<Entry, string>;
+  readonly lines: ReadonlyMap<Entry, ToolIntent | ToolResponse>;
+  readonly badLines: readonly BadLine[];
+  /** Logs whose nonce nothing in the files confirms, with their first frame. */
+  readonly unverified: readonly Entry[];
+  readonly actuations: readonly Of<Fields>[];
+  readonly findings: readonly HostFinding[];
+}
+
+/** Puts entries together. `aids.profile` is a profile like those in the files. */
+export function casesOf({ entries }: Entries, options: HostOptions): Cases {
+  const maker = new Maker();
+  const given = options.aids?.['profile'];
+  if (given !== undefined) maker.addGiven(given);
+  for (const [index, entry] of entries.entries()) if (entry.said.kind !== 'line') maker.add(entry, index);
+  maker.selectProfiles();
+  maker.addLogs(entries);
+  return maker;
+}
+
+class Maker implements Cases {
+  readonly episodes = new Map<string, Episode>();
+  readonly profiles: Of<ProfileReading>[] = [];
+  readonly caseOf = new Map<Entry, Case>();
+  readonly episodeOf = new Map<Entry, string>();
+  readonly lines = new Map<Entry, ToolIntent | ToolResponse>();
+  readonly badLines: BadLine[] = [];
+  readonly unverified: Entry[] = [];
+  readonly actuations: Of<Fields>[] = [];
+  readonly findings: HostFinding[] = [];
+  readonly #cases = new Map<string, Case>();
+  readonly #episodeOfSession = new Map<string, string>();
+  readonly #episodeOfRequest = new Map<string, string>();
+  readonly #given: AdapterProfile[] = [];
+
+  addGiven(file: HostFile): void {
+    const { profile, faults } = readAdapterProfile(file.bytes);
+    if (profile !== undefined) this.#given.push(profile);
+    for (const { code, pointer, expected, actual } of profile === undefined ? faults : [])
+      this.findings.push({
+        rule: 'AP-9',
+        code: 'PROFILE_INVALID',
+        severity: 'error',
+        class: 'invalid',
+        at: { file: file.name, pointer },
+        about: code,
+        expected,
+        actual,
+      });
+  }
+
+  add(entry: Entry, index: number): void {
+    const { said } = entry;
+    if (said.kind === 'receipt') this.#addReceipt(entry, index, said.receipt);
+    else if (said.kind === 'index')
+      this.#episode(said.index.episodeId, entry).indexes.push({ entry, index, value: said.index });
+    else if (said.kind === 'profile') this.profiles.push({ entry, index, value: said.profile });
+    else if (said.kind === 'budget') {
+      const id = said.episode ?? this.#onlyEpisode() ?? '';
+      this.#episode(id, entry).budget ??= { entry, index, value: said.caps };
+    } else if (said.kind === 'event') this.#addEvent(entry, index);
+  }
+
+  #addEvent(entry: Entry, index: number): void {
+    if (entry.said.kind !== 'event') return;
+    const { kind, fields } = entry.said.event;
+    const of = { entry, index, value: fields };
+    const session = fields.text('session_id');
+    const stated = fields.text('episode_id');
+    if (kind === 'attributed') {
+      if (stated !== undefined && session !== undefined && !this.#episodeOfSession.has(session))
+        this.#episodeOfSession.set(session, stated);
+      this.#episode(stated ?? '', entry).attributions.push(of);
+      return;
+    }
+    const ofSession = session === undefined ? undefined : this.#episodeOfSession.get(session);
+    const known = stated ?? ofSession;
+    if (kind === 'spawned') {
+      this.#episode(known ?? '', entry).spawns.push(of);
+      return;
+    }
+    const request = fields.text('request_id');
+    if (kind === 'actuation') this.actuations.push(of);
+    const isOfRequest =
+      kind === 'requested' || kind === 'decided' || kind === 'executed' || kind === 'actuation';
+    if (!isOfRequest || request === undefined) {
+      if (known !== undefined) this.episodeOf.set(entry, known);
+      return;
+    }
+    const episode = known ?? this.#episodeOfRequest.get(request) ?? '';
+    const scope = session === undefined ? undefined : `session-${session}`;
+    const found = this.#case(episode, request, entry, scope);
+    if (kind === 'requested') found.requested.push(of);
+    else if (kind === 'decided') found.decided.push(of);
+    else if (kind === 'executed') found.executed.push(of);
+    else found.actuations.push(of);
+  }
+
+  #addReceipt(entry: Entry, index: number, receipt: ToolReceipt): void {
+    this.#case(receipt.episodeId, receipt.requestId, entry).receipts.push({ entry, index, value: receipt });
+  }
+
+  #episode(id: string, entry: Entry): Episode {
+    this.episodeOf.set(entry, id);
+    let episode = this.episodes.get(id);
+    if (episode === undefined) {
+      episode = {
+        id,
+        cases: [],
+        attributions: [],
+        indexes: [],
+        spawns: [],
+        budget: undefined,
+        profile: undefined,
+        logs: new Set(),
+        hasResponses: false,
+      };
+      this.episodes.set(id, episode);
+    }
+    return episode;
+  }
+
+  #case(episodeId: string, request: string, entry: Entry, scope?: string): Case {
+    const key = `${episodeId}\0${request}`;
+    let found = this.#cases.get(key);
+    const episode = this.#episode(episodeId, entry);
+    if (found === undefined) {
+      found = {
+        episode: episodeId,
+        request,
+        scope: episodeId,
+        requested: [],
+        intents: [],
+        decided: [],
+        executed: [],
+        receipts: [],
+        responses: [],
+        actuations: [],
+      };
+      this.#cases.set(key, found);
+      episode.cases.push(found);
+    }
+    if (found.scope === '' && scope !== undefined) found.scope = scope;
+    this.caseOf.set(entry, found);
+    if (episodeId !== '') this.#episodeOfRequest.set(request, episodeId);
+    return found;
+  }
+
+  #onlyEpisode(): string | undefined {
+    const named = [...this.episodes.keys()].filter((id) => id !== '');
+    return named.length === 1 ? named[0] : undefined;
+  }
+
+  /** By the hash that the attribution states, and by nothing else. */
+  selectProfiles(): void {
+    const usable = [...this.#given, ...this.profiles.flatMap(({ value }) => value.profile ?? [])];
+    for (const episode of this.episodes.values()) {
+      const hash = episode.attributions[0]?.value.hash('adapter_profile_hash');
+      episode.profile = usable.find((profile) => profile.hash === hash);
+    }
+  }
+
+  addLogs(entries: readonly Entry[]): void {
+    const logs = new Map<string, { entry: Entry; index: number }[]>();
+    for (const [index, entry] of entries.entries()) {
+      if (entry.said.kind !== 'line') continue;
+      const log = logs.get(entry.at.file);
+      if (log === undefined) logs.set(entry.at.file, [{ entry, index }]);
+      else log.push({ entry, index });
+    }
+    const nonces = this.#nonces();
+    for (const log of logs.values()) this.#addLog(log, nonces);
+  }
+
+  /** The episode of each nonce that the files state, or that follows from when they say that an episode began. */
+  #nonces(): Map<string, string> {
+    const nonces = new Map<string, string>();
+    const prefixes = [...this.#given, ...this.profiles.flatMap(({ value }) => value.profile ?? [])].flatMap(
+      ({ noncePrefix }) => noncePrefix ?? [],
+    );
+    for (const episode of this.episodes.values()) {
+      for (const { value } of episode.spawns) {
+        const nonce = value.text('nonce');
+        const time = value.count('spawn_time_ns');
+        if (nonce !== undefined) nonces.set(nonce, episode.id);
+        if (time === undefined || BigInt(time) >= 2n ** 64n) continue;
+        const own = value.text('nonce_prefix') ?? episode.profile?.noncePrefix;
+        // Without the episode's own prefix any that the files have may be it.
+        const candidates = own === undefined ? [...new Set(['', ...prefixes])] : [own];
+        for (const prefix of candidates)
+          nonces.set(deriveNonce(prefix, episode.id, BigInt(time)), episode.id);
+      }
+    }
+    return nonces;
+  }
+
+  #addLog(log: readonly { entry: Entry; index: number }[], nonces: ReadonlyMap<string, string>): void {
+    const seen = log.map(({ entry }) => nonceOf(entry));
+    const isConfirmed = nonces.size > 0;
+    const kernels = log.findIndex(({ entry }) => entry.said.kind === 'line' && entry.said.tag === 'TR1');
+    const taken = seen[kernels < 0 ? seen.findIndex((nonce) => nonce !== undefined) : kernels];
+    if (!isConfirmed) this.unverified.push(log[0]!.entry);
+    for (const [i, { entry, index }] of log.entries()) {
+      if (entry.said.kind !== 'line') continue;
+      const nonce = isConfirmed && seen[i] !== undefined && nonces.has(seen[i]) ? seen[i] : undefined;
+      const expected = isConfirmed ? (nonce ?? [...nonces.keys()][0]) : taken;
+      const ofNonce = expected === undefined ? undefined : nonces.get(expected);
+      const episodeId = ofNonce ?? this.#onlyEpisode();
+      const profile = episodeId === undefined ? undefined : this.episodes.get(episodeId)?.profile;
+      const lineOptions = { nonce: expected, maxArgsSize: profile?.maxArgsSize };
+      if (entry.said.tag === 'TI1') {
+        const intent = parseToolIntent(entry.said.text, lineOptions);
+        if (!intent.ok) this.badLines.push({ entry, index, fault: intent.fault });
+        else {
+          const { requestId, nonce: own } = intent.value;
+          const found = this.#lineCase(entry, episodeId, requestId, own);
+          found.intents.push({ entry, index, value: intent.value });
+          this.lines.set(entry, intent.value);
+        }
+      } else {
+        const response = parseToolResponse(entry.said.text, lineOptions);
+        if (!response.ok) this.badLines.push({ entry, index, fault: response.fault });
+        else {
+          const { requestId, nonce: own } = response.value;
+          const found = this.#lineCase(entry, episodeId, requestId, own);
+          found.responses.push({ entry, index, value: response.value });
+          this.lines.set(entry, response.value);
+          this.episodes.get(found.episode)!.hasResponses = true;
+        }
+      }
+    }
+  }
+
+  #lineCase(entry: Entry, episode: string | undefined, request: string, nonce: string): Case {
+    const id = episode ?? this.#episodeOfRequest.get(request) ?? '';
+    const found = this.#case(id, request, entry, `nonce-${nonce}`);
+    this.episodes.get(id)!.logs.add(entry.at.file);
+    return found;
+  }
+}
+
+function nonceOf({ said }: Entry): string | undefined {
+  return said.kind === 'line' ? /^\s*\u27E6T[IR]1 ([^\u27E7]*)\u27E7/u.exec(said.text)?.[1] : undefined;
+}

@@ -1,0 +1,938 @@
+/** The rules AP-1 to AP-11, held against what the files say. */
+
+import { printable } from '../../bytes/printable.js';
+import { decodeUtf8 } from '../../bytes/text.js';
+import type { HostFinding, HostOptions } from '../host.js';
+import { textAt } from '../values.js';
+import { blake3Hex, cacBytes } from '../forms/cac.js';
+import type { Case, Cases, Episode, Of } from './cases.js';
+import { Fields } from './events.js';
+import {
+  domainsOf,
+  GENESIS,
+  ledgerRowHash,
+  MAX_ROW_PAYLOAD_BYTES,
+  verifyRowSignature,
+  type LedgerRow,
+} from './ledger-rows.js';
+import { isRemark } from './profile.js';
+import type { Entries, Entry } from './reader.js';
+import { isKeyText, verifyToolReceipt, type ToolLogIndex, type ToolReceipt } from './receipt.js';
+
+const ERROR = { severity: 'error', class: 'invalid' } as const;
+const VIOLATION = { severity: 'error', class: 'violation' } as const;
+const WARNING = { severity: 'warning', class: 'none' } as const;
+const INFO = { severity: 'info', class: 'none' } as const;
+type Weight = typeof ERROR | typeof VIOLATION | typeof WARNING | typeof INFO;
+
+/** What rules are held against. */
+export interface CheckContext {
+  readonly entries: Entries;
+  readonly cases: Cases;
+  /** Keys that the user trusts; without them a receipt's own key is all there is. */
+  readonly pinned: ReadonlySet<string> | undefined;
+}
+
+/** The keys of an aid: every 64 hexadecimal digits in it. */
+export function pinnedKeys({ aids }: HostOptions): ReadonlySet<string> | undefined {
+  const file = aids?.['keys'];
+  if (file === undefined) return undefined;
+  const text = decodeUtf8(file.bytes, 0, Math.min(file.bytes.length, 1024 * 1024));
+  return new Set((text.match(/\b[0-9a-fA-F]{64}\b/g) ?? []).map((key) => key.toLowerCase()));
+}
+
+/** Everything that the rules find. */
+export function checkAll(context: CheckContext): readonly HostFinding[] {
+  const check = new Check(context);
+  check.run();
+  return check.findings;
+}
+
+class Check {
+  readonly findings: HostFinding[] = [];
+  readonly #context: CheckContext;
+
+  constructor(context: CheckContext) {
+    this.#context = context;
+  }
+
+  run(): void {
+    const { cases } = this.#context;
+    this.#lines();
+    for (const episode of cases.episodes.values()) {
+      for (const each of episode.cases) this.#case(each, episode);
+      this.#indexes(episode);
+      this.#budget(episode);
+      this.#attribution(episode);
+    }
+    this.#profiles();
+    this.#rows();
+    for (const { entry, value } of cases.actuations) this.#actuation(entry, value);
+    this.#exceeded();
+  }
+
+  #find(
+    rule: string,
+    code: string,
+    weight: Weight,
+    entry: Entry,
+    expected: string,
+    actual: string,
+    about?: string,
+    related?: Entry,
+  ): void {
+    const shown = { expected: printable(expected), actual: printable(actual) };
+    const others = related === undefined ? {} : { related: [related.at] };
+    this.findings.push({ rule, code, ...weight, at: entry.at, about, ...shown, ...others });
+  }
+
+  /** AP-1: faults of frames. */
+  #lines(): void {
+    const { cases } = this.#context;
+    for (const { entry, fault } of cases.badLines)
+      this.#find('AP-1', fault.code, VIOLATION, entry, fault.expected, fault.actual);
+    for (const entry of cases.unverified)
+      this.#find('AP-1', 'NONCE_NOT_CONFIRMED', INFO, entry, 'when the episode began', 'not in the files');
+    const wrong = new Set(
+      cases.badLines.flatMap(({ fault }) => (fault.code === 'NONCE_MISMATCH' ? fault.actual : [])),
+    );
+    if (wrong.size < GUESSES) return;
+    const first = cases.badLines.find(({ fault }) => fault.code === 'NONCE_MISMATCH')!;
+    this.#find('AP-1', 'NONCE_GUESSING', VIOLATION, first.entry, 'one nonce', `${wrong.size} others`);
+  }
+
+  #case(each: Case, episode: Episode): void {
+    this.#unique(each, episode);
+    this.#order(each, episode);
+    for (const receipt of each.receipts) this.#receipt(receipt);
+    this.#args(each);
+    this.#results(each);
+    this.#tools(each, episode);
+  }
+
+  /** AP-2: one request, one decision, one answer. */
+  #unique(each: Case, episode: Episode): void {
+    const { request, requested, intents, decided, responses, executed, receipts } = each;
+    const twice = <T>(list: readonly Of<T>[], code: string): void => {
+      for (const { entry } of list.slice(1))
+        this.#find('AP-2', code, ERROR, entry, 'one of each request', 'another', request, list[0]!.entry);
+    };
+    twice(requested, 'REQUEST_DUPLICATE');
+    twice(intents, 'REQUEST_DUPLICATE');
+    twice(decided, 'DECISION_DUPLICATE');
+    twice(responses, 'RESPONSE_DUPLICATE');
+    twice(executed, 'EXECUTION_DUPLICATE');
+    for (const { entry, value } of decided)
+      if (decisionOf(value) === undefined)
+        this.#find(
+          'AP-2',
+          'DECISION_INVALID',
+          ERROR,
+          entry,
+          'ALLOW or DENY',
+          value.text('decision') ?? 'none',
+          request,
+        );
+    const proposal = requested[0] ?? intents[0];
+    const isRun = executed.length > 0 || receipts.length > 0;
+    if (proposal !== undefined && decided.length === 0 && responses.length === 0 && !isRun)
+      this.#find('AP-2', 'DECISION_MISSING', WARNING, proposal.entry, 'a decision', 'none', request);
+    if (proposal === undefined && decided[0] !== undefined)
+      this.#find(
+        'AP-2',
+        'REQUEST_MISSING',
+        WARNING,
+        decided[0].entry,
+        'the request',
+        'not in the files',
+        request,
+      );
+    if (intents.length === 0 && responses[0] !== undefined)
+      this.#find(
+        'AP-2',
+        'RESPONSE_UNREQUESTED',
+        ERROR,
+        responses[0].entry,
+        'a request before it',
+        'none',
+        request,
+      );
+    if (intents[0] !== undefined && responses.length === 0 && episode.hasResponses)
+      this.#find('AP-2', 'RESPONSE_MISSING', WARNING, intents[0].entry, 'an answer', 'none', request);
+    const decision = decided[0] && decisionOf(decided[0].value);
+    const response = responses[0];
+    if (response?.value.status === 'denied' && decision === 'allow')
+      this.#find(
+        'AP-2',
+        'RESPONSE_CONTRADICTS_DECISION',
+        ERROR,
+        response.entry,
+        'ok, as decided',
+        'denied',
+        request,
+        decided[0]!.entry,
+      );
+  }
+
+  /** AP-3: what ran was allowed before it ran. */
+  #order(each: Case, episode: Episode): void {
+    const { request, decided, executed, receipts, responses } = each;
+    const decision = decided[0];
+    const said = decision === undefined ? undefined : decisionOf(decision.value);
+    const run = executed[0] ?? receipts[0];
+    if (run !== undefined) {
+      if (said === 'deny')
+        this.#find(
+          'AP-3',
+          'EXECUTED_AFTER_DENY',
+          VIOLATION,
+          run.entry,
+          'nothing executed',
+          'an execution',
+          request,
+          decision!.entry,
+        );
+      else if (decision === undefined && each.actuations.length === 0 && executed.length > 0)
+        this.#find(
+          'AP-3',
+          'EXECUTED_WITHOUT_DECISION',
+          ERROR,
+          run.entry,
+          'a decision',
+          'none in the files',
+          request,
+        );
+      else if (
+        decision !== undefined &&
+        run.entry.at.file === decision.entry.at.file &&
+        executed.length > 0 &&
+        run.index < decision.index
+      )
+        this.#find(
+          'AP-3',
+          'EXECUTED_BEFORE_DECISION',
+          VIOLATION,
+          run.entry,
+          'the decision first',
+          'after it',
+          request,
+          decision.entry,
+        );
+    }
+    const response = responses[0];
+    if (response?.value.status === 'ok' && said === 'deny' && run === undefined)
+      this.#find(
+        'AP-3',
+        'OK_AFTER_DENY',
+        VIOLATION,
+        response.entry,
+        'denied',
+        'ok',
+        request,
+        decision!.entry,
+      );
+    if (response?.value.status === 'denied' && run !== undefined && said === undefined)
+      this.#find(
+        'AP-3',
+        'EXECUTED_AFTER_DENY',
+        VIOLATION,
+        run.entry,
+        'nothing executed',
+        'an execution',
+        request,
+        response.entry,
+      );
+    for (const receipt of receipts.slice(1)) {
+      const isSame = receipt.value.hash === receipts[0]!.value.hash;
+      if (!isSame)
+        this.#find(
+          'AP-3',
+          'RECEIPT_DUPLICATE',
+          ERROR,
+          receipt.entry,
+          'one receipt',
+          'another',
+          request,
+          receipts[0]!.entry,
+        );
+    }
+    const [receipt] = receipts;
+    if (receipt !== undefined && executed.length === 0) {
+      const weight = decision === undefined ? ERROR : WARNING;
+      this.#find(
+        'AP-3',
+        'RECEIPT_UNMATCHED',
+        weight,
+        receipt.entry,
+        'the event of its execution',
+        'not in the files',
+        request,
+      );
+    }
+    if (receipt === undefined && executed[0] !== undefined && hasReceipts(episode))
+      this.#find(
+        'AP-3',
+        'RECEIPT_MISSING',
+        WARNING,
+        executed[0].entry,
+        'its receipt',
+        'not in the files',
+        request,
+      );
+    const policy = decision?.value.hash('policy_hash');
+    if (receipt !== undefined && policy !== undefined && policy !== receipt.value.policyHash)
+      this.#find(
+        'AP-3',
+        'POLICY_MISMATCH',
+        ERROR,
+        receipt.entry,
+        policy,
+        receipt.value.policyHash,
+        request,
+        decision!.entry,
+      );
+  }
+
+  /** AP-4. */
+  #receipt({ entry, value }: Of<ToolReceipt>): void {
+    const { pinned } = this.#context;
+    const { requestId, signerIdentity } = value;
+    const verdict = verifyToolReceipt(value);
+    if (verdict === 'key_invalid')
+      this.#find('AP-4', 'SIGNER_INVALID', ERROR, entry, 'an Ed25519 key', signerIdentity, requestId);
+    else if (verdict === 'signature_invalid')
+      this.#find(
+        'AP-4',
+        'RECEIPT_SIGNATURE_INVALID',
+        ERROR,
+        entry,
+        'a signature by the key that it names',
+        'none',
+        requestId,
+      );
+    else if (pinned !== undefined && !pinned.has(signerIdentity))
+      this.#find(
+        'AP-4',
+        'SIGNER_NOT_PINNED',
+        ERROR,
+        entry,
+        'a key that is pinned',
+        signerIdentity,
+        requestId,
+      );
+  }
+
+  /** AP-6. */
+  #args({ request, requested, intents, receipts }: Case): void {
+    const [intent] = intents;
+    const stated = requested[0]?.value.hash('tool_args_hash');
+    const [receipt] = receipts;
+    const ofReceipt = receipt?.value.argsHash;
+    if (stated !== undefined && ofReceipt !== undefined && stated !== ofReceipt)
+      this.#find(
+        'AP-6',
+        'ARGS_HASH_MISMATCH',
+        ERROR,
+        receipt!.entry,
+        stated,
+        ofReceipt,
+        request,
+        requested[0]!.entry,
+      );
+    if (intent === undefined) return;
+    const canonical = cacBytes(intent.value.args);
+    const sent = intent.value.argsBytes;
+    const isCanonical =
+      canonical.ok &&
+      canonical.value.length === sent.length &&
+      canonical.value.every((byte, i) => byte === sent[i]);
+    if (!isCanonical)
+      this.#find(
+        'AP-6',
+        'ARGS_NOT_CANONICAL',
+        ERROR,
+        intent.entry,
+        'canonical JSON',
+        canonical.ok ? 'JSON in another spelling' : canonical.fault.code,
+        request,
+      );
+    const own = [blake3Hex(sent), ...(canonical.ok ? [blake3Hex(canonical.value)] : [])];
+    const expected = stated ?? ofReceipt;
+    if (expected !== undefined && !own.includes(expected))
+      this.#find(
+        'AP-6',
+        'ARGS_HASH_MISMATCH',
+        ERROR,
+        intent.entry,
+        expected,
+        own[0]!,
+        request,
+        (requested[0] ?? receipt)!.entry,
+      );
+  }
+
+  /** AP-7. */
+  #results({ request, executed, receipts, responses }: Case): void {
+    const said: { entry: Entry; hash: string }[] = [];
+    if (receipts[0] !== undefined)
+      said.push({ entry: receipts[0].entry, hash: receipts[0].value.resultHash });
+    const ofEvent = executed[0]?.value.hash('result_hash');
+    if (ofEvent !== undefined) said.push({ entry: executed[0]!.entry, hash: ofEvent });
+    const response = responses[0];
+    if (response?.value.status === 'ok')
+      said.push({
+        entry: response.entry,
+        hash: response.value.resultHash.replace(/^(?:blake3|b3|b3-256):/, '').toLowerCase(),
+      });
+    const [first, ...others] = said;
+    for (const { entry, hash } of others)
+      if (hash !== first!.hash)
+        this.#find('AP-7', 'RESULT_HASH_MISMATCH', ERROR, entry, first!.hash, hash, request, first!.entry);
+  }
+
+  /** AP-1 and AP-3: the profile's tools. */
+  #tools({ request, requested, intents, decided, receipts }: Case, { profile }: Episode): void {
+    const proposal = intents[0] ?? requested[0];
+    if (profile === undefined || proposal === undefined) return;
+    const tool = intents[0]?.value.toolName ?? requested[0]?.value.text('tool_name');
+    if (tool === undefined) return;
+    const kernelClass = profile.capabilityMap.get(tool);
+    const isAllowed = decided[0] !== undefined && decisionOf(decided[0].value) === 'allow';
+    if (kernelClass === undefined) {
+      if (intents.length > 0)
+        this.#find(
+          'AP-1',
+          'UNKNOWN_TOOL',
+          isAllowed ? VIOLATION : WARNING,
+          proposal.entry,
+          'a tool of the capability map',
+          tool,
+          request,
+        );
+    } else if (receipts[0] !== undefined && receipts[0].value.toolClass !== kernelClass)
+      this.#find(
+        'AP-3',
+        'TOOL_CLASS_MISMATCH',
+        ERROR,
+        receipts[0].entry,
+        kernelClass,
+        receipts[0].value.toolClass,
+        request,
+        proposal.entry,
+      );
+  }
+
+  /** AP-5. */
+  #indexes(episode: Episode): void {
+    const chunks = [...new Map(episode.indexes.map((of) => [of.value.hash, of])).values()];
+    if (chunks.length === 0) return;
+    const receipts = new Map(
+      episode.cases.flatMap(({ receipts: own }) => own.map((of) => [of.value.hash, of] as const)),
+    );
+    const ordered = [...chunks].sort((a, b) => (a.value.firstSequence < b.value.firstSequence ? -1 : 1));
+    const listed = new Set<string>();
+    let next = 0n;
+    let isBroken = false;
+    for (const { entry, value } of ordered) {
+      if (value.firstSequence !== next) {
+        isBroken = true;
+        this.#find(
+          'AP-5',
+          'INDEX_CHUNKS_BROKEN',
+          ERROR,
+          entry,
+          `a chunk that begins at ${next}`,
+          String(value.firstSequence),
+        );
+      }
+      next = value.firstSequence + BigInt(value.receiptHashes.length);
+      let last: ToolReceipt | undefined;
+      const found: ToolReceipt[] = [];
+      for (const hash of value.receiptHashes) {
+        if (listed.has(hash))
+          this.#find('AP-5', 'INDEX_RECEIPT_TWICE', ERROR, entry, 'each receipt once', hash);
+        listed.add(hash);
+        const receipt = receipts.get(hash)?.value;
+        if (receipt === undefined) {
+          this.#find(
+            'AP-5',
+            'INDEX_RECEIPT_UNRESOLVED',
+            ERROR,
+            entry,
+            'a receipt of the episode in the files',
+            hash,
+          );
+          continue;
+        }
+        found.push(receipt);
+        if (last !== undefined && receipt.startedAtNs < last.startedAtNs)
+          this.#find(
+            'AP-5',
+            'INDEX_ORDER',
+            ERROR,
+            entry,
+            'receipts in the order of execution',
+            hash,
+            receipt.requestId,
+          );
+        last = receipt;
+      }
+      this.#counts(episode, entry, value, found, ordered);
+    }
+    this.#chunks(ordered, isBroken);
+    const last = ordered.at(-1)!;
+    if (!last.value.isFinalChunk) return;
+    for (const [hash, { entry, value }] of receipts)
+      if (!listed.has(hash))
+        this.#find(
+          'AP-5',
+          'RECEIPT_NOT_INDEXED',
+          ERROR,
+          entry,
+          'a place in the index',
+          'none',
+          value.requestId,
+          last.entry,
+        );
+  }
+
+  #counts(
+    episode: Episode,
+    entry: Entry,
+    index: ToolLogIndex,
+    found: readonly ToolReceipt[],
+    all: readonly Of<ToolLogIndex>[],
+  ): void {
+    const { counts, receiptHashes } = index;
+    const wrong = (name: string, expected: string, actual: bigint): void =>
+      this.#find('AP-5', 'INDEX_COUNT_MISMATCH', ERROR, entry, `${name} ${expected}`, String(actual));
+    const whole = all.reduce((sum, { value }) => sum + BigInt(value.receiptHashes.length), 0n);
+    const isOfAll = counts.executions === whole;
+    if (counts.executions !== BigInt(receiptHashes.length) && !isOfAll)
+      wrong('total_executions', String(receiptHashes.length), counts.executions);
+    else if (counts.successful + counts.failed !== counts.executions)
+      wrong('successful and failed', String(counts.executions), counts.successful + counts.failed);
+    if (found.length !== receiptHashes.length || counts.executions !== BigInt(found.length)) return;
+    const ms = found.reduce((sum, { durationNs }) => sum + durationNs / 1_000_000n, 0n);
+    const ns = found.reduce((sum, { durationNs }) => sum + durationNs, 0n);
+    const most = (ns + 999_999n) / 1_000_000n + BigInt(found.length);
+    if (counts.wallMs < ms || counts.wallMs > most) wrong('total_wall_ms', String(ms), counts.wallMs);
+    const byRequest = new Map(episode.cases.map((each) => [each.request, each]));
+    const outcomes = found.map(({ requestId }) =>
+      byRequest.get(requestId)?.executed[0]?.value.text('outcome'),
+    );
+    if (outcomes.some((outcome) => outcome === undefined)) return;
+    const successes = BigInt(outcomes.filter((outcome) => outcome?.toUpperCase() === 'SUCCESS').length);
+    if (counts.successful + counts.failed === counts.executions && counts.successful !== successes)
+      wrong('successful_executions', String(successes), counts.successful);
+  }
+
+  #chunks(ordered: readonly Of<ToolLogIndex>[], isBroken: boolean): void {
+    const finals = ordered.filter(({ value }) => value.isFinalChunk);
+    const last = ordered.at(-1)!;
+    if (finals.length !== 1 || !last.value.isFinalChunk) {
+      const entry = (finals.length > 1 ? finals[0]! : last).entry;
+      if (!isBroken || finals.length !== 1)
+        this.#find(
+          'AP-5',
+          'INDEX_NOT_FINAL',
+          ERROR,
+          entry,
+          'one final chunk, the last',
+          `${finals.length} final`,
+        );
+    }
+    const hashes = new Set(ordered.map(({ value }) => value.hash));
+    for (const { entry, value } of ordered)
+      for (const hash of value.continuationHashes)
+        if (!hashes.has(hash))
+          this.#find('AP-5', 'INDEX_CHUNK_UNRESOLVED', ERROR, entry, 'the chunk in the files', hash);
+  }
+
+  /** AP-8. */
+  #budget(episode: Episode): void {
+    const caps = episode.budget?.value ?? episode.profile?.budget;
+    if (caps === undefined) return;
+    const at =
+      episode.budget?.entry ?? episode.attributions[0]?.entry ?? episode.cases[0]?.receipts[0]?.entry;
+    const unlimited = [...caps].flatMap(([unit, cap]) => (cap === '0' ? unit : []));
+    if (unlimited.length > 0 && at !== undefined)
+      this.#find(
+        'AP-8',
+        'BUDGET_UNLIMITED',
+        INFO,
+        at,
+        'a cap',
+        `0, no cap, of ${unlimited.join(', ')}`,
+        episode.id,
+      );
+    let calls = 0n;
+    let ns = 0n;
+    const over = new Set<string>();
+    const held = (unit: string, used: bigint, scale: bigint, entry: Entry): void => {
+      const cap = caps.get(unit);
+      if (cap === undefined || cap === '0' || used <= BigInt(cap) * scale || over.has(unit)) return;
+      over.add(unit);
+      const shown = scale === 1n ? String(used) : `${used} ns`;
+      this.#find('AP-8', 'BUDGET_EXCEEDED', VIOLATION, entry, `at most ${cap} ${unit}`, shown, episode.id);
+    };
+    const runs = episode.cases.flatMap((each) => {
+      const run = each.executed[0] ?? each.receipts[0];
+      return run === undefined ? [] : { each, run };
+    });
+    for (const { each, run } of runs.sort((a, b) => a.run.index - b.run.index)) {
+      calls += 1n;
+      const ms = each.executed[0]?.value.count('duration_ms');
+      ns += each.receipts[0]?.value.durationNs ?? BigInt(ms ?? '0') * 1_000_000n;
+      held('calls', calls, 1n, run.entry);
+      held('time.ms', ns, 1_000_000n, run.entry);
+    }
+    let [tokens, bytes] = [0n, 0n];
+    for (const { entry, value } of episode.indexes) {
+      tokens += value.counts.tokens;
+      bytes += value.counts.bytesIo;
+      held('tokens', tokens, 1n, entry);
+      held('bytes.io', bytes, 1n, entry);
+    }
+  }
+
+  /** AP-8: what the kernel itself says. */
+  #exceeded(): void {
+    for (const entry of this.#context.entries.entries) {
+      if (entry.said.kind !== 'event' || entry.said.event.kind !== 'budget_exceeded') continue;
+      const { fields } = entry.said.event;
+      const [limit, consumed] = [fields.count('limit'), fields.count('consumed')];
+      const type = fields.text('budget_type') ?? 'budget';
+      if (limit === undefined || consumed === undefined || BigInt(consumed) > BigInt(limit))
+        this.#find(
+          'AP-8',
+          'BUDGET_EXCEEDED',
+          VIOLATION,
+          entry,
+          `at most ${limit ?? 'the limit'} of ${type}`,
+          consumed ?? 'more',
+          fields.text('session_id'),
+        );
+      else
+        this.#find(
+          'AP-8',
+          'BUDGET_NOT_EXCEEDED',
+          WARNING,
+          entry,
+          `more than ${limit} of ${type}`,
+          consumed,
+          fields.text('session_id'),
+        );
+    }
+  }
+
+  /** AP-9. */
+  #attribution(episode: Episode): void {
+    const [first, ...others] = episode.attributions;
+    if (first === undefined) {
+      const entry = firstEntryOf(episode);
+      if (entry !== undefined)
+        this.#find(
+          'AP-9',
+          'ATTRIBUTION_MISSING',
+          WARNING,
+          entry,
+          'an event that attributes the episode',
+          'not in the files',
+          episode.id,
+        );
+      return;
+    }
+    const { profiles } = this.#context.cases;
+    for (const name of ['work_id', 'episode_id', 'session_id', 'adapter_profile_hash']) {
+      const value = name === 'adapter_profile_hash' ? first.value.hash(name) : first.value.text(name);
+      if (value === undefined)
+        this.#find('AP-9', 'ATTRIBUTION_INCOMPLETE', ERROR, first.entry, name, 'none', episode.id);
+    }
+    for (const { entry, value } of others) {
+      const isSame = ['work_id', 'session_id'].every((name) => value.text(name) === first.value.text(name));
+      if (!isSame || value.hash('adapter_profile_hash') !== first.value.hash('adapter_profile_hash'))
+        this.#find(
+          'AP-9',
+          'ATTRIBUTION_CONFLICT',
+          ERROR,
+          entry,
+          'one attribution',
+          'another',
+          episode.id,
+          first.entry,
+        );
+    }
+    const hash = first.value.hash('adapter_profile_hash');
+    if (hash === undefined || episode.profile !== undefined) return;
+    const isInvalid = profiles.some(({ value }) => value.hash === hash);
+    if (isInvalid) return;
+    if (profiles.length > 0)
+      this.#find(
+        'AP-9',
+        'PROFILE_MISMATCH',
+        ERROR,
+        profiles[0]!.entry,
+        hash,
+        profiles[0]!.value.hash ?? 'no content address',
+        episode.id,
+        first.entry,
+      );
+    else
+      this.#find(
+        'AP-9',
+        'PROFILE_NOT_GIVEN',
+        INFO,
+        first.entry,
+        'the profile of this hash',
+        'not in the files',
+        hash,
+      );
+  }
+
+  #profiles(): void {
+    for (const { entry, value } of this.#context.cases.profiles) {
+      const fault = value.faults.find(({ code }) => !isRemark(code));
+      if (fault !== undefined)
+        this.#find(
+          'AP-9',
+          'PROFILE_INVALID',
+          ERROR,
+          entry,
+          `${fault.pointer}: ${fault.expected}`,
+          fault.actual,
+          fault.code,
+        );
+    }
+  }
+
+  /** AP-10. */
+  #rows(): void {
+    const { entries, cases, pinned } = this.#context;
+    const signers = new Set(
+      [...cases.episodes.values()].flatMap((episode) =>
+        episode.cases.flatMap(({ receipts }) => receipts.map(({ value }) => value.signerIdentity)),
+      ),
+    );
+    const chains: Record<LedgerRow['table'], Chain> = { core: newChain(), daemon: newChain() };
+    let unchecked: { entry: Entry; count: number } | undefined;
+    for (const entry of entries.entries) {
+      const { row } = entry;
+      if (row === undefined) continue;
+      this.#link(entry, row, chains[row.table]);
+      this.#columns(entry, row);
+      const strong = new Set(pinned ?? [...entries.keys, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
+      const isSigned = row.signature?.some((byte) => byte !== 0) === true;
+      if (row.domain !== undefined && !domainsOf(row.eventType).includes(row.domain))
+        this.#find(
+          'AP-10',
+          'LEDGER_DOMAIN_MISMATCH',
+          ERROR,
+          entry,
+          domainsOf(row.eventType)[0]!,
+          row.domain,
+          row.id,
+        );
+      else if (!isSigned)
+        this.#find(
+          'AP-10',
+          'LEDGER_UNSIGNED',
+          row.table === 'core' ? WARNING : ERROR,
+          entry,
+          'a signature',
+          'none',
+          row.id,
+        );
+      else if (strong.size > 0) {
+        if (verifyRowSignature(row, strong) === 'invalid')
+          this.#find(
+            'AP-10',
+            'LEDGER_SIGNATURE_INVALID',
+            ERROR,
+            entry,
+            'a signature over domain and payload by a known key',
+            'none',
+            row.id,
+          );
+      } else if (verifyRowSignature(row, [...signers].filter(isKeyText).slice(0, MAX_KEYS)) === 'invalid')
+        unchecked = { entry: unchecked?.entry ?? entry, count: (unchecked?.count ?? 0) + 1 };
+    }
+    if (unchecked !== undefined)
+      this.#find(
+        'AP-10',
+        'LEDGER_SIGNATURES_NOT_CHECKED',
+        INFO,
+        unchecked.entry,
+        'a key',
+        `none for ${unchecked.count} rows`,
+      );
+  }
+
+  #link(entry: Entry, row: LedgerRow, chain: Chain): void {
+    const own = ledgerRowHash(row);
+    if (row.payload.length > MAX_ROW_PAYLOAD_BYTES)
+      this.#find(
+        'AP-10',
+        'LEDGER_PAYLOAD_TOO_LONG',
+        ERROR,
+        entry,
+        `at most ${MAX_ROW_PAYLOAD_BYTES} bytes`,
+        `${row.payload.length} bytes`,
+        row.id,
+      );
+    if (row.prevHash === undefined)
+      this.#find(
+        'AP-10',
+        'LEDGER_LINK_BROKEN',
+        ERROR,
+        entry,
+        'the hash of the row before',
+        'none',
+        row.id,
+        chain.entry,
+      );
+    else if (chain.entry === undefined) {
+      if (row.prevHash !== GENESIS)
+        this.#find(
+          'AP-10',
+          'LEDGER_HEAD_MISSING',
+          WARNING,
+          entry,
+          'the first row of the ledger',
+          `one after ${row.prevHash}`,
+          row.id,
+        );
+    } else if (!chain.hashes.includes(row.prevHash))
+      this.#find(
+        'AP-10',
+        'LEDGER_LINK_BROKEN',
+        ERROR,
+        entry,
+        chain.hashes[0]!,
+        row.prevHash,
+        row.id,
+        chain.entry,
+      );
+    else if (
+      row.sequence !== undefined &&
+      chain.sequence !== undefined &&
+      row.sequence !== chain.sequence + 1n
+    )
+      this.#find(
+        'AP-10',
+        'LEDGER_SEQUENCE_GAP',
+        ERROR,
+        entry,
+        String(chain.sequence + 1n),
+        String(row.sequence),
+        row.id,
+        chain.entry,
+      );
+    if (row.eventHash === undefined)
+      this.#find('AP-10', 'LEDGER_HASH_MISSING', ERROR, entry, own, 'none', row.id);
+    else if (row.eventHash !== own)
+      this.#find('AP-10', 'LEDGER_HASH_MISMATCH', ERROR, entry, own, row.eventHash, row.id);
+    chain.entry = entry;
+    chain.hashes = row.eventHash === undefined || row.eventHash === own ? [own] : [row.eventHash, own];
+    chain.sequence = row.sequence;
+  }
+
+  /** What a row's columns say and its payload too. */
+  #columns(entry: Entry, row: LedgerRow): void {
+    const { content } = row;
+    if (content === undefined) return;
+    const isDaemons = content.has('prev_hash');
+    if (isDaemons || row.table === 'daemon') {
+      const canonical = cacBytes(content);
+      const isCanonical = canonical.ok && decodeUtf8(canonical.value) === decodeUtf8(row.payload);
+      if (!isCanonical)
+        this.#find(
+          'AP-10',
+          'LEDGER_PAYLOAD_NOT_CANONICAL',
+          ERROR,
+          entry,
+          'cac-json',
+          canonical.ok ? 'another spelling' : canonical.fault.code,
+          row.id,
+        );
+    }
+    const columns: [string, string | undefined][] = [
+      ['event_type', row.eventType],
+      ['actor_id', row.actorId === '' ? undefined : row.actorId],
+      ['work_id', row.workId === '' ? undefined : row.workId],
+      ['prev_hash', row.table === 'daemon' ? row.prevHash : undefined],
+    ];
+    for (const [name, column] of columns) {
+      const said = textAt(content, name);
+      const isSessionRow = name === 'event_type' && column === 'session_event';
+      if (said === undefined || column === undefined || said === column || isSessionRow) continue;
+      this.#find('AP-10', 'LEDGER_ROW_CONTRADICTS_PAYLOAD', ERROR, entry, `${name} ${said}`, column, row.id);
+    }
+    const time = new Fields([content]).count('timestamp_ns');
+    if (time !== undefined && row.timestampNs !== '0' && time !== row.timestampNs)
+      this.#find(
+        'AP-10',
+        'LEDGER_ROW_CONTRADICTS_PAYLOAD',
+        ERROR,
+        entry,
+        `timestamp_ns ${time}`,
+        row.timestampNs,
+        row.id,
+      );
+  }
+
+  /** AP-11. */
+  #actuation(entry: Entry, fields: Fields): void {
+    const [joined, consumed] = [fields.hash('intent_digest'), fields.hash('consume_time_intent_digest')];
+    const about = fields.text('request_id') ?? entry.row?.id;
+    if (joined === undefined || consumed === undefined)
+      this.#find(
+        'AP-11',
+        'INTENT_DIGEST_MISSING',
+        WARNING,
+        entry,
+        'the intent joined and the intent consumed',
+        'not both',
+        about,
+      );
+    else if (joined !== consumed)
+      this.#find('AP-11', 'INTENT_DIGEST_MISMATCH', VIOLATION, entry, joined, consumed, about);
+  }
+}
+
+/** So many nonces that are not the episode's are no accident. */
+const GUESSES = 3;
+/** The most keys that a signature is tried with where none is trusted. */
+const MAX_KEYS = 8;
+
+interface Chain {
+  entry: Entry | undefined;
+  /** What the next row may name: the hash that the row states, and the one that it ought to have. */
+  hashes: readonly string[];
+  sequence: bigint | undefined;
+}
+
+function newChain(): Chain {
+  return { entry: undefined, hashes: [], sequence: undefined };
+}
+
+function hasReceipts(episode: Episode): boolean {
+  return episode.indexes.length > 0 || episode.cases.some(({ receipts }) => receipts.length > 0);
+}
+
+function firstEntryOf(episode: Episode): Entry | undefined {
+  const [first] = episode.cases;
+  if (first === undefined) return episode.indexes[0]?.entry ?? episode.spawns[0]?.entry;
+  const { requested, intents, decided, executed, receipts, responses, actuations } = first;
+  return [requested, intents, decided, executed, receipts, responses, actuations].flat()[0]?.entry;
+}
+
+/** What a decision says; undefined for anything but ALLOW and DENY. */
+export function decisionOf(fields: Fields): 'allow' | 'deny' | undefined {
+  const text = fields
+    .text('decision')
+    ?.replace(/^(?:TOOL_)?DECISION_/i, '')
+    .toUpperCase();
+  if (text === 'ALLOW') return 'allow';
+  return text === 'DENY' ? 'deny' : undefined;
+}

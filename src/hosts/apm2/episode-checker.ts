@@ -1,0 +1,320 @@
+/**
+ * `northroot check --as episode`: what the conformance tests of an adapter profile must prove of an episode, from its files. What the files
+ * do not show has not been proved, so it fails; and what fails must be recorded as a blocked review, by a reason's name.
+ */
+
+import { printable } from '../../bytes/printable.js';
+import { checkOptions } from '../../options.js';
+import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostRule } from '../host.js';
+import { ReadingBuilder } from '../reading.js';
+import { casesOf, type Case, type Cases, type Episode } from './cases.js';
+import { checkAll, decisionOf, pinnedKeys } from './checks.js';
+import type { Fields } from './events.js';
+import { pinsVersion } from './profile-checker.js';
+import { readEntries, type Entries, type Entry } from './reader.js';
+import { verifyToolReceipt } from './receipt.js';
+import { APM2_RULES } from './rules.js';
+
+/** Why reviews are blocked, by name: the numbers of the protobuf and of the code disagree. The last is the seed's alone. */
+export const BLOCKED_REASONS = [
+  ...['APPLY_FAILED', 'TOOL_FAILED', 'BINARY_UNSUPPORTED', 'MISSING_ARTIFACT', 'INVALID_BUNDLE', 'TIMEOUT'],
+  ...[
+    'POLICY_DENIED',
+    'CONTEXT_MISS',
+    'MISSING_VIEW_COMMITMENT',
+    'CONTEXT_PACK_MISSING',
+    'CONTEXT_PACK_INVALID',
+  ],
+  ...['ADAPTER_MISCONFIGURED', 'TAINT_FLOW_DENIED', 'MERGE_CONFLICT', 'ADAPTER_PROTOCOL_VIOLATION'],
+] as const;
+
+const EPISODE_RULES: readonly HostRule[] = [
+  {
+    id: 'EP-0',
+    statement: 'The version probe passes.',
+    undecidable: 'the files do not have what the probe printed: it has to be run',
+  },
+  {
+    id: 'EP-1',
+    statement: 'The profile is there, valid, and its version probe pins a major and a minor version.',
+  },
+  { id: 'EP-2', statement: 'The agent emits at least one ToolIntent, and every frame of its log is valid.' },
+  {
+    id: 'EP-3',
+    statement: 'The kernel executes a tool that was asked for and allowed, with a receipt that verifies.',
+  },
+  { id: 'EP-4', statement: 'The agent terminates with a structured final output.' },
+  { id: 'EP-5', statement: 'The review receipt is recorded in a ledger, and what it names is there.' },
+  {
+    id: 'EP-6',
+    statement: 'The ledger attributes the episode to work, episode, session and adapter profile.',
+  },
+  { id: 'EP-7', statement: 'What fails is recorded as a blocked review with a reason, and not as a review.' },
+];
+
+/** The reason for which a broken rule blocks a review. */
+const REASON_OF_RULE: Readonly<Record<string, string>> = {
+  'AP-1': 'ADAPTER_PROTOCOL_VIOLATION',
+  'AP-2': 'ADAPTER_PROTOCOL_VIOLATION',
+  'AP-3': 'POLICY_DENIED',
+  'AP-4': 'INVALID_BUNDLE',
+  'AP-5': 'INVALID_BUNDLE',
+  'AP-6': 'ADAPTER_PROTOCOL_VIOLATION',
+  'AP-7': 'INVALID_BUNDLE',
+  'AP-8': 'POLICY_DENIED',
+  'AP-9': 'ADAPTER_MISCONFIGURED',
+  'AP-10': 'INVALID_BUNDLE',
+  'AP-11': 'POLICY_DENIED',
+  INPUT: 'INVALID_BUNDLE',
+};
+
+const AIDS = {
+  profile: 'the adapter profile of the episode',
+  keys: 'public keys that are trusted, as 64 hexadecimal digits each',
+} as const;
+
+/** Checks the conformance of an episode. */
+export const episodeChecker: Checker = {
+  name: 'episode',
+  title: 'Conformance of an adapter episode',
+  rules: [...EPISODE_RULES, ...APM2_RULES],
+  aids: AIDS,
+  check: checkEpisodes,
+};
+
+function checkEpisodes(
+  files: readonly HostFile[],
+  options: HostOptions = {},
+): { items: readonly HostItem[]; findings: readonly HostFinding[] } {
+  checkOptions('episode', options, { occurredAt: 'string', aids: 'object' });
+  for (const name of Object.keys(options.aids ?? {}))
+    if (!Object.hasOwn(AIDS, name)) throw new RangeError(`episode: there is no aid ${name}`);
+  const builder = new ReadingBuilder(options);
+  const entries = readEntries(files, builder);
+  const cases = casesOf(entries, options);
+  const rules = checkAll({ entries, cases, pinned: pinnedKeys(options) });
+  const built = builder.finish();
+  const found = [...cases.findings, ...built.findings, ...entries.findings, ...rules];
+  const checked = entries.entries.map(({ at, type }): HostItem => ({ at, type, fate: 'evidence' }));
+  const items = [...checked, ...entries.items, ...built.items];
+  // No file, no item: nothing to be decided about.
+  if (items.length === 0) return { items, findings: found };
+  const conformance = new Conformance(entries, cases, found, { file: files[0]!.name });
+  return { items, findings: [...found, ...conformance.check()] };
+}
+
+class Conformance {
+  readonly #entries: Entries;
+  readonly #cases: Cases;
+  readonly #found: readonly HostFinding[];
+  readonly #at: HostPlace;
+  readonly #findings: HostFinding[] = [];
+
+  constructor(entries: Entries, cases: Cases, found: readonly HostFinding[], at: HostPlace) {
+    this.#entries = entries;
+    this.#cases = cases;
+    this.#found = found;
+    this.#at = at;
+  }
+
+  check(): readonly HostFinding[] {
+    const named = [...this.#cases.episodes.values()].filter(({ id }) => id !== '');
+    const unnamed = this.#cases.episodes.get('');
+    if (named.length === 0)
+      this.#fail('EP-6', 'ADAPTER_MISCONFIGURED', this.#at, 'an episode', 'none in the files', undefined);
+    for (const episode of named) this.#episode(episode, unnamed);
+    this.#review();
+    this.#closed();
+    return this.#findings;
+  }
+
+  #episode(episode: Episode, unnamed: Episode | undefined): void {
+    const { id, attributions, profile } = episode;
+    const first = attributions[0];
+    const at = first?.entry.at ?? this.#at;
+    const isComplete = ['work_id', 'episode_id', 'session_id'].every(
+      (name) => first?.value.text(name) !== undefined,
+    );
+    if (!isComplete || first?.value.hash('adapter_profile_hash') === undefined)
+      this.#fail(
+        'EP-6',
+        'ADAPTER_MISCONFIGURED',
+        at,
+        'work, episode, session and profile',
+        'not all of them',
+        id,
+      );
+    else if (first.entry.row === undefined)
+      this.#fail(
+        'EP-6',
+        'ADAPTER_MISCONFIGURED',
+        at,
+        'an attribution in a ledger',
+        'an event outside of one',
+        id,
+      );
+    if (profile === undefined)
+      this.#fail(
+        'EP-1',
+        'ADAPTER_MISCONFIGURED',
+        at,
+        'the profile of the hash that is attributed, valid',
+        'none',
+        id,
+      );
+    else if (!pinsVersion(profile.versionRegex))
+      this.#fail(
+        'EP-1',
+        'ADAPTER_MISCONFIGURED',
+        at,
+        'a major and a minor version',
+        profile.versionRegex,
+        id,
+      );
+    const all = [...episode.cases, ...(unnamed?.cases ?? [])];
+    if (!all.some(({ intents }) => intents.length > 0))
+      this.#fail('EP-2', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a ToolIntent', 'none', id);
+    this.#executions(all, at, id);
+    const logs = new Set([...episode.logs, ...(unnamed?.logs ?? [])]);
+    const { endings } = this.#entries;
+    const own = logs.size === 0 ? endings.keys() : logs;
+    const isStructured = [...own].some((name) => endings.get(name) !== undefined);
+    if (!isStructured)
+      this.#fail('EP-4', 'ADAPTER_PROTOCOL_VIOLATION', at, 'a JSON object at the end of the log', 'none', id);
+  }
+
+  #executions(all: readonly Case[], at: HostPlace, id: string): void {
+    const isRun = ({ executed, receipts, decided }: Case): boolean =>
+      executed.length > 0 &&
+      receipts.some(({ value }) => verifyToolReceipt(value) === 'ok') &&
+      decided.some(({ value }) => decisionOf(value) === 'allow');
+    if (!all.some((each) => (each.requested.length > 0 || each.intents.length > 0) && isRun(each)))
+      this.#fail(
+        'EP-3',
+        'TOOL_FAILED',
+        at,
+        'a tool asked for, allowed and executed, with its receipt',
+        'none',
+        id,
+      );
+    for (const each of all) {
+      const [execution] = each.executed;
+      if (execution === undefined || each.receipts.length > 0) continue;
+      this.#fail('EP-3', 'MISSING_ARTIFACT', execution.entry.at, 'a receipt', 'none', each.request);
+    }
+  }
+
+  #eventsOf(kind: 'review_receipt' | 'review_blocked' | 'terminated'): { entry: Entry; fields: Fields }[] {
+    return this.#entries.entries.flatMap((entry) =>
+      entry.said.kind === 'event' && entry.said.event.kind === kind
+        ? [{ entry, fields: entry.said.event.fields }]
+        : [],
+    );
+  }
+
+  #review(): void {
+    for (const { entry, fields } of this.#eventsOf('terminated')) {
+      const classification = fields.text('exit_classification') ?? fields.text('class');
+      if (classification !== undefined && classification.toUpperCase() !== 'SUCCESS')
+        this.#fail('EP-4', 'TOOL_FAILED', entry.at, 'SUCCESS', classification, fields.text('session_id'));
+    }
+    const receipts = this.#eventsOf('review_receipt');
+    const blocked = this.#eventsOf('review_blocked');
+    if (receipts.length === 0 && blocked.length === 0)
+      this.#fail(
+        'EP-5',
+        'MISSING_ARTIFACT',
+        this.#at,
+        'ReviewReceiptRecorded',
+        'not in the files',
+        undefined,
+      );
+    for (const { entry, fields } of receipts) {
+      const about = fields.text('receipt_id') ?? fields.text('review_id');
+      const bundle = fields.hash('artifact_bundle_hash');
+      if (entry.row === undefined)
+        this.#fail('EP-5', 'INVALID_BUNDLE', entry.at, 'a row of a ledger', 'an event outside of one', about);
+      else if (bundle === undefined || !this.#entries.stored.has(bundle))
+        this.#fail(
+          'EP-5',
+          'MISSING_ARTIFACT',
+          entry.at,
+          'the artifact bundle that it names',
+          'not in the files',
+          about,
+        );
+    }
+    for (const { entry, fields } of blocked) {
+      const about = fields.text('blocked_id');
+      const stated = fields.text('reason_code') ?? fields.text('reason');
+      const reason = stated === undefined ? undefined : nameOfReason(stated);
+      if (reason === undefined) {
+        const actual = stated ?? fields.count('reason_code') ?? 'none';
+        this.#find('EP-7', 'REASON_UNKNOWN', 'invalid', entry.at, "a reason's name", actual, about);
+      } else this.#fail('EP-5', reason, entry.at, 'a review', 'a blocked review', about);
+    }
+  }
+
+  /** Fails closed: a failure without a blocked review was not noticed, and one with a review was passed over. */
+  #closed(): void {
+    const own = this.#findings.find(({ severity }) => severity === 'error')?.code;
+    const broken = this.#found.find(({ severity }) => severity === 'error');
+    const reason = own ?? (broken && (REASON_OF_RULE[broken.rule] ?? 'INVALID_BUNDLE'));
+    if (reason === undefined) return;
+    const blocked = this.#eventsOf('review_blocked');
+    const [receipt] = this.#eventsOf('review_receipt');
+    if (receipt !== undefined)
+      this.#find(
+        'EP-7',
+        'NOT_FAILED_CLOSED',
+        'violation',
+        receipt.entry.at,
+        `a blocked review: ${reason}`,
+        'a review',
+        undefined,
+      );
+    else if (blocked.length === 0)
+      this.#find(
+        'EP-7',
+        'REVIEW_BLOCKED_MISSING',
+        'invalid',
+        this.#at,
+        `ReviewBlockedRecorded: ${reason}`,
+        'none',
+        undefined,
+      );
+  }
+
+  #fail(
+    rule: string,
+    reason: string,
+    at: HostPlace,
+    expected: string,
+    actual: string,
+    about: string | undefined,
+  ): void {
+    this.#find(rule, reason, 'invalid', at, expected, actual, about);
+  }
+
+  #find(
+    rule: string,
+    code: string,
+    kind: 'invalid' | 'violation',
+    at: HostPlace,
+    expected: string,
+    actual: string,
+    about: string | undefined,
+  ): void {
+    const shown = printable(actual, 80);
+    this.#findings.push({ rule, code, severity: 'error', class: kind, at, about, expected, actual: shown });
+  }
+}
+
+/** `AdapterMisconfigured`, `REVIEW_BLOCKED_REASON_ADAPTER_MISCONFIGURED` and the like are one name. */
+function nameOfReason(text: string): string | undefined {
+  const plain = text
+    .replace(/^.*REASON(?:_CODE)?_/, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '');
+  return BLOCKED_REASONS.find((reason) => reason.toLowerCase().replaceAll('_', '') === plain);
+}

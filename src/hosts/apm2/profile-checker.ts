@@ -1,0 +1,189 @@
+/** `northroot check --as adapter-profile`: adapter profiles against their schema, limits, canonical form and content address. */
+
+import { printable } from '../../bytes/printable.js';
+import { decodeUtf8 } from '../../bytes/text.js';
+import { checkOptions } from '../../options.js';
+import type { Checker, HostFile, HostFinding, HostItem, HostOptions, HostPlace, HostRule } from '../host.js';
+import { MAX_ITEM_BYTES, splitLines } from '../reading.js';
+import { decodeCacSource } from '../forms/cac.js';
+import { isRemark, readAdapterProfile, type ProfileCode } from './profile.js';
+
+const RULES: readonly HostRule[] = [
+  {
+    id: 'PR-1',
+    statement:
+      'A profile has the 16 members of its schema, and tool_bridge or not, of their types, and no others.',
+  },
+  {
+    id: 'PR-2',
+    statement: 'Texts, lists and numbers stay within their limits; limits of the tool bridge are not 0.',
+  },
+  { id: 'PR-3', statement: 'The command and the working directory have no .. in them.' },
+  {
+    id: 'PR-4',
+    statement: 'The version probe has a regular expression, which names a major and a minor version.',
+  },
+  { id: 'PR-5', statement: 'A profile has a canonical form and is kept in it.' },
+  { id: 'PR-6', statement: 'A profile is chosen by the BLAKE3 of its canonical form.' },
+];
+
+const RULE_OF: Readonly<Record<ProfileCode, string>> = {
+  NOT_AN_OBJECT: 'PR-1',
+  MEMBER_MISSING: 'PR-1',
+  MEMBER_UNKNOWN: 'PR-1',
+  TYPE_MISMATCH: 'PR-1',
+  VALUE_UNKNOWN: 'PR-1',
+  EMPTY: 'PR-1',
+  ENV_NAME_INVALID: 'PR-1',
+  SPELLING: 'PR-1',
+  TOO_LONG: 'PR-2',
+  TOO_MANY: 'PR-2',
+  OUT_OF_RANGE: 'PR-2',
+  TIMEOUT_ZERO: 'PR-2',
+  PATH_TRAVERSAL: 'PR-3',
+  REGEX_INVALID: 'PR-4',
+  NO_CANONICAL_FORM: 'PR-5',
+  NOT_CANONICAL: 'PR-5',
+};
+
+/** Why a review is blocked where a profile is not valid. */
+const REASON = 'ADAPTER_MISCONFIGURED';
+
+const AIDS = { hash: 'the content address that the profile is chosen by, 64 hexadecimal digits' } as const;
+
+/** Checks adapter profiles. */
+export const adapterProfileChecker: Checker = {
+  name: 'adapter-profile',
+  title: 'AgentAdapterProfileV1',
+  rules: RULES,
+  aids: AIDS,
+  check: checkProfiles,
+};
+
+/** Whether a regular expression names a major and a minor version: `2\.1\.`. One that takes any version pins none. */
+export function pinsVersion(regex: string): boolean {
+  return /\d\\?\.\d/.test(regex);
+}
+
+function checkProfiles(
+  files: readonly HostFile[],
+  options: HostOptions = {},
+): { items: HostItem[]; findings: HostFinding[] } {
+  checkOptions('adapter-profile', options, { occurredAt: 'string', aids: 'object' });
+  for (const name of Object.keys(options.aids ?? {}))
+    if (!Object.hasOwn(AIDS, name)) throw new RangeError(`adapter-profile: there is no aid ${name}`);
+  const items: HostItem[] = [];
+  const findings: HostFinding[] = [];
+  const hashes: { at: HostPlace; hash: string | undefined }[] = [];
+  for (const file of files)
+    for (const { at, bytes } of profilesOf(file)) {
+      items.push({ at, type: 'adapter_profile', fate: 'evidence' });
+      hashes.push({ at, hash: checkOne(at, bytes, findings) });
+    }
+  checkHash(options.aids?.['hash'], hashes, findings);
+  return { items, findings };
+}
+
+/** A file is a profile, or one on each line. */
+function* profilesOf(file: HostFile): Generator<{ at: HostPlace; bytes: Uint8Array }, void, void> {
+  const lines = [...splitLines(file)];
+  const isOfLines =
+    lines.length > 1 && lines.every(({ bytes }) => bytes[0] === 0x7b && bytes.at(-1) === 0x7d);
+  if (isOfLines) for (const { at, bytes } of lines) yield { at, bytes };
+  else if (lines.length > 0) yield { at: { file: file.name }, bytes: file.bytes };
+}
+
+function checkOne(at: HostPlace, bytes: Uint8Array, findings: HostFinding[]): string | undefined {
+  const find = (
+    rule: string,
+    code: string,
+    weight: Weight,
+    pointer: string,
+    expected: string,
+    actual: string,
+  ): void => {
+    const about = weight === ERROR ? REASON : undefined;
+    findings.push({ rule, code, ...weight, at: { ...at, pointer }, about, expected, actual });
+  };
+  if (bytes.length > MAX_ITEM_BYTES) {
+    find('PR-2', 'TOO_LONG', ERROR, '', `at most ${MAX_ITEM_BYTES} bytes`, `${bytes.length} bytes`);
+    return undefined;
+  }
+  // A line feed at the end belongs to the file.
+  const text = bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes;
+  const decoded = decodeCacSource(text);
+  const { faults, hash, profile } = readAdapterProfile(text);
+  for (const { code, pointer, expected, actual } of faults)
+    find(
+      decoded.ok ? RULE_OF[code] : 'PR-5',
+      code,
+      isRemark(code) ? WARNING : ERROR,
+      pointer,
+      expected,
+      actual,
+    );
+  if (profile !== undefined && !pinsVersion(profile.versionRegex)) {
+    const expected = 'a major and a minor version';
+    const actual = printable(profile.versionRegex, 80);
+    find('PR-4', 'VERSION_NOT_PINNED', WARNING, '/version_probe/regex', expected, actual);
+  }
+  return hash;
+}
+
+function checkHash(
+  file: HostFile | undefined,
+  found: readonly { at: HostPlace; hash: string | undefined }[],
+  findings: HostFinding[],
+): void {
+  for (const { at, hash } of found) {
+    const named = /(?:^|[/\\!])([0-9a-f]{64})(?:\.[A-Za-z0-9]{1,8})?$/.exec(at.file)?.[1];
+    if (named !== undefined && hash !== undefined && named !== hash)
+      findings.push({
+        rule: 'PR-6',
+        code: 'HASH_MISMATCH',
+        ...ERROR,
+        at,
+        about: REASON,
+        expected: named,
+        actual: hash,
+      });
+    else if (hash !== undefined)
+      findings.push({ rule: 'PR-6', code: 'CONTENT_ADDRESS', ...INFO, at, actual: hash });
+  }
+  if (file === undefined) return;
+  const at = { file: file.name };
+  const stated = decodeUtf8(file.bytes, 0, Math.min(file.bytes.length, 1024))
+    .trim()
+    .replace(/^blake3:/, '');
+  if (!/^[0-9a-f]{64}$/.test(stated)) {
+    const actual = printable(stated, 80);
+    findings.push({
+      rule: 'PR-6',
+      code: 'AID_NOT_READABLE',
+      ...ERROR,
+      at,
+      expected: '64 hexadecimal digits',
+      actual,
+    });
+  } else if (!found.some(({ hash }) => hash === stated)) {
+    const actual = found
+      .map(({ hash }) => hash ?? 'none')
+      .slice(0, 8)
+      .join(', ');
+    const place = found[0]?.at ?? at;
+    findings.push({
+      rule: 'PR-6',
+      code: 'HASH_MISMATCH',
+      ...ERROR,
+      at: place,
+      about: REASON,
+      expected: stated,
+      actual,
+    });
+  }
+}
+
+const ERROR = { severity: 'error', class: 'invalid' } as const;
+const WARNING = { severity: 'warning', class: 'none' } as const;
+const INFO = { severity: 'info', class: 'none' } as const;
+type Weight = typeof ERROR | typeof WARNING | typeof INFO;

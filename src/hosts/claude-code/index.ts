@@ -1,0 +1,72 @@
+/** Claude Code: logs of its hooks, and its transcripts. docs/hosts/claude-code.md says what becomes of each field. */
+
+import type { Host, HostFile, HostOptions, HostReading } from '../host.js';
+import { checkReadOptions } from '../read-options.js';
+import { ReadingBuilder, splitLines } from '../reading.js';
+import { inTimeOrder } from '../time-order.js';
+import { decodeSourceJson } from '../../json/source-json.js';
+import { Calls } from './calls.js';
+import { HookReader } from './hooks.js';
+import { readLine, type AnswerLine, type HookLine, type TranscriptLine } from './lines.js';
+import { Recorder } from './recorder.js';
+import { CLAUDE_CODE_RULES } from './rules.js';
+import { TranscriptReader } from './transcripts.js';
+
+/** The host Claude Code. */
+export const claudeCode: Host = {
+  name: 'claude-code',
+  title: 'Claude Code hook logs and transcripts',
+  rules: CLAUDE_CODE_RULES,
+  aids: {},
+  recognises,
+  read,
+};
+
+/** Transcripts begin with lines about the session, which say nothing of what they are. */
+const LOOKED_AT = 50;
+
+function recognises(file: HostFile): boolean {
+  let left = LOOKED_AT;
+  for (const { at, bytes } of splitLines(file)) {
+    if (left-- === 0) return false;
+    const decoded = decodeSourceJson(bytes);
+    const line = decoded.ok ? readLine({ at, bytes, value: decoded.value }) : undefined;
+    if (line?.kind === 'hook') return true;
+    if (line?.kind === 'transcript' && line.uuid !== undefined && line.value.has('message')) return true;
+  }
+  return false;
+}
+
+/** Hooks are told what runs, so they are read first; transcripts then add what no hook was asked about. */
+function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
+  checkReadOptions('claude-code', options);
+  const reading = new ReadingBuilder(options);
+  const hookLines: (HookLine | AnswerLine)[] = [];
+  const transcriptLines: TranscriptLine[] = [];
+  for (const file of files) {
+    for (const item of reading.lines(file)) {
+      const line = readLine(item);
+      if (line === undefined) reading.drop(item.at, 'unknown', 'NOT_A_LINE_OF_THESE');
+      else if (line.kind === 'transcript') transcriptLines.push(line);
+      else hookLines.push(line);
+    }
+  }
+  const recorder = new Recorder(reading, new Calls());
+  new HookReader(recorder).read(hookLines);
+  new TranscriptReader(recorder).read(transcriptLines);
+  recorder.finish();
+  return inTimeOrder(inFileOrder(reading.finish(), files));
+}
+
+function inFileOrder(reading: HostReading, files: readonly HostFile[]): HostReading {
+  const order = new Map(files.map(({ name }, index) => [name, index]));
+  const compare = (
+    { at: a }: { readonly at: HostReading['items'][number]['at'] },
+    { at: b }: { readonly at: HostReading['items'][number]['at'] },
+  ): number => (order.get(a.file) ?? 0) - (order.get(b.file) ?? 0) || (a.line ?? 0) - (b.line ?? 0);
+  return {
+    ...reading,
+    items: [...reading.items].sort(compare),
+    findings: [...reading.findings].sort(compare),
+  };
+}

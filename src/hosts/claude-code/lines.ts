@@ -1,0 +1,176 @@
+/** Lines of hook logs and of transcripts, read. */
+
+import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { SourceItem } from '../reading.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+
+/** What a hook was told, and what it answered where that was logged. */
+export interface HookLine {
+  readonly kind: 'hook';
+  readonly item: SourceItem;
+  /** `PreToolUse` */
+  readonly event: string;
+  readonly session: string;
+  readonly time: string | undefined;
+  readonly input: SourceObject;
+  readonly answer: HookAnswer | undefined;
+}
+
+/** An answer of a hook. */
+export interface HookAnswer {
+  /** As it was written: `allow`, `ask`; `exit 2`. */
+  readonly stated: string;
+  /** Undefined where it decides nothing: `ask`, `defer`. */
+  readonly decision: 'allow' | 'deny' | undefined;
+  /** Whether it is one of those that hooks can give. */
+  readonly isKnown: boolean;
+  /** The parameters that are to run instead. */
+  readonly updatedInput: SourceObject | undefined;
+}
+
+/** A hook's answer on a line of its own. */
+export interface AnswerLine {
+  readonly kind: 'answer';
+  readonly item: SourceItem;
+  readonly event: string | undefined;
+  readonly time: string | undefined;
+  readonly answer: HookAnswer | undefined;
+}
+
+/** A line of a transcript. */
+export interface TranscriptLine {
+  readonly kind: 'transcript';
+  readonly item: SourceItem;
+  /** `assistant` */
+  readonly type: string;
+  readonly uuid: string | undefined;
+  readonly parent: string | undefined;
+  readonly session: string;
+  readonly time: string | undefined;
+  readonly value: SourceObject;
+}
+
+/** Any line of these files. */
+export type Line = HookLine | AnswerLine | TranscriptLine;
+
+const TIMES = ['timestamp', 'logged_at', 'time', 'ts'] as const;
+/** A count of seconds of this many is in the year 5138. */
+const MILLISECONDS_FROM = 1e11;
+
+/** Reads a line; undefined for what is none of these. */
+export function readLine(item: SourceItem): Line | undefined {
+  const { value } = item;
+  if (!(value instanceof SourceObject)) return undefined;
+  const input = objectAt(value, 'input') ?? objectAt(value, 'hook_input') ?? value;
+  const event = textAt(input, 'hook_event_name');
+  const output = objectAt(value, 'output') ?? objectAt(value, 'hook_output') ?? value;
+  const time = timeAt(value) ?? timeAt(input);
+  if (event !== undefined) {
+    const session = textAt(input, 'session_id') ?? '';
+    return { kind: 'hook', item, event, session, time, input, answer: answerOf(output, value) };
+  }
+  if (output.has('hookSpecificOutput')) {
+    const named = textAt(output, 'hookSpecificOutput', 'hookEventName');
+    return { kind: 'answer', item, event: named, time, answer: answerOf(output, value) };
+  }
+  const type = textAt(value, 'type');
+  if (type === undefined) return undefined;
+  return {
+    kind: 'transcript',
+    item,
+    type,
+    uuid: textAt(value, 'uuid'),
+    parent: textAt(value, 'parentUuid'),
+    session: textAt(value, 'sessionId') ?? '',
+    time,
+    value,
+  };
+}
+
+function timeAt(value: SourceObject): string | undefined {
+  for (const name of TIMES) {
+    const stated = value.get(name);
+    if (typeof stated === 'string') return timeOfText(stated);
+    if (stated instanceof SourceNumber)
+      return timeOf(stated.text, Number(stated.text) >= MILLISECONDS_FROM ? 'ms' : 's');
+  }
+  return undefined;
+}
+
+const DECISIONS: Readonly<Record<string, 'allow' | 'deny' | 'none'>> = {
+  allow: 'allow',
+  approve: 'allow',
+  deny: 'deny',
+  block: 'deny',
+  ask: 'none',
+  defer: 'none',
+};
+
+/** An exit status of 2 blocks, whatever was written besides. */
+function answerOf(output: SourceObject, line: SourceObject): HookAnswer | undefined {
+  const specific = objectAt(output, 'hookSpecificOutput');
+  const updatedInput = objectAt(specific, 'updatedInput') ?? objectAt(specific, 'decision', 'updatedInput');
+  if (numberAt(line, 'exit_code') === '2')
+    return { stated: 'exit 2', decision: 'deny', isKnown: true, updatedInput: undefined };
+  const stated =
+    textAt(specific, 'permissionDecision') ??
+    textAt(specific, 'decision', 'behavior') ??
+    textAt(output, 'decision');
+  if (stated === undefined) return undefined;
+  const meant = Object.hasOwn(DECISIONS, stated) ? DECISIONS[stated] : undefined;
+  return {
+    stated,
+    decision: meant === 'none' ? undefined : meant,
+    isKnown: meant !== undefined,
+    updatedInput,
+  };
+}
+
+/** A tool use or a tool result within a message. */
+export interface Block {
+  readonly id: string;
+  readonly value: SourceObject;
+}
+
+/** The blocks of one type in a line's message. */
+export function blocksOf(line: TranscriptLine, type: 'tool_use' | 'tool_result'): readonly Block[] {
+  const member = type === 'tool_use' ? 'id' : 'tool_use_id';
+  return (listAt(line.value, 'message', 'content') ?? []).flatMap((value) => {
+    const id = textAt(value, member);
+    return value instanceof SourceObject && textAt(value, 'type') === type && id !== undefined
+      ? [{ id, value }]
+      : [];
+  });
+}
+
+/**
+ * What Claude Code writes as the result of a tool use that did not run. A transcript has no member that says so, only these words, which
+ * an answer of a tool could hold too: only results that are errors are held against them.
+ */
+const DENIALS: readonly (readonly [string, RegExp])[] = [
+  [
+    'USER_REJECTED',
+    /^(?:Error: )?(?:The user doesn['’]t want to (?:proceed with this tool use|take this action)|User rejected tool use$)/,
+  ],
+  [
+    'PERMISSION_DENIED',
+    /^(?:Error: )?(?:Permission to use .{1,200} has been denied|Claude requested permissions to .{1,4000}, but you haven['’]t granted it yet)/s,
+  ],
+  ['HOOK_DENIED', /^(?:Error: )?(?:Hook )?PreToolUse:\S{1,200} (?:hook (?:blocking )?error|denied)/],
+];
+
+/** The code of the denial that a result states; undefined where the tool ran. */
+export function denialOf(line: TranscriptLine, { value }: Block): string | undefined {
+  if (valueAt(value, 'is_error') !== true) return undefined;
+  const texts = [textAt(line.value, 'toolUseResult'), firstTextOf(valueAt(value, 'content'))];
+  for (const text of texts) {
+    const found = DENIALS.find(([, words]) => text !== undefined && words.test(text));
+    if (found !== undefined) return found[0];
+  }
+  return undefined;
+}
+
+function firstTextOf(content: SourceValue | undefined): string | undefined {
+  if (typeof content === 'string') return content;
+  return Array.isArray(content) ? textAt(content[0] as SourceValue, 'text') : undefined;
+}

@@ -1,0 +1,210 @@
+/** What hooks and transcripts say of tool uses, as claims: each decision and each execution once, whoever says it. */
+
+import type { Digest } from '../../value/digest.js';
+import type { HostFinding, HostPlace } from '../host.js';
+import { principalOf } from '../names.js';
+import type { ReadingBuilder, SourceItem } from '../reading.js';
+import {
+  decisionOf,
+  differs,
+  proposalOf,
+  type Call,
+  type Calls,
+  type Decision,
+  type Ending,
+} from './calls.js';
+
+/** Broken, contradictory or missing evidence. */
+export const INVALID = { severity: 'error', class: 'invalid' } as const;
+/** Intact evidence of something that was not allowed. */
+const VIOLATION = { severity: 'error', class: 'violation' } as const;
+/** Odd, or cut. */
+export const WARNING = { severity: 'warning', class: 'none' } as const;
+
+/** What a finding says besides. */
+export type Details = Pick<HostFinding, 'about' | 'expected' | 'actual' | 'related'>;
+
+/** What the two readers share. */
+export class Recorder {
+  readonly reading: ReadingBuilder;
+  readonly calls: Calls;
+
+  constructor(reading: ReadingBuilder, calls: Calls) {
+    this.reading = reading;
+    this.calls = calls;
+  }
+
+  find(
+    rule: string,
+    code: string,
+    judged: Pick<HostFinding, 'severity' | 'class'>,
+    at: HostPlace,
+    details: Details,
+  ): void {
+    this.reading.find({ rule, code, ...judged, at, ...details });
+  }
+
+  /** The time of a line; without any it is dropped. */
+  timeOf(item: SourceItem, type: string, stated: string | undefined, about?: string): string | undefined {
+    const time = this.reading.timeOf(stated, item.at, about);
+    if (time === undefined) this.reading.drop(item.at, type, 'TIME_NOT_STATED');
+    return time;
+  }
+
+  /** Whether it is new: the same decision by the same speaker is recorded once, and so is a denial of what is denied. */
+  decide(
+    call: Call,
+    { at, bytes }: SourceItem,
+    said: Omit<Decision, 'at' | 'id'> & {
+      readonly name: string;
+      readonly occurredAt: string;
+    },
+  ): boolean {
+    const { decision, code, paramsDigest, name, tool, occurredAt } = said;
+    const before = call.decisions.find(
+      (each) => each.decision === decision && (decision === 'deny' || each.code === code),
+    );
+    if (before !== undefined && !differs(before.paramsDigest, paramsDigest)) return false;
+    const nth = call.decisions.filter(({ id }) => id.startsWith(`${name}:`)).length;
+    const id = `${name}:${call.id}${nth === 0 ? '' : `:${nth + 1}`}`;
+    call.decisions.push({ decision, code, id, tool, paramsDigest, at });
+    this.reading.claim({
+      kind: 'action',
+      id,
+      at,
+      bytes,
+      occurredAt,
+      principalId: agentOf(call.session),
+      decision,
+      decisionCode: code,
+      tool,
+      paramsDigest,
+    });
+    if (decision === 'deny' && call.ending !== undefined) this.#findDenied(call, call.ending);
+    return true;
+  }
+
+  /** Whether it is new: a tool use ends once. */
+  end(
+    call: Call,
+    { at, bytes }: SourceItem,
+    {
+      tool,
+      errorCode,
+      ...ending
+    }: Omit<Ending, 'at'> & { readonly tool: string; readonly errorCode?: string | undefined },
+  ): boolean {
+    const before = call.ending;
+    if (before !== undefined) {
+      this.#compareEndings(call, before, { ...ending, at });
+      return false;
+    }
+    call.ending = { ...ending, at };
+    const decision = decisionOf(call);
+    const { paramsDigest, outputDigest, outcome, meters, occurredAt } = ending;
+    this.reading.claim({
+      kind: 'execution',
+      id: `execution:${call.id}`,
+      at,
+      bytes,
+      occurredAt,
+      principalId: agentOf(call.session),
+      authorization: decision?.id,
+      tool,
+      paramsDigest,
+      meters,
+      outcome,
+      errorCode,
+      outputDigest,
+    });
+    if (decision === undefined) {
+      this.find('CC-7', 'DECISION_NOT_STATED', INVALID, at, {
+        about: call.id,
+        expected: 'a decision',
+        actual: 'none in these files',
+      });
+    } else if (decision.decision === 'deny') {
+      this.#findDenied(call, call.ending);
+    } else {
+      this.#checkAllowed(call, decision, tool, paramsDigest);
+    }
+    return true;
+  }
+
+  /** Whether a denial and an execution are of one tool use, in whichever order they were read. */
+  #findDenied(call: Call, { at }: Ending): void {
+    const denial = decisionOf(call);
+    this.find('CC-6', 'RAN_AFTER_DENIAL', VIOLATION, at, {
+      about: call.id,
+      expected: `no result, since it was denied: ${denial?.code ?? ''}`,
+      actual: 'a result',
+      ...(denial === undefined ? {} : { related: [denial.at] }),
+    });
+  }
+
+  /** As a ledger has it: contradictory evidence, since nobody knows what was allowed. */
+  #checkAllowed(call: Call, allowed: Decision, tool: string, ran: Digest | undefined): void {
+    if (call.ending === undefined) return;
+    const related = [allowed.at];
+    if (allowed.tool !== tool) {
+      const details = { about: call.id, expected: allowed.tool, actual: tool, related };
+      this.find('CC-8', 'TOOL_CHANGED', INVALID, call.ending.at, details);
+    }
+    if (!differs(allowed.paramsDigest, ran)) return;
+    this.find('CC-8', 'PARAMS_CHANGED', INVALID, call.ending.at, {
+      about: call.id,
+      expected: `parameters ${allowed.paramsDigest?.b64 ?? ''}`,
+      actual: ran?.b64,
+      related,
+    });
+  }
+
+  #compareEndings(call: Call, before: Ending, now: Ending): void {
+    const isSameSpeaker = before.from === now.from;
+    const isSame =
+      before.outcome === now.outcome &&
+      !(isSameSpeaker && differs(before.outputDigest, now.outputDigest)) &&
+      !(isSameSpeaker && differs(before.paramsDigest, now.paramsDigest));
+    if (isSame) return;
+    const code = isSameSpeaker ? 'TWO_RESULTS' : 'OUTCOME_DISAGREES';
+    this.find('CC-5', code, INVALID, now.at, {
+      about: call.id,
+      expected: isSameSpeaker ? 'the result as it was before' : before.outcome,
+      actual: isSameSpeaker ? 'another' : now.outcome,
+      related: [before.at],
+    });
+  }
+
+  /** What only all lines together show: what has no end, and each tool use as it is to be held against a ledger. */
+  finish(): void {
+    for (const call of this.calls.all()) {
+      const proposal = proposalOf(call);
+      const decision = decisionOf(call);
+      const { ending } = call;
+      if (call.isNamed && proposal !== undefined && ending === undefined && decision?.decision !== 'deny') {
+        this.find('CC-9', 'RESULT_MISSING', WARNING, proposal.at, {
+          about: call.id,
+          expected: 'a result, or a denial',
+          actual: 'neither',
+        });
+      }
+      const at = ending?.at ?? decision?.at ?? proposal?.at;
+      if (at === undefined) continue;
+      this.reading.observe({
+        at,
+        callIds: call.isNamed ? [call.id] : [],
+        tool: proposal?.tool,
+        paramsDigest: ending?.paramsDigest ?? decision?.paramsDigest ?? proposal?.paramsDigest,
+        decision: decision?.decision,
+        outcome: ending?.outcome,
+        meters: ending?.meters ?? [],
+        occurredAt: ending?.occurredAt ?? proposal?.occurredAt,
+      });
+    }
+  }
+}
+
+/** The agent of a session. Its subagents act for it, and hooks and transcripts name them differently. */
+export function agentOf(session: string): string {
+  return principalOf('agent', 'claude-code', session);
+}

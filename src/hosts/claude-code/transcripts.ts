@@ -1,0 +1,314 @@
+/** Transcripts: what the model proposed, what came of it, and what its messages used. */
+
+import { encodeUtf8 } from '../../bytes/text.js';
+import { SourceNumber } from '../../json/source-json.js';
+import type { JsonObject } from '../../json/value.js';
+import { sha256Digest } from '../../value/digest.js';
+import { compareQuantities, type Quantity } from '../../value/quantity.js';
+import { compareTimestamps } from '../../value/timestamp.js';
+import { compactJson } from '../documents.js';
+import type { HostPlace, ItemFate } from '../host.js';
+import { toolOf, wellFormed } from '../names.js';
+import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../usage.js';
+import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../values.js';
+import { decisionOf, proposalOf } from './calls.js';
+import { ONE_CALL } from './hooks.js';
+import { blocksOf, denialOf, type Block, type TranscriptLine } from './lines.js';
+import { agentOf, INVALID, WARNING, type Recorder } from './recorder.js';
+
+const MAX_FACT_LENGTH = 256;
+/** Lines that Claude Code itself wrote in the place of an answer of a model. */
+const NO_MODEL = '<synthetic>';
+
+/** A message of a model, as its last line has it. */
+interface Message {
+  readonly at: HostPlace;
+  readonly callIds: readonly string[];
+  readonly amounts: StatedAmounts;
+  readonly occurredAt: string;
+}
+
+/** Reads transcripts. */
+export class TranscriptReader {
+  readonly #recorder: Recorder;
+  readonly #seen = new Map<string, { readonly content: string; readonly at: HostPlace }>();
+  readonly #messages = new Map<string, Message>();
+  #uuids: ReadonlySet<string> = new Set();
+
+  constructor(recorder: Recorder) {
+    this.#recorder = recorder;
+  }
+
+  read(lines: readonly TranscriptLine[]): void {
+    this.#uuids = new Set(lines.flatMap(({ uuid }) => (uuid === undefined ? [] : [uuid])));
+    for (const line of lines) this.#line(line);
+    for (const [, { at, callIds, amounts, occurredAt }] of this.#messages) {
+      this.#recorder.reading.observe({
+        at,
+        callIds,
+        outcome: 'success',
+        meters: metersOf({
+          // The cache's tokens are beside those of the input here, and among them elsewhere.
+          'tokens.input': sumOf(
+            amounts['input_tokens'],
+            amounts['cache_read_input_tokens'],
+            amounts['cache_creation_input_tokens'],
+          ),
+          'tokens.output': amounts['output_tokens'],
+          'tokens.input.cache_read': amounts['cache_read_input_tokens'],
+          'tokens.input.cache_creation': amounts['cache_creation_input_tokens'],
+        }),
+        occurredAt,
+      });
+    }
+  }
+
+  #line(line: TranscriptLine): void {
+    const { item, type, uuid } = line;
+    const { reading } = this.#recorder;
+    if (uuid === undefined) {
+      const isMessage = type === 'assistant' || type === 'user';
+      if (isMessage)
+        this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, { expected: 'uuid', actual: 'none' });
+      reading.drop(item.at, cut(type), isMessage ? 'ID_NOT_STATED' : 'NOT_A_MESSAGE');
+      return;
+    }
+    if (this.#isRepeated(line, uuid)) return;
+    this.#checkParent(line, uuid);
+    if (type !== 'assistant' && type !== 'user' && type !== 'system') {
+      reading.drop(item.at, cut(type), 'NOT_A_MESSAGE');
+      return;
+    }
+    const occurredAt = this.#recorder.timeOf(item, cut(type), line.time, uuid);
+    if (occurredAt === undefined) return;
+    if (type === 'assistant') this.#assistant(line, uuid, occurredAt);
+    else this.#user(line, uuid, occurredAt);
+  }
+
+  /** Sessions that go on from others begin with their lines, under a session of their own. */
+  #isRepeated({ item, type, value }: TranscriptLine, uuid: string): boolean {
+    const content = sha256Digest(
+      encodeUtf8(compactJson(['parentUuid', 'timestamp', 'message'].map((name) => value.get(name) ?? null))),
+    ).b64;
+    const before = this.#seen.get(uuid);
+    if (before === undefined) {
+      this.#seen.set(uuid, { content, at: item.at });
+      return false;
+    }
+    const isSame = before.content === content;
+    if (!isSame) {
+      this.#recorder.find('CC-3', 'DUPLICATE_UUID', INVALID, item.at, {
+        about: uuid,
+        expected: 'the line as it was before',
+        actual: 'another',
+        related: [before.at],
+      });
+    }
+    const reason = isSame ? 'LINE_REPEATED' : 'DUPLICATE_UUID';
+    this.#recorder.reading.item({ at: item.at, type: cut(type), fate: 'repeated', reason });
+    return true;
+  }
+
+  #checkParent({ item: { at }, parent }: TranscriptLine, uuid: string): void {
+    if (parent === undefined || (this.#seen.has(parent) && parent !== uuid)) return;
+    const isLater = this.#uuids.has(parent);
+    const code = isLater ? 'PARENT_AFTER_CHILD' : 'PARENT_NOT_FOUND';
+    this.#recorder.find('CC-4', code, isLater ? WARNING : INVALID, at, {
+      about: uuid,
+      expected: `line ${parent} before it`,
+      actual: isLater ? 'it is not before it' : 'none',
+    });
+  }
+
+  #assistant(line: TranscriptLine, uuid: string, occurredAt: string): void {
+    const { item } = line;
+    const isNew = this.#message(line, uuid, occurredAt);
+    const uses = blocksOf(line, 'tool_use').filter((block) => this.#toolUse(line, block, occurredAt));
+    this.#recorder.reading.item({
+      at: item.at,
+      type: 'assistant',
+      ...(isNew || uses.length > 0 ? { fate: 'evidence' } : { fate: 'repeated', reason: 'MESSAGE_REPEATED' }),
+    });
+  }
+
+  /** Whether the line says something new of its message: a message has a line for each of its parts, and its output grows. */
+  #message(line: TranscriptLine, uuid: string, occurredAt: string): boolean {
+    const { item, session, value } = line;
+    const id = textAt(value, 'message', 'id') ?? uuid;
+    const amounts = this.#usage(line, id);
+    const before = this.#messages.get(id);
+    if (before !== undefined) {
+      this.#checkUsage(line, id, before, amounts);
+      if (AMOUNTS.every((name) => !differ(before.amounts[name], amounts[name]))) return false;
+    }
+    const model = textAt(value, 'message', 'model');
+    const request = textAt(value, 'requestId');
+    if (model !== NO_MODEL) {
+      const callIds = request === undefined ? [id] : [id, request];
+      this.#messages.set(id, { at: item.at, callIds, amounts, occurredAt });
+    }
+    const stopped = textAt(value, 'message', 'stop_reason');
+    this.#keep(line, occurredAt, `message:${uuid}`, 'message', {
+      message_id: cut(id),
+      session_id: cut(session),
+      ...(request === undefined ? {} : { request_id: cut(request) }),
+      ...(model === undefined ? {} : { model: cut(model) }),
+      ...(stopped === undefined ? {} : { stop_reason: cut(stopped) }),
+      amounts: amountFacts(amounts),
+    });
+    return true;
+  }
+
+  #usage({ item: { at }, value }: TranscriptLine, id: string): StatedAmounts {
+    const amounts: Record<string, Quantity | undefined> = {};
+    for (const name of AMOUNTS) {
+      const stated = valueAt(value, 'message', 'usage', name);
+      if (stated === undefined || stated === null) continue;
+      const amount = stated instanceof SourceNumber ? amountOf(stated.text) : undefined;
+      if (amount?.t === 'int') {
+        amounts[name] = amount;
+        continue;
+      }
+      this.#recorder.find('CC-11', 'AMOUNT_INVALID', INVALID, at, {
+        about: id,
+        expected: `${name}, a whole number that is not negative`,
+        actual: stated instanceof SourceNumber ? stated.text : 'no number',
+      });
+    }
+    return amounts;
+  }
+
+  #checkUsage({ item: { at } }: TranscriptLine, id: string, before: Message, now: StatedAmounts): void {
+    const changed = AMOUNTS.find((name) => {
+      const [was, is] = [before.amounts[name], now[name]];
+      if (name !== 'output_tokens') return differ(was, is);
+      return was !== undefined && is !== undefined && compareQuantities(is, was) < 0;
+    });
+    if (changed === undefined) return;
+    this.#recorder.find('CC-11', 'USAGE_DISAGREES', WARNING, at, {
+      about: id,
+      expected: `${changed} as before`,
+      actual: 'another',
+      related: [before.at],
+    });
+  }
+
+  /** Whether the tool use is new. */
+  #toolUse(line: TranscriptLine, { id, value }: Block, occurredAt: string): boolean {
+    const { item, session } = line;
+    const { calls } = this.#recorder;
+    const tool = textAt(value, 'name') ?? '';
+    const params = valueAt(value, 'input');
+    const paramsDigest = params === undefined ? undefined : jcsDigest(params);
+    const call = calls.of(id, session);
+    const before = call.proposals.find(({ from }) => from === 'transcript');
+    if (before !== undefined) {
+      if (before.tool !== tool || before.paramsDigest?.b64 !== paramsDigest?.b64) {
+        this.#recorder.find('CC-1', 'DUPLICATE_TOOL_USE', INVALID, item.at, {
+          about: id,
+          expected: 'the tool and the parameters as they were before',
+          actual: 'others',
+          related: [before.at],
+        });
+      }
+      return false;
+    }
+    calls.propose(call, { from: 'transcript', tool, paramsDigest, at: item.at, occurredAt });
+    this.#keep(line, occurredAt, `tool_use:${id}`, 'tool_use', {
+      tool_use_id: cut(id),
+      session_id: cut(session),
+      tool_name: toolOf(tool),
+      ...(paramsDigest === undefined ? {} : { params_digest: { ...paramsDigest } }),
+    });
+    return true;
+  }
+
+  #user(line: TranscriptLine, uuid: string, occurredAt: string): void {
+    const { item, type, session, value } = line;
+    const results = type === 'user' ? blocksOf(line, 'tool_result') : [];
+    const fates = results.map((block) => this.#result(line, block, results.length === 1, occurredAt));
+    let fate: ItemFate = 'evidence';
+    if (fates.includes('mapped')) fate = 'mapped';
+    else if (fates.length > 0 && fates.every((each) => each === 'repeated')) fate = 'repeated';
+    if (fate === 'evidence') {
+      const mode = textAt(value, 'permissionMode');
+      const subtype = textAt(value, 'subtype');
+      this.#keep(line, occurredAt, `${type}:${uuid}`, type, {
+        uuid: cut(uuid),
+        session_id: cut(session),
+        ...(mode === undefined ? {} : { permission_mode: cut(mode) }),
+        ...(subtype === undefined ? {} : { subtype: cut(subtype) }),
+      });
+    }
+    this.#recorder.reading.item({
+      at: item.at,
+      type,
+      fate,
+      ...(fate === 'repeated' ? { reason: 'RESULT_REPEATED' } : {}),
+    });
+  }
+
+  #result(line: TranscriptLine, block: Block, isOnly: boolean, occurredAt: string): ItemFate {
+    const { item, value } = line;
+    const { at } = item;
+    const call = this.#recorder.calls.get(block.id);
+    const proposal = call === undefined ? undefined : proposalOf(call);
+    if (call === undefined || proposal === undefined) {
+      this.#recorder.find('CC-2', 'RESULT_WITHOUT_USE', INVALID, at, {
+        about: block.id,
+        expected: 'a tool use before it',
+        actual: 'none',
+      });
+      return 'evidence';
+    }
+    const asked = call.proposals.find(({ from }) => from === 'transcript');
+    if (asked !== undefined && compareTimestamps(occurredAt, asked.occurredAt) < 0) {
+      this.#recorder.find('CC-10', 'RESULT_BEFORE_USE', INVALID, at, {
+        about: call.id,
+        expected: `from ${asked.occurredAt}`,
+        actual: occurredAt,
+        related: [asked.at],
+      });
+    }
+    const { tool } = proposal;
+    const denial = denialOf(line, block);
+    if (denial !== undefined) {
+      const { paramsDigest } = proposal;
+      const name = 'rejection';
+      const said = { decision: 'deny', code: denial, paramsDigest, name, tool, occurredAt } as const;
+      return this.#recorder.decide(call, item, said) ? 'mapped' : 'repeated';
+    }
+    const allowed = decisionOf(call);
+    const isInterrupted = isOnly && valueAt(value, 'toolUseResult', 'interrupted') === true;
+    const content = valueAt(block.value, 'content');
+    const duration = isOnly ? amountOf(numberAt(value, 'toolUseResult', 'durationMs')) : undefined;
+    const isNew = this.#recorder.end(call, item, {
+      from: 'transcript',
+      tool,
+      outcome: valueAt(block.value, 'is_error') === true || isInterrupted ? 'failure' : 'success',
+      errorCode: isInterrupted ? 'INTERRUPTED' : undefined,
+      paramsDigest: allowed?.paramsDigest ?? proposal.paramsDigest,
+      outputDigest: content === undefined || content === null ? undefined : jcsDigest(content),
+      meters: duration === undefined ? [ONE_CALL] : [ONE_CALL, { unit: 'time.ms', amount: duration }],
+      occurredAt,
+    });
+    return isNew ? 'mapped' : 'repeated';
+  }
+
+  #keep(line: TranscriptLine, occurredAt: string, id: string, type: string, facts: JsonObject): void {
+    const { at, bytes } = line.item;
+    const principalId = agentOf(line.session);
+    this.#recorder.reading.claim({ kind: 'evidence', id, type, facts, at, bytes, occurredAt, principalId });
+  }
+}
+
+const AMOUNTS = [
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+] as const;
+
+function cut(text: string): string {
+  return wellFormed(text.slice(0, MAX_FACT_LENGTH));
+}

@@ -1,0 +1,400 @@
+/** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
+
+import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { JsonObject } from '../../json/value.js';
+import { sha256Digest, toDigestText } from '../../value/digest.js';
+import { encodeUtf8 } from '../../bytes/text.js';
+import { formatQuantity, type Quantity } from '../../value/quantity.js';
+import { compareTimestamps } from '../../value/timestamp.js';
+import { documentsOf, membersOf, peekDocuments } from '../documents.js';
+import { inTimeOrder } from '../time-order.js';
+import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
+import { codeOf, principalOf, toolOf, wellFormed } from '../names.js';
+import { checkReadOptions } from '../read-options.js';
+import { ReadingBuilder, type SourceItem } from '../reading.js';
+import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../usage.js';
+import { amountOf, jcsDigest, listAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import { LITELLM_RULES } from './rules.js';
+
+/** The host LiteLLM. */
+export const litellm: Host = {
+  name: 'litellm',
+  title: 'LiteLLM spend logs',
+  rules: LITELLM_RULES,
+  aids: {},
+  recognises,
+  read,
+};
+
+const MAX_FACT_LENGTH = 256;
+const KEY_HASH = /^[0-9a-f]{64}$/;
+/** Of a cost, by which its parts may differ from it: they are sums of doubles. */
+const COST_TOLERANCE = 1e-6;
+
+function recognises(file: HostFile): boolean {
+  for (const { value } of peekDocuments(file)) {
+    const [first] = rowsOf(value)?.list ?? [value];
+    return isRow(first);
+  }
+  return false;
+}
+
+function isRow(value: SourceValue | undefined): boolean {
+  return (
+    value instanceof SourceObject &&
+    (value.has('request_id') || value.has('id')) &&
+    (value.has('spend') || value.has('response_cost')) &&
+    value.has('startTime')
+  );
+}
+
+function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
+  checkReadOptions('litellm', options);
+  const reader = new SpendReader(options);
+  for (const file of files) reader.readFile(file);
+  return inTimeOrder(reader.reading.finish());
+}
+
+/** The rows of a response of an endpoint: a list, or a page that has them in `data`. */
+function rowsOf(
+  value: SourceValue,
+): { readonly pointer: string; readonly list: readonly SourceValue[] } | undefined {
+  if (Array.isArray(value)) return { pointer: '', list: value as readonly SourceValue[] };
+  const list = listAt(value, 'data');
+  return list === undefined ? undefined : { pointer: '/data', list };
+}
+
+class SpendReader {
+  readonly reading: ReadingBuilder;
+  /** SHA-256 of each row, by its id. */
+  readonly #seen = new Map<string, { readonly digest: string; readonly at: HostPlace }>();
+
+  constructor(options: HostOptions) {
+    this.reading = new ReadingBuilder(options);
+  }
+
+  readFile(file: HostFile): void {
+    for (const item of documentsOf(this.reading, file)) {
+      const rows = rowsOf(item.value);
+      if (rows === undefined) {
+        this.#row(item);
+        continue;
+      }
+      for (const member of membersOf(item.at, rows.pointer, rows.list)) this.#row(member);
+      this.#checkPage(item, rows.list.length);
+    }
+  }
+
+  #checkPage({ at, value }: SourceItem, rows: number): void {
+    const total = valueAt(value, 'total');
+    if (!(total instanceof SourceNumber) || amountOf(total.text) === undefined || Number(total.text) <= rows)
+      return;
+    this.#find('LL-10', 'ROWS_MISSING', WARNING, at, undefined, {
+      expected: `${total.text} rows`,
+      actual: `${rows} rows`,
+    });
+  }
+
+  #row(item: SourceItem): void {
+    const { at, value } = item;
+    if (!(value instanceof SourceObject)) {
+      this.reading.drop(at, 'unknown', 'NOT_AN_OBJECT');
+      return;
+    }
+    const type = textAt(value, 'call_type') ?? 'spend';
+    const id = textAt(value, 'request_id') ?? textAt(value, 'id');
+    if (id === undefined && !value.has('request_id')) {
+      // A sum of several requests has no id of its own, nor any place in a ledger of single ones.
+      this.reading.drop(at, 'summary', value.has('spend') ? 'SUMMARY' : 'NOT_A_ROW');
+      return;
+    }
+    if (id === undefined || id === '') {
+      this.#find('INPUT', 'ID_NOT_STATED', INVALID, at, undefined, {
+        expected: 'request_id',
+        actual: 'none',
+      });
+      this.reading.drop(at, type, 'ID_NOT_STATED');
+      return;
+    }
+    if (this.#isRepeated(item, id, type)) return;
+    const started = instantAt(value, 'startTime');
+    const ended = instantAt(value, 'endTime');
+    const occurredAt = this.reading.timeOf(started, at, id);
+    if (occurredAt === undefined) {
+      this.reading.drop(at, type, 'TIME_NOT_STATED');
+      return;
+    }
+    if (started !== undefined && ended !== undefined && compareTimestamps(ended, started) < 0) {
+      this.#find('LL-2', 'END_BEFORE_START', INVALID, at, id, { expected: `from ${started}`, actual: ended });
+    }
+    this.#request({ ...item, value }, { id, type, occurredAt, ended });
+  }
+
+  /** Whether the row, or another of its id, was read before. */
+  #isRepeated({ at, bytes }: SourceItem, id: string, type: string): boolean {
+    const digest = toDigestText(sha256Digest(bytes).b64);
+    const before = this.#seen.get(id);
+    if (before === undefined) {
+      this.#seen.set(id, { digest, at });
+      return false;
+    }
+    if (before.digest !== digest) {
+      this.#find('LL-1', 'DUPLICATE_REQUEST', INVALID, at, id, {
+        expected: 'the row as it was before',
+        actual: 'another',
+        related: [before.at],
+      });
+    }
+    const reason = before.digest === digest ? 'ROW_REPEATED' : 'DUPLICATE_REQUEST';
+    this.reading.item({ at, type, fate: 'repeated', reason });
+    return true;
+  }
+
+  #request(
+    { at, bytes, value }: SourceItem & { readonly value: SourceObject },
+    about: {
+      readonly id: string;
+      readonly type: string;
+      readonly occurredAt: string;
+      readonly ended?: string | undefined;
+    },
+  ): void {
+    const { id, type, occurredAt, ended } = about;
+    const amounts = this.#amounts(value, at, id);
+    const status = textAt(value, 'status');
+    const outcome = status === 'success' || status === 'failure' ? status : undefined;
+    const refusal = refusalOf(value);
+    const tool = toolNameOf(value);
+    const paramsDigest = digestOf(valueAt(value, 'metadata', 'mcp_tool_call_metadata', 'arguments'));
+    const key = textAt(value, 'api_key') ?? textAt(value, 'metadata', 'user_api_key_hash');
+    this.#checkKey(key, at, id);
+    this.#checkFree(value, amounts, at, id);
+    const principalId = principalOf('service', 'litellm', ...(key === undefined ? [] : [hashOf(key)]));
+    const claimed = { at, bytes, occurredAt, principalId };
+    const facts: JsonObject = {
+      request_id: wellFormed(id).slice(0, MAX_FACT_LENGTH),
+      call_type: wellFormed(type).slice(0, MAX_FACT_LENGTH),
+      ...(tool === undefined ? {} : { tool_name: toolOf(tool) }),
+      ...texts(value, FACTS),
+      ...(key === undefined ? {} : { api_key: hashOf(key) }),
+      ...(ended === undefined ? {} : { ended_at: ended }),
+      amounts: amountFacts(amounts),
+    };
+    if (refusal !== undefined && tool !== undefined) {
+      this.reading.claim({
+        ...claimed,
+        kind: 'action',
+        id: `refusal:${id}`,
+        decision: 'deny',
+        decisionCode: codeOf(refusal),
+        tool,
+        paramsDigest,
+      });
+    }
+    this.reading.claim({ ...claimed, kind: 'evidence', id: `spend:${id}`, type: 'spend', facts });
+    this.reading.observe({
+      at,
+      callIds: callIdsOf(value, id),
+      tool,
+      paramsDigest,
+      ...(refusal === undefined ? { outcome } : { decision: 'deny' as const }),
+      meters: metersOf({
+        usd: amounts['spend'],
+        'tokens.input': amounts['prompt_tokens'],
+        'tokens.output': amounts['completion_tokens'],
+        'tokens.input.cache_read': amounts['cached_tokens'],
+        'tokens.input.cache_creation': amounts['cache_creation_tokens'],
+        'tokens.output.reasoning': amounts['reasoning_tokens'],
+      }),
+      occurredAt,
+    });
+    const isMapped = refusal !== undefined && tool !== undefined;
+    this.reading.item({ at, type, fate: isMapped ? 'mapped' : 'evidence' });
+  }
+
+  #amounts(row: SourceObject, at: HostPlace, id: string): StatedAmounts {
+    const amount = (name: string, ...path: readonly string[]): Quantity | undefined => {
+      const stated = valueAt(row, ...path);
+      if (stated === undefined || stated === null) return undefined;
+      const found = stated instanceof SourceNumber ? amountOf(stated.text) : undefined;
+      if (found !== undefined && (name === 'spend' || found.t === 'int')) return found;
+      const text = stated instanceof SourceNumber ? stated.text : 'no number';
+      const code = name === 'spend' && text.startsWith('-') ? 'NEGATIVE_SPEND' : 'AMOUNT_INVALID';
+      const expected =
+        name === 'spend' ? 'an amount that is not negative' : 'a whole number that is not negative';
+      this.#find('LL-4', code, INVALID, at, id, { expected, actual: `${path.join('.')} ${text}` });
+      return undefined;
+    };
+    const usage = ['metadata', 'usage_object'];
+    const amounts = {
+      spend: amount('spend', row.has('spend') ? 'spend' : 'response_cost'),
+      prompt_tokens: amount('prompt_tokens', 'prompt_tokens'),
+      completion_tokens: amount('completion_tokens', 'completion_tokens'),
+      total_tokens: amount('total_tokens', 'total_tokens'),
+      cached_tokens:
+        amount('cached_tokens', ...usage, 'prompt_tokens_details', 'cached_tokens') ??
+        amount('cached_tokens', ...usage, 'cache_read_input_tokens'),
+      cache_creation_tokens: amount('cache_creation_tokens', ...usage, 'cache_creation_input_tokens'),
+      reasoning_tokens: amount('reasoning_tokens', ...usage, 'completion_tokens_details', 'reasoning_tokens'),
+    };
+    const sum =
+      amounts.prompt_tokens !== undefined && amounts.completion_tokens !== undefined
+        ? sumOf(amounts.prompt_tokens, amounts.completion_tokens)
+        : undefined;
+    this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts.total_tokens);
+    for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
+      const within = amount(name, ...usage, name);
+      this.#compare('LL-6', 'USAGE_DISAGREES', at, id, name, amounts[name], within);
+    }
+    for (const [part, whole] of PARTS) {
+      if (!exceeds(amounts[part], amounts[whole])) continue;
+      this.#find('LL-7', 'PART_EXCEEDS_TOTAL', INVALID, at, id, {
+        expected: `${part} within ${whole}`,
+        actual: `${shown(amounts[part])} of ${shown(amounts[whole])}`,
+      });
+    }
+    this.#checkCost(row, at, id);
+    return amounts;
+  }
+
+  #compare(
+    rule: string,
+    code: string,
+    at: HostPlace,
+    id: string,
+    name: string,
+    expected: Quantity | undefined,
+    actual: Quantity | undefined,
+  ): void {
+    if (!differ(expected, actual)) return;
+    this.#find(rule, code, INVALID, at, id, {
+      expected: `${name} ${shown(expected)}`,
+      actual: shown(actual),
+    });
+  }
+
+  /** Where a discount or a margin is in it, the parts are before it and the total after. */
+  #checkCost(row: SourceObject, at: HostPlace, id: string): void {
+    const breakdown = objectAt(row, 'metadata', 'cost_breakdown') ?? objectAt(row, 'cost_breakdown');
+    if (breakdown === undefined || COST_CHANGES.some((name) => numberOf(breakdown, name) !== 0)) return;
+    const total = valueAt(breakdown, 'total_cost');
+    if (!(total instanceof SourceNumber)) return;
+    const sum = COST_PARTS.reduce((before, name) => before + numberOf(breakdown, name), 0);
+    const stated = Number(total.text);
+    if (Math.abs(sum - stated) <= COST_TOLERANCE * Math.max(Math.abs(stated), Math.abs(sum))) return;
+    this.#find('LL-5', 'COST_PARTS', INVALID, at, id, { expected: `total_cost ${sum}`, actual: total.text });
+  }
+
+  #checkKey(key: string | undefined, at: HostPlace, id: string): void {
+    if (key === undefined || !key.startsWith('sk-')) return;
+    this.#find('LL-9', 'KEY_IN_CLEAR', WARNING, at, id, { expected: 'the hash of a key', actual: 'a key' });
+  }
+
+  #checkFree(row: SourceObject, { spend }: StatedAmounts, at: HostPlace, id: string): void {
+    if (spend === undefined || formatQuantity(spend) === '0') return;
+    const hit = valueAt(row, 'cache_hit');
+    const isCached = hit === true || (typeof hit === 'string' && hit.toLowerCase() === 'true');
+    if (textAt(row, 'status') !== 'failure' && !isCached) return;
+    this.#find('LL-8', isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', WARNING, at, id, {
+      expected: 'no spend',
+      actual: shown(spend),
+    });
+  }
+
+  #find(
+    rule: string,
+    code: string,
+    judged: Pick<HostFinding, 'severity' | 'class'>,
+    at: HostPlace,
+    about: string | undefined,
+    details: Pick<HostFinding, 'expected' | 'actual' | 'related'>,
+  ): void {
+    this.reading.find({ rule, code, ...judged, at, about, ...details });
+  }
+}
+
+const INVALID = { severity: 'error', class: 'invalid' } as const;
+const WARNING = { severity: 'warning', class: 'none' } as const;
+
+const FACTS = [
+  'model',
+  'model_group',
+  'model_id',
+  'custom_llm_provider',
+  'user',
+  'end_user',
+  'team_id',
+  'organization_id',
+  'session_id',
+  'status',
+  'cache_hit',
+] as const;
+
+const PARTS = [
+  ['cached_tokens', 'prompt_tokens'],
+  ['cache_creation_tokens', 'prompt_tokens'],
+  ['reasoning_tokens', 'completion_tokens'],
+] as const;
+
+const COST_PARTS = ['input_cost', 'output_cost', 'tool_usage_cost'] as const;
+const COST_CHANGES = ['discount_amount', 'margin_total_amount', 'additional_costs'] as const;
+
+function numberOf(value: SourceObject, name: string): number {
+  const found = valueAt(value, name);
+  if (found === undefined || found === null) return 0;
+  return found instanceof SourceNumber ? Number(found.text) : NaN;
+}
+
+/** A date and time with its offset, or seconds since 1970. */
+function instantAt(row: SourceObject, name: string): string | undefined {
+  const stated = valueAt(row, name);
+  return stated instanceof SourceNumber
+    ? timeOf(stated.text, 's')
+    : timeOfText(typeof stated === 'string' ? stated : undefined);
+}
+
+/** The error by which the proxy itself refused the request, before any provider saw it. */
+function refusalOf(row: SourceObject): string | undefined {
+  const error =
+    textAt(row, 'metadata', 'error_information', 'error_class') ??
+    textAt(row, 'error_information', 'error_class');
+  return textAt(row, 'status') === 'failure' && error === 'BudgetExceededError'
+    ? 'BUDGET_EXCEEDED'
+    : undefined;
+}
+
+function toolNameOf(row: SourceObject): string | undefined {
+  const mcp = textAt(row, 'metadata', 'mcp_tool_call_metadata', 'name');
+  if (mcp !== undefined) return mcp;
+  const model = textAt(row, 'model');
+  if (model === undefined || model === '') return undefined;
+  const provider = textAt(row, 'custom_llm_provider') ?? '';
+  return provider === '' || model.startsWith(`${provider}/`) ? `llm.${model}` : `llm.${provider}/${model}`;
+}
+
+function callIdsOf(row: SourceObject, id: string): readonly string[] {
+  const call = textAt(row, 'metadata', 'litellm_call_id') ?? textAt(row, 'litellm_call_id');
+  return call === undefined || call === id ? [id] : [id, call];
+}
+
+function digestOf(value: SourceValue | undefined): ReturnType<typeof jcsDigest> {
+  return value === undefined || value === null ? undefined : jcsDigest(value);
+}
+
+/** A key never leaves here: what is no hash is hashed. */
+function hashOf(key: string): string {
+  return KEY_HASH.test(key) ? key : toDigestText(sha256Digest(encodeUtf8(wellFormed(key))).b64);
+}
+
+function texts(row: SourceObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = textAt(row, name);
+      return text === undefined || text === '' ? [] : [[name, wellFormed(text.slice(0, MAX_FACT_LENGTH))]];
+    }),
+  );
+}
+
+function shown(amount: Quantity | undefined): string {
+  return amount === undefined ? 'none' : formatQuantity(amount);
+}

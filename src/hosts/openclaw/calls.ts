@@ -1,0 +1,696 @@
+/** Tool calls as hooks show them: what a hook let through, and what came of it. */
+
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { MeterVector } from '../../value/meter.js';
+import type { Digest } from '../../value/digest.js';
+import type { ExecutionClaim, HostPlace, Observation } from '../host.js';
+import { codeOf } from '../names.js';
+import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { factsOf, hexOf, shortDigest, type ClaimBase, type Context } from './context.js';
+import type { Entry } from './entries.js';
+import { isSame, mergedParams } from './same.js';
+
+/** Results of exec that stand for no run of it: it was blocked, or waits for an approval. */
+const NOT_RUN = new Set(['blocked', 'approval-pending', 'approval-unavailable']);
+const FAILED = new Set(['error', 'failed', 'timeout', 'timed_out', 'cancelled', 'aborted', 'killed']);
+
+/** A call, from its before_tool_call on; of one that has none, from its end on. */
+export interface Call {
+  /** `SESSION/CALL`, with `#2` where the session used the id again. */
+  readonly key: string;
+  readonly scope: string;
+  readonly callId: string | undefined;
+  readonly runId: string | undefined;
+  readonly tool: string;
+  readonly at: HostPlace;
+  /** What the model asked for. */
+  readonly asked: SourceValue | undefined;
+  /** What a hook let through. */
+  readonly authorized: SourceValue | undefined;
+  /** Undefined where there is no before_tool_call, or it does not say what was returned. */
+  decision: 'allow' | 'deny' | 'pending' | undefined;
+  readonly blockReason: string | undefined;
+  /** {@link Claim.id} of what authorizes it. */
+  authorization: string | undefined;
+  /** What came of it; undefined while nobody said. */
+  end: CallEnd | undefined;
+}
+
+/** So many calls of one id are looked at for the one that a transcript means. */
+const MAX_SAME_ID = 16;
+
+/** What came of a call. */
+export interface CallEnd {
+  readonly at: HostPlace;
+  readonly event: SourceValue;
+  readonly ran: boolean;
+  readonly outcome: ExecutionClaim['outcome'];
+  readonly isError: boolean;
+}
+
+/** What an end of a call says. */
+export interface CallResult {
+  readonly tool: string | undefined;
+  readonly params: SourceValue | undefined;
+  readonly result: SourceValue | undefined;
+  readonly error: SourceValue | undefined;
+  readonly durationMs: string | undefined;
+}
+
+/** What a lesser source says came of a call. Which source says what is in docs/hosts/openclaw.md. */
+export interface CallReport {
+  readonly source: 'agent_event' | 'transcript';
+  readonly scope: string;
+  readonly runId: string | undefined;
+  readonly callId: string;
+  readonly tool: string | undefined;
+  /** What the model asked for, where the source has it. */
+  readonly args: SourceValue | undefined;
+  readonly result: SourceValue | undefined;
+  readonly isError: boolean;
+}
+
+/** All calls of one reading. */
+export class Calls {
+  readonly #context: Context;
+  readonly #all: Call[] = [];
+  /** By run and call id: the last of them. */
+  readonly #open = new Map<string, Call>();
+  /** By session and call id, in the order of the recordings. */
+  readonly #byScope = new Map<string, Call[]>();
+  /** Of calls without an id: those that have not ended, by session, tool and what was let through. */
+  readonly #unnamed = new Map<string, Call[]>();
+  readonly #observed = new Map<Call, Observation>();
+  readonly #reports: { readonly at: HostPlace; readonly call: Call; readonly report: CallReport }[] = [];
+  /** What agent events say was asked for: they come before the hook. */
+  readonly #asked: { readonly at: HostPlace; readonly runId: string; readonly data: SourceValue }[] = [];
+  /** Calls that a transcript has, so that the next of the same id is another. */
+  readonly #transcribed = new Set<Call>();
+  readonly #transcribedTo = new Map<string, number>();
+  /** Calls whose result a hook wrote otherwise than it was. */
+  readonly #rewritten = new Set<string>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  get all(): readonly Call[] {
+    return this.#all;
+  }
+
+  /** The calls of that id in the session, in order. */
+  ofSession(scope: string, callId: string): readonly Call[] {
+    return this.#byScope.get(`${scope}\n${callId}`) ?? [];
+  }
+
+  /** The last call of that id in the run. */
+  ofRun(runId: string | undefined, callId: string): Call | undefined {
+    return this.#open.get(runKey(runId, callId));
+  }
+
+  before(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const context = this.#context;
+    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
+    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
+    const tool = textAt(event, 'toolName') ?? textAt(hookContext, 'toolName') ?? '';
+    const asked = valueAt(event, 'params');
+    const known = callId === undefined ? undefined : this.ofRun(runId, callId);
+    if (known !== undefined && known.end === undefined && known.tool === tool && isSame(known.asked, asked)) {
+      context.fate(entry, 'repeated', 'SAME_CALL');
+      return;
+    }
+    const returned = valueAt(entry.value, 'returned');
+    const override = objectAt(returned, 'params');
+    const authorized = override === undefined ? asked : mergedParams(asked, override);
+    const scope = context.scopeOf(hookContext, event);
+    const isBlocked = valueAt(returned, 'block') === true;
+    const isAsked = objectAt(returned, 'requireApproval') !== undefined;
+    const call: Call = {
+      ...this.#new(scope, callId, runId, tool, entry, asked),
+      authorized,
+      decision: returned === undefined ? undefined : isBlocked ? 'deny' : isAsked ? 'pending' : 'allow',
+      blockReason: isBlocked ? textAt(returned, 'blockReason') : undefined,
+    };
+    this.#add(call);
+    if (callId === undefined) this.#unnamedOf(scope, tool, authorized).push(call);
+    if (call.decision === undefined) {
+      this.#notRecorded(entry.at, call.key, 'what the hook returned');
+      context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', {
+        hook: 'before_tool_call',
+        call: call.key,
+      });
+      return;
+    }
+    const id = `decision:${call.key}`;
+    const allowed = call.decision === 'allow';
+    call.authorization = id;
+    const noDecision = allowed && override === undefined;
+    context.builder.claim({
+      ...base,
+      kind: 'action',
+      id,
+      tool,
+      decision: allowed ? 'allow' : 'deny',
+      decisionCode: isBlocked
+        ? 'OPENCLAW_HOOK_BLOCKED'
+        : isAsked
+          ? 'OPENCLAW_PENDING_APPROVAL'
+          : override === undefined
+            ? 'OPENCLAW_NO_DECISION'
+            : 'OPENCLAW_PARAMS_REWRITTEN',
+      paramsDigest: digestOf(authorized),
+      checks: noDecision ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
+    });
+    context.fate(entry, 'mapped');
+    if (call.blockReason !== undefined) {
+      const facts = factsOf({ decision: id, reason_digest: digestOf(call.blockReason) });
+      context.builder.claim({
+        ...base,
+        kind: 'evidence',
+        id: `block-reason:${call.key}`,
+        type: 'block_reason',
+        facts,
+      });
+    }
+    if (noDecision) {
+      context.find(entry.at, {
+        rule: 'OC-11',
+        code: 'NO_DECISION',
+        severity: 'info',
+        class: 'none',
+        about: call.key,
+        expected: 'block, or approval, or parameters',
+        actual: 'no hook decided; the host let it run',
+      });
+    }
+    const resolution = textAt(entry.value, 'resolution') ?? textAt(returned, 'requireApproval', 'resolution');
+    if (call.decision === 'pending' && resolution !== undefined) this.#resolve(base, call, resolution);
+  }
+
+  /** What somebody decided whom a hook had asked. Whether there was such a call. */
+  resolve(base: ClaimBase, runId: string | undefined, callId: string, resolution: string): boolean {
+    const call = this.ofRun(runId, callId);
+    if (call?.decision !== 'pending') return false;
+    this.#resolve(base, call, resolution);
+    return true;
+  }
+
+  #resolve(base: ClaimBase, call: Call, resolution: string): void {
+    const word = resolution.toLowerCase();
+    const isAllowed = ['allow-once', 'allow-always', 'approved', 'allowed'].includes(word);
+    const id = this.#context.uniqueId(`approval:${call.key}`);
+    call.decision = isAllowed ? 'allow' : 'deny';
+    call.authorization = id;
+    this.#context.builder.claim({
+      ...base,
+      kind: 'action',
+      id,
+      tool: call.tool,
+      decision: call.decision,
+      decisionCode: codeOf(`OPENCLAW_APPROVAL_${resolution}`),
+      paramsDigest: digestOf(call.authorized),
+    });
+  }
+
+  after(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const context = this.#context;
+    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
+    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
+    const tool = textAt(event, 'toolName') ?? textAt(hookContext, 'toolName') ?? '';
+    const params = valueAt(event, 'params');
+    const scope = context.scopeOf(hookContext, event);
+    const found =
+      callId === undefined ? this.#unnamedOf(scope, tool, params).shift() : this.ofRun(runId, callId);
+    if (found?.end !== undefined) {
+      const isRepeated = isSame(found.end.event, event);
+      if (isRepeated) context.fate(entry, 'repeated', 'SAME_CALL');
+      else {
+        context.find(entry.at, {
+          rule: 'OC-1',
+          code: 'CALL_ENDED_TWICE',
+          severity: 'error',
+          class: 'invalid',
+          about: found.key,
+          expected: 'a before_tool_call of its own',
+          related: [found.end.at],
+        });
+        context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', {
+          hook: 'after_tool_call',
+          call: found.key,
+        });
+      }
+      return;
+    }
+    const call: Call = found ?? this.#new(scope, callId, runId, tool, entry, params);
+    if (found === undefined) {
+      this.#add(call);
+      context.find(entry.at, {
+        rule: 'OC-1',
+        code: 'BEFORE_MISSING',
+        severity: 'error',
+        class: 'invalid',
+        about: call.key,
+        expected: 'a before_tool_call of the same run and call',
+        actual: 'none before it',
+      });
+    }
+    const result: CallResult = {
+      tool,
+      params,
+      result: valueAt(event, 'result'),
+      error: valueAt(event, 'error') ?? undefined,
+      durationMs: numberAt(event, 'durationMs'),
+    };
+    this.end(entry, base, call, result, event);
+  }
+
+  /** Ends a call, and says what became of the item that says so. */
+  end(entry: Entry, base: ClaimBase, call: Call, said: CallResult, event: SourceValue): void {
+    const context = this.#context;
+    const status = textAt(said.result, 'details', 'status');
+    const isError = said.error !== undefined;
+    const state = { at: entry.at, event, isError };
+    if (status !== undefined && NOT_RUN.has(status)) {
+      call.end = { ...state, ran: false, outcome: 'unknown' };
+      this.#observe(call, base, []);
+      if (call.decision === 'deny' || call.decision === 'pending') {
+        this.#blockedEvidence(entry, base, call);
+        return;
+      }
+      // The hook that the recording is of let it pass, or there is none: something else did not.
+      const why = textAt(said.result, 'details', 'deniedReason') ?? status;
+      context.builder.claim({
+        ...base,
+        kind: 'action',
+        id: `blocked:${call.key}`,
+        tool: call.tool,
+        decision: 'deny',
+        decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
+        paramsDigest: digestOf(said.params),
+      });
+      context.fate(entry, 'mapped');
+      return;
+    }
+    if (call.decision === 'deny' && isEchoOfBlock(said, status, call.blockReason)) {
+      call.end = { ...state, ran: false, outcome: 'unknown' };
+      this.#observe(call, base, []);
+      this.#blockedEvidence(entry, base, call);
+      return;
+    }
+    const { outcome, errorCode } = this.#outcomeOf(said, status);
+    call.end = { ...state, ran: true, outcome };
+    this.#checkRun(entry.at, call, said);
+    const meters = metersOf(said.durationMs);
+    context.builder.claim({
+      ...base,
+      kind: 'execution',
+      id: `run:${call.key}`,
+      authorization: call.decision === 'pending' ? undefined : call.authorization,
+      tool: said.tool ?? call.tool,
+      paramsDigest: digestOf(said.params),
+      meters,
+      meterBasis: said.durationMs === undefined ? undefined : 'measured',
+      outcome,
+      errorCode,
+      outputDigest: digestOf(said.result),
+    });
+    context.fate(entry, 'mapped');
+    this.#observe(call, base, meters, said.params);
+  }
+
+  /** What an agent event says that the model asked for. */
+  asked(at: HostPlace, runId: string, data: SourceValue | undefined): void {
+    if (data !== undefined) this.#asked.push({ at, runId, data });
+  }
+
+  /** A hook wrote another result into the transcript than the call had. */
+  rewritesResult(callId: string): void {
+    this.#rewritten.add(callId);
+  }
+
+  /**
+   * What a lesser source says came of a call. Of a call that hooks have it is repeated; else it stands for the call as far as it goes:
+   * neither agent events nor transcripts tell a call that failed from one that was blocked.
+   */
+  report(entry: Entry, base: ClaimBase, report: CallReport): void {
+    const context = this.#context;
+    const known =
+      report.source === 'transcript' ? this.#inSession(report) : this.ofRun(report.runId, report.callId);
+    if (known !== undefined) {
+      if (report.source === 'transcript') this.#transcribed.add(known);
+      this.#reports.push({ at: entry.at, call: known, report });
+      context.fate(entry, 'repeated', 'SAME_CALL');
+      return;
+    }
+    const status = textAt(report.result, 'details', 'status');
+    const { scope, callId, runId, isError } = report;
+    const call = this.#new(scope, callId, runId, report.tool ?? '', entry, report.args);
+    this.#add(call);
+    if (report.source === 'transcript') this.#transcribed.add(call);
+    const end = { at: entry.at, event: report.result ?? null, isError };
+    if (status !== undefined && NOT_RUN.has(status)) {
+      const said = { ...NOTHING, result: report.result, error: undefined };
+      this.end(entry, base, call, said, end.event);
+      return;
+    }
+    const isUndecided = isError || (status !== undefined && FAILED.has(status));
+    this.#notRecorded(entry.at, call.key, 'a before_tool_call');
+    if (isUndecided) {
+      call.end = { ...end, ran: false, outcome: 'unknown' };
+      this.#observe(call, base, []);
+      const facts = factsOf({
+        source: report.source,
+        call: call.key,
+        tool: call.tool,
+        result_digest: digestOf(report.result),
+      });
+      context.evidence(entry, base, `result:${call.key}`, 'tool_result', facts);
+      return;
+    }
+    const ended =
+      report.source === 'transcript'
+        ? ({ outcome: 'unknown' } as const)
+        : this.#outcomeOf({ result: report.result, error: undefined, ...NOTHING }, status);
+    call.end = { ...end, ran: true, outcome: ended.outcome };
+    const meters = metersOf(undefined);
+    context.builder.claim({
+      ...base,
+      kind: 'execution',
+      id: `run:${call.key}`,
+      tool: call.tool,
+      meters,
+      ...ended,
+      outputDigest: digestOf(report.result),
+    });
+    context.fate(entry, 'mapped');
+    this.#observe(call, base, meters, undefined);
+  }
+
+  /** Of an id that the session used several times the first that asked for the same, near the first that is left. */
+  #inSession({ scope, callId, args }: CallReport): Call | undefined {
+    const calls = this.ofSession(scope, callId);
+    const key = `${scope}\n${callId}`;
+    let from = this.#transcribedTo.get(key) ?? 0;
+    while (from < calls.length && this.#transcribed.has(calls[from]!)) from++;
+    this.#transcribedTo.set(key, from);
+    const open = calls.slice(from, from + MAX_SAME_ID).filter((call) => !this.#transcribed.has(call));
+    return open.find((call) => isSame(call.asked, args)) ?? open[0];
+  }
+
+  /** OC-12: a source that says otherwise than the hooks. */
+  #disagree(
+    at: HostPlace,
+    call: Call,
+    code: string,
+    severity: 'error' | 'warning',
+    expected: string,
+    actual: string,
+  ): void {
+    this.#context.find(at, {
+      rule: 'OC-12',
+      code,
+      severity,
+      class: severity === 'error' ? 'invalid' : 'none',
+      about: call.key,
+      expected,
+      actual,
+      related: [call.at],
+    });
+  }
+
+  #compare(): void {
+    for (const { at, runId, data } of this.#asked) {
+      const callId = textAt(data, 'toolCallId');
+      const call = callId === undefined ? undefined : this.ofRun(runId, callId);
+      const args = valueAt(data, 'args');
+      if (call?.asked === undefined || args === undefined || isSame(call.asked, args)) continue;
+      // An id that the run used again: the event may be of the call before.
+      if (this.ofSession(call.scope, callId!).length > 1) continue;
+      this.#disagree(
+        at,
+        call,
+        'ARGUMENTS_DIFFER',
+        'error',
+        textOfDigest(digestOf(call.asked)),
+        textOfDigest(digestOf(args)),
+      );
+    }
+    for (const { at, call, report } of this.#reports) {
+      const { source, args, isError, result } = report;
+      if (call.decision !== undefined && args !== undefined && !isSame(call.asked, args))
+        this.#disagree(
+          at,
+          call,
+          'ARGUMENTS_DIFFER',
+          'error',
+          textOfDigest(digestOf(call.asked)),
+          textOfDigest(digestOf(args)),
+        );
+      // What ran although it was blocked is told of already.
+      if (call.end === undefined || call.decision === 'deny') continue;
+      // A transcript has isError false of errors too.
+      if (isError !== call.end.isError && (source === 'agent_event' || isError))
+        this.#disagree(
+          at,
+          call,
+          'RESULTS_DISAGREE',
+          'error',
+          call.end.isError ? 'an error' : 'no error',
+          isError ? 'an error' : 'none',
+        );
+      const [had, has] = [valueAt(call.end.event, 'result', 'content'), valueAt(result, 'content')];
+      if (
+        had !== undefined &&
+        has !== undefined &&
+        !isSame(had, has) &&
+        !this.#rewritten.has(call.callId ?? '')
+      )
+        this.#disagree(
+          at,
+          call,
+          'RESULTS_DIFFER',
+          'warning',
+          textOfDigest(digestOf(had)),
+          textOfDigest(digestOf(has)),
+        );
+    }
+  }
+
+  /** What ran although nobody recorded a decision. */
+  #notRecorded(at: HostPlace, about: string, expected: string): void {
+    this.#context.find(at, {
+      rule: 'OC-11',
+      code: 'DECISION_NOT_RECORDED',
+      severity: 'warning',
+      class: 'none',
+      about,
+      expected,
+      actual: 'none',
+    });
+  }
+
+  #checkRun(at: HostPlace, call: Call, said: CallResult): void {
+    const context = this.#context;
+    const about = call.key;
+    if (call.decision === 'deny') {
+      context.find(at, {
+        rule: 'OC-2',
+        code: 'EXECUTED_AFTER_BLOCK',
+        severity: 'error',
+        class: 'violation',
+        about,
+        expected: 'no execution',
+        actual: 'a result that is not that of the block',
+        related: [call.at],
+      });
+    } else if (call.decision === 'pending') {
+      context.find(at, {
+        rule: 'OC-2',
+        code: 'EXECUTED_BEFORE_APPROVAL',
+        severity: 'error',
+        class: 'invalid',
+        about,
+        expected: 'the resolution of the approval that a hook required',
+        actual: 'none recorded',
+        related: [call.at],
+      });
+    }
+    if (call.authorization === undefined || said.params === undefined) return;
+    if (said.tool !== undefined && said.tool !== call.tool) {
+      context.find(at, {
+        rule: 'OC-3',
+        code: 'TOOL_DIFFERS',
+        severity: 'error',
+        class: 'invalid',
+        about,
+        expected: call.tool,
+        actual: said.tool,
+        related: [call.at],
+      });
+    }
+    if (!isSame(call.authorized, said.params)) {
+      context.find(at, {
+        rule: 'OC-3',
+        code: 'PARAMS_DIFFER',
+        severity: 'error',
+        class: 'invalid',
+        about,
+        expected: textOfDigest(digestOf(call.authorized)),
+        actual: textOfDigest(digestOf(said.params)),
+        related: [call.at],
+      });
+    }
+  }
+
+  #outcomeOf(
+    { result, error }: CallResult,
+    status: string | undefined,
+  ): Pick<ExecutionClaim, 'outcome' | 'errorCode'> {
+    if (status !== undefined && FAILED.has(status))
+      return {
+        outcome: 'failure',
+        errorCode: status === 'error' || status === 'failed' ? 'TOOL_ERROR' : codeOf(`TOOL_${status}`),
+      };
+    if (error !== undefined) return { outcome: 'failure', errorCode: 'TOOL_ERROR' };
+    // A command that goes on in the background, and a call of which neither a result nor an error is stated.
+    if (status === 'running' || result === undefined || result === null) return { outcome: 'unknown' };
+    const exit = numberAt(result, 'details', 'exitCode');
+    if (exit !== undefined && !/^-?0(?:\.0+)?$/.test(exit) && this.#context.profile.nonzeroExit === 'failure')
+      return { outcome: 'failure', errorCode: codeOf(`EXIT_${exit}`) };
+    return { outcome: 'success' };
+  }
+
+  #blockedEvidence(entry: Entry, base: ClaimBase, call: Call): void {
+    this.#context.evidence(entry, base, `held:${call.key}`, 'block_held', {
+      call: call.key,
+      ...(call.authorization === undefined ? {} : { decision: call.authorization }),
+    });
+  }
+
+  /** Warns of calls that were let through and of which nobody recorded the end. */
+  finish(): void {
+    for (const call of this.#all) {
+      if (call.end !== undefined) continue;
+      if (call.decision !== 'deny') {
+        this.#context.find(call.at, {
+          rule: 'OC-1',
+          code: 'END_NOT_RECORDED',
+          severity: 'warning',
+          class: 'none',
+          about: call.key,
+          expected: 'an after_tool_call',
+          actual: 'none; whether it ran is not known',
+        });
+      }
+      this.#observe(call, undefined, []);
+    }
+    this.#compare();
+    for (const observation of this.#observed.values()) this.#context.builder.observe(observation);
+  }
+
+  #observe(call: Call, base: ClaimBase | undefined, meters: MeterVector, params = call.authorized): void {
+    const { key, callId, end, tool } = call;
+    this.#observed.set(call, {
+      at: end?.at ?? call.at,
+      callIds: callId === undefined ? [key] : [callId, `sha256:${hexOf(callId)}`, key],
+      tool,
+      paramsDigest: digestOf(params),
+      decision:
+        call.decision === 'pending' || (end?.ran === false && call.decision === 'allow')
+          ? 'deny'
+          : call.decision,
+      outcome: end?.ran === true ? end.outcome : undefined,
+      meters,
+      occurredAt: base?.occurredAt,
+    });
+  }
+
+  #new(
+    scope: string,
+    callId: string | undefined,
+    runId: string | undefined,
+    tool: string,
+    entry: Entry,
+    asked: SourceValue | undefined,
+  ): Call {
+    const name =
+      callId ??
+      `~${shortDigest(
+        new SourceObject(
+          new Map([
+            ['tool', tool],
+            ['params', asked ?? null],
+          ]),
+        ),
+        entry.bytes,
+      )}`;
+    const key = this.#context.uniqueId(`${scope}/${name}`);
+    if (callId === undefined) {
+      this.#context.find(entry.at, {
+        rule: 'OC-1',
+        code: 'CALL_ID_NOT_STATED',
+        severity: 'warning',
+        class: 'none',
+        about: key,
+      });
+    }
+    return {
+      ...{ key, scope, callId, runId, tool, at: entry.at, asked },
+      ...{
+        authorized: undefined,
+        decision: undefined,
+        blockReason: undefined,
+        authorization: undefined,
+        end: undefined,
+      },
+    };
+  }
+
+  #add(call: Call): void {
+    this.#all.push(call);
+    if (call.callId === undefined) return;
+    this.#open.set(runKey(call.runId, call.callId), call);
+    const key = `${call.scope}\n${call.callId}`;
+    const calls = this.#byScope.get(key);
+    if (calls === undefined) this.#byScope.set(key, [call]);
+    else calls.push(call);
+  }
+
+  #unnamedOf(scope: string, tool: string, params: SourceValue | undefined): Call[] {
+    const key = [scope, tool, digestOf(params)?.b64 ?? ''].join('\n');
+    let calls = this.#unnamed.get(key);
+    if (calls === undefined) this.#unnamed.set(key, (calls = []));
+    return calls;
+  }
+}
+
+const NOTHING = { tool: undefined, params: undefined, durationMs: undefined } as const;
+
+function runKey(runId: string | undefined, callId: string): string {
+  return `${runId ?? ''}\n${callId}`;
+}
+
+/** Whether an end says no more than that the call was blocked: its error is the reason of the block. */
+function isEchoOfBlock(
+  { error }: CallResult,
+  status: string | undefined,
+  reason: string | undefined,
+): boolean {
+  if (typeof error !== 'string' || (status !== undefined && status !== 'error')) return false;
+  return reason === undefined || reason === '' || error.includes(reason);
+}
+
+function metersOf(durationMs: string | undefined): MeterVector {
+  const amount = amountOf(durationMs);
+  const time = amount === undefined ? [] : [{ unit: 'time.ms', amount }];
+  return [{ unit: 'calls', amount: { t: 'int', v: '1' } }, ...time];
+}
+
+/** The digest of the canonical form; undefined where there is no value, or it has none. */
+export function digestOf(value: SourceValue | undefined): Digest | undefined {
+  return value === undefined ? undefined : jcsDigest(value);
+}
+
+function textOfDigest(digest: Digest | undefined): string {
+  return digest === undefined ? 'parameters without a canonical form' : `${digest.alg}:${digest.b64}`;
+}

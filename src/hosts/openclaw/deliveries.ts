@@ -1,0 +1,241 @@
+/** Messages that were sent and agents that were started, as hooks show them: a decision, and what was done. */
+
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { ExecutionClaim, HostPlace } from '../host.js';
+import { codeOf } from '../names.js';
+import { textAt, valueAt } from '../values.js';
+import { digestOf } from './calls.js';
+import { shortDigest, type ClaimBase, type Context } from './context.js';
+import type { Entry } from './entries.js';
+
+const SEND = 'openclaw.message.send';
+const SPAWN = 'openclaw.subagent.spawn';
+const ONE_CALL = [{ unit: 'calls', amount: { t: 'int', v: '1' } }] as const;
+
+interface Delivery {
+  readonly id: string;
+  readonly key: string;
+  readonly at: HostPlace;
+  readonly isAllowed: boolean;
+}
+
+/** All messages and subagents of one reading. */
+export class Deliveries {
+  readonly #context: Context;
+  /** Those that nobody said were sent yet: by the digest of what was to be sent, in order. */
+  readonly #waiting = new Map<string, Delivery[]>();
+  readonly #spawns = new Map<string, Delivery>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  sending(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const context = this.#context;
+    const returned = valueAt(entry.value, 'returned');
+    const content = textAt(returned, 'content');
+    const params = messageOf(event, hookContext, content);
+    const isCancelled = valueAt(returned, 'cancel') === true;
+    const key = context.uniqueId(
+      `${context.scopeOf(hookContext, event)}/${shortDigest(messageOf(event, hookContext), entry.bytes)}`,
+    );
+    const id = `decision:message:${key}`;
+    if (returned === undefined) {
+      context.find(entry.at, {
+        rule: 'OC-11',
+        code: 'DECISION_NOT_RECORDED',
+        severity: 'warning',
+        class: 'none',
+        about: key,
+        expected: 'what the hook returned',
+      });
+      context.evidence(entry, base, `message:${key}`, 'hook', { hook: 'message_sending' });
+      return;
+    }
+    const isUndecided = !isCancelled && content === undefined;
+    context.builder.claim({
+      ...base,
+      kind: 'action',
+      id,
+      tool: SEND,
+      decision: isCancelled ? 'deny' : 'allow',
+      decisionCode: isCancelled
+        ? 'OPENCLAW_MESSAGE_CANCELLED'
+        : isUndecided
+          ? 'OPENCLAW_NO_DECISION'
+          : 'OPENCLAW_MESSAGE_REWRITTEN',
+      paramsDigest: digestOf(params),
+      checks: isUndecided ? [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }] : [],
+    });
+    context.fate(entry, 'mapped');
+    if (isUndecided) {
+      context.find(entry.at, {
+        rule: 'OC-11',
+        code: 'NO_DECISION',
+        severity: 'info',
+        class: 'none',
+        about: key,
+      });
+    }
+    const waitingKey = shortDigest(params, entry.bytes);
+    const delivery: Delivery = { id, key, at: entry.at, isAllowed: !isCancelled };
+    const waiting = this.#waiting.get(waitingKey);
+    if (waiting === undefined) this.#waiting.set(waitingKey, [delivery]);
+    else waiting.push(delivery);
+  }
+
+  sent(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const context = this.#context;
+    const params = messageOf(event, hookContext);
+    const delivery = this.#waiting.get(shortDigest(params, entry.bytes))?.shift();
+    const key =
+      delivery?.key ??
+      context.uniqueId(`${context.scopeOf(hookContext, event)}/~${shortDigest(params, entry.bytes)}`);
+    const success = valueAt(event, 'success');
+    const outcome = success === true ? 'success' : success === false ? 'failure' : 'unknown';
+    if (delivery === undefined) this.#missing(entry.at, key, 'a message_sending of the same content');
+    else if (!delivery.isAllowed) {
+      // An attempt that failed is what a cancelled message looks like.
+      if (outcome === 'failure') {
+        context.evidence(entry, base, `held:message:${key}`, 'block_held', { decision: delivery.id });
+        return;
+      }
+      this.#afterBlock(entry.at, key, delivery.at);
+    }
+    context.builder.claim({
+      ...base,
+      kind: 'execution',
+      id: `send:${key}`,
+      authorization: delivery?.id,
+      tool: SEND,
+      paramsDigest: digestOf(params),
+      meters: ONE_CALL,
+      outcome,
+      errorCode: outcome === 'failure' ? 'SEND_FAILED' : undefined,
+    });
+    context.builder.observe({
+      at: entry.at,
+      callIds: [textAt(event, 'messageId') ?? key],
+      tool: SEND,
+      paramsDigest: digestOf(params),
+      decision: delivery === undefined ? undefined : delivery.isAllowed ? 'allow' : 'deny',
+      outcome,
+      meters: ONE_CALL,
+      occurredAt: base.occurredAt,
+    });
+    context.fate(entry, 'mapped');
+  }
+
+  spawning(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const context = this.#context;
+    const returned = valueAt(entry.value, 'returned');
+    const child = childOf(event, hookContext);
+    const status = textAt(returned, 'status');
+    const isRefused = status === 'error';
+    const key = context.uniqueId(child ?? `~${shortDigest(event, entry.bytes)}`);
+    const id = `decision:subagent:${key}`;
+    context.builder.claim({
+      ...base,
+      kind: 'action',
+      id,
+      tool: SPAWN,
+      decision: isRefused ? 'deny' : 'allow',
+      decisionCode: isRefused
+        ? 'OPENCLAW_SUBAGENT_REFUSED'
+        : status === undefined
+          ? 'OPENCLAW_NO_DECISION'
+          : codeOf(`OPENCLAW_SUBAGENT_${status}`),
+      paramsDigest: paramsOfChild(child),
+      checks:
+        isRefused || status !== undefined
+          ? []
+          : [{ check: 'openclaw.decision', result: 'pass', code: 'NO_DECISION' }],
+    });
+    context.fate(entry, 'mapped');
+    if (!isRefused && status === undefined) {
+      context.find(entry.at, {
+        rule: 'OC-11',
+        code: 'NO_DECISION',
+        severity: 'info',
+        class: 'none',
+        about: key,
+      });
+    }
+    if (child !== undefined) this.#spawns.set(child, { id, key, at: entry.at, isAllowed: !isRefused });
+  }
+
+  spawned(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const context = this.#context;
+    const child = childOf(event, hookContext);
+    const delivery = child === undefined ? undefined : this.#spawns.get(child);
+    if (child !== undefined) this.#spawns.delete(child);
+    const key = delivery?.key ?? context.uniqueId(`~${child ?? shortDigest(event, entry.bytes)}`);
+    if (delivery === undefined) {
+      // Versions without subagent_spawning have no hook that could decide.
+      context.find(entry.at, {
+        rule: 'OC-11',
+        code: 'DECISION_NOT_RECORDED',
+        severity: 'warning',
+        class: 'none',
+        about: key,
+        expected: 'a subagent_spawning',
+        actual: 'none',
+      });
+    } else if (!delivery.isAllowed) this.#afterBlock(entry.at, key, delivery.at);
+    const outcome: ExecutionClaim['outcome'] = 'success';
+    context.builder.claim({
+      ...base,
+      kind: 'execution',
+      id: `spawn:${key}`,
+      authorization: delivery?.id,
+      tool: SPAWN,
+      paramsDigest: paramsOfChild(child),
+      meters: ONE_CALL,
+      outcome,
+    });
+    context.fate(entry, 'mapped');
+  }
+
+  #missing(at: HostPlace, about: string, expected: string): void {
+    this.#context.find(at, {
+      rule: 'OC-1',
+      code: 'BEFORE_MISSING',
+      severity: 'error',
+      class: 'invalid',
+      about,
+      expected,
+      actual: 'none before it',
+    });
+  }
+
+  #afterBlock(at: HostPlace, about: string, block: HostPlace): void {
+    this.#context.find(at, {
+      rule: 'OC-2',
+      code: 'EXECUTED_AFTER_BLOCK',
+      severity: 'error',
+      class: 'violation',
+      about,
+      expected: 'no execution',
+      related: [block],
+    });
+  }
+}
+
+/** What a message is authorized by: where it goes and what it says. */
+function messageOf(event: SourceValue, hookContext: SourceValue | undefined, content?: string): SourceObject {
+  return new SourceObject(
+    new Map<string, SourceValue>([
+      ['channel', textAt(hookContext, 'channelId') ?? null],
+      ['content', content ?? valueAt(event, 'content') ?? null],
+      ['to', valueAt(event, 'to') ?? null],
+    ]),
+  );
+}
+
+function childOf(event: SourceValue, hookContext: SourceValue | undefined): string | undefined {
+  return textAt(event, 'childSessionKey') ?? textAt(hookContext, 'childSessionKey');
+}
+
+function paramsOfChild(child: string | undefined): ReturnType<typeof digestOf> {
+  return child === undefined ? undefined : digestOf(new SourceObject(new Map([['childSessionKey', child]])));
+}

@@ -1,0 +1,151 @@
+/** Recordings of plugin hooks: one line for each call of a handler, with what it returned. They take precedence over all else. */
+
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
+import type { AgentEvents } from './agent-events.js';
+import type { Audit } from './audit.js';
+import { digestOf, type Calls } from './calls.js';
+import { factsOf, hexOf, type ClaimBase, type Context } from './context.js';
+import type { Deliveries } from './deliveries.js';
+import type { Entry } from './entries.js';
+import { FAMILIES_OF_HOOKS } from './families.js';
+import type { ModelCalls } from './model-calls.js';
+
+/** What hooks are read into. */
+export interface HookParts {
+  readonly context: Context;
+  readonly calls: Calls;
+  readonly events: AgentEvents;
+  readonly models: ModelCalls;
+  readonly deliveries: Deliveries;
+  readonly audit: Audit;
+}
+
+/** Reads hooks, in order. */
+export class Hooks {
+  readonly #parts: HookParts;
+  readonly #begun = new Set<string>();
+
+  constructor(parts: HookParts) {
+    this.#parts = parts;
+  }
+
+  read(entry: Entry): void {
+    const { context, calls, deliveries, audit } = this.#parts;
+    const hook = textAt(entry.value, 'hook') ?? '';
+    const event = valueAt(entry.value, 'event') ?? null;
+    const hookContext = valueAt(entry.value, 'ctx') ?? undefined;
+    const isFirst = !this.#begun.has(entry.at.file);
+    this.#begun.add(entry.at.file);
+    const time = timeOf(numberAt(entry.value, 'ts'), 'ms');
+    context.checkTime(entry, time);
+    context.learn(hookContext, event);
+    if (hook === '@agent_event' && event instanceof SourceObject) {
+      this.#parts.events.read(entry, event, time, isFirst);
+      return;
+    }
+    const base = context.base(entry, time, context.principalOf(hookContext, event));
+    if (base === undefined) return;
+    switch (hook) {
+      case 'before_tool_call':
+        return calls.before(entry, base, event, hookContext);
+      case 'after_tool_call':
+        return calls.after(entry, base, event, hookContext);
+      case 'message_sending':
+        return deliveries.sending(entry, base, event, hookContext);
+      case 'message_sent':
+        audit.messagesAreRecorded();
+        return deliveries.sent(entry, base, event, hookContext);
+      case 'subagent_spawning':
+        return deliveries.spawning(entry, base, event, hookContext);
+      case 'subagent_spawned':
+        return deliveries.spawned(entry, base, event, hookContext);
+      case 'before_message_write':
+      case 'tool_result_persist':
+        return this.#message(entry, base, hook, event, hookContext);
+      case 'agent_end':
+        return this.#end(entry, base, event, hookContext);
+      case 'llm_output':
+        return this.#output(entry, base, event, hookContext);
+      default:
+        if (/approval|resolution/i.test(hook)) this.#approval(base, event, hookContext);
+        return this.#keep(entry, base, hook, event, hookContext);
+    }
+  }
+
+  /** A message that is about to be written into the transcript. */
+  #message(
+    entry: Entry,
+    base: ClaimBase,
+    hook: string,
+    event: SourceValue,
+    hookContext: SourceValue | undefined,
+  ): void {
+    const { context, models, calls } = this.#parts;
+    const message = valueAt(event, 'message');
+    const scope = context.scopeOf(hookContext, event);
+    const callId = textAt(message, 'toolCallId');
+    if (textAt(message, 'role') === 'toolResult' && callId !== undefined) {
+      if (objectAt(entry.value, 'returned') !== undefined) calls.rewritesResult(callId);
+      if (calls.ofSession(scope, callId).length > 0) {
+        context.fate(entry, 'repeated', 'SAME_CALL');
+        return;
+      }
+    }
+    const done =
+      hook === 'before_message_write' ? models.message(entry, base, scope, message, 'recording') : 'none';
+    if (done === 'claimed') context.fate(entry, 'mapped');
+    else if (done === 'repeated') context.fate(entry, 'repeated', 'SAME_MODEL_CALL');
+    else this.#keep(entry, base, hook, event, hookContext);
+  }
+
+  /** The messages of a turn, where no hook showed them one by one. */
+  #end(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const { context, models } = this.#parts;
+    const scope = context.scopeOf(hookContext, event);
+    const messages = listAt(event, 'messages') ?? [];
+    const from = messages.findLastIndex((message) => textAt(message, 'role') === 'user') + 1;
+    const turn = models.hasPending(scope) || from === 0 ? [] : messages.slice(from);
+    const done = turn.map((message) => models.message(entry, base, scope, message, 'recording'));
+    if (done.includes('claimed')) context.fate(entry, 'mapped');
+    else this.#keep(entry, base, 'agent_end', event, hookContext);
+  }
+
+  #output(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const { context, models } = this.#parts;
+    const until = Number(numberAt(entry.value, 'ts') ?? NaN);
+    const done = models.run(entry, base, context.scopeOf(hookContext, event), event, until);
+    if (done === 'claimed') context.fate(entry, 'mapped');
+    else this.#keep(entry, base, 'llm_output', event, hookContext);
+  }
+
+  /** What a recorder writes when an approval is resolved: `{toolCallId, decision}`. */
+  #approval(base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+    const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
+    const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
+    const resolution = textAt(event, 'decision') ?? textAt(event, 'resolution');
+    if (callId !== undefined && resolution !== undefined)
+      this.#parts.calls.resolve(base, runId, callId, resolution);
+  }
+
+  #keep(
+    entry: Entry,
+    base: ClaimBase,
+    hook: string,
+    event: SourceValue,
+    hookContext: SourceValue | undefined,
+  ): void {
+    const { context } = this.#parts;
+    const returned = valueAt(entry.value, 'returned') ?? undefined;
+    const facts = factsOf({
+      hook,
+      family: FAMILIES_OF_HOOKS.get(hook)?.join(' '),
+      session: context.scopeOf(hookContext, event),
+      run: textAt(event, 'runId') ?? textAt(hookContext, 'runId'),
+      role: textAt(event, 'message', 'role'),
+      event_digest: digestOf(event),
+      returned_digest: digestOf(returned),
+    });
+    context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', facts);
+  }
+}

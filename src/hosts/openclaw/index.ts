@@ -1,0 +1,196 @@
+/**
+ * OpenClaw: recordings of plugin hooks and agent events, transcripts of sessions, what `openclaw agent --json` and `openclaw audit --json`
+ * print, decision receipts. docs/hosts/openclaw.md says what becomes of each field.
+ */
+
+import { decodeSourceJson } from '../../json/source-json.js';
+import { checkOptions } from '../../options.js';
+import { compareTimestamps } from '../../value/timestamp.js';
+import type { Claim, Host, HostFile, HostOptions, HostPlace, HostReading } from '../host.js';
+import { principalOf } from '../names.js';
+import { ReadingBuilder } from '../reading.js';
+import { objectAt, textAt, timeOf, numberAt } from '../values.js';
+import { AgentEvents } from './agent-events.js';
+import { Audit } from './audit.js';
+import { Calls, digestOf } from './calls.js';
+import { Context, factsOf, SYSTEM, type Profile } from './context.js';
+import { Deliveries } from './deliveries.js';
+import { entriesOf, looksLikeOpenClaw, type Entry, type EntryKind } from './entries.js';
+import { Hooks } from './hooks.js';
+import { ModelCalls } from './model-calls.js';
+import { OPENCLAW_RULES } from './rules.js';
+import { Transcript } from './transcript.js';
+
+const AIDS = {
+  profile:
+    'how to read: JSON such as {"nonzero_exit":"success"}; a command that ended with another status than 0 is a failure without it',
+} as const;
+
+export { openclawPipeline } from './pipeline.js';
+export {
+  FAMILIES_OF_HOOKS,
+  PIPELINE_FAMILIES,
+  type HandlerClass,
+  type StageMode,
+  type StageRule,
+} from './families.js';
+
+/** The host OpenClaw. */
+export const openclaw: Host = {
+  name: SYSTEM,
+  title: 'OpenClaw',
+  rules: OPENCLAW_RULES,
+  aids: AIDS,
+  recognises: looksLikeOpenClaw,
+  read,
+};
+
+/** In the order of precedence: hooks say what was decided and what ran, the others less. */
+const ORDER: readonly EntryKind[] = [
+  'hook',
+  'agent_event',
+  'receipt',
+  'display',
+  'transcript',
+  'audit',
+  'cli',
+];
+
+function read(files: readonly HostFile[], options: HostOptions = {}): HostReading {
+  checkOptions('openclaw.read', options, { occurredAt: 'string', aids: 'object' });
+  const builder = new ReadingBuilder(options);
+  const context = new Context(builder, readProfile(options, builder));
+  const entries = new Map<EntryKind, Entry[]>();
+  for (const file of files) {
+    for (const entry of entriesOf(file, builder)) {
+      const known = entries.get(entry.kind);
+      if (known === undefined) entries.set(entry.kind, [entry]);
+      else known.push(entry);
+    }
+  }
+  const calls = new Calls(context);
+  const events = new AgentEvents(context, calls);
+  const models = new ModelCalls(context);
+  const deliveries = new Deliveries(context);
+  const audit = new Audit(context, calls);
+  const hooks = new Hooks({ context, calls, events, models, deliveries, audit });
+  const transcripts = new Map<string, Transcript>();
+  const begun = new Set<string>();
+  for (const kind of ORDER) {
+    for (const entry of entries.get(kind) ?? []) {
+      if (kind === 'hook') hooks.read(entry);
+      else if (kind === 'agent_event') {
+        context.learn(entry.value);
+        events.read(entry, entry.value, undefined, !begun.has(entry.at.file));
+        begun.add(entry.at.file);
+      } else if (kind === 'transcript') {
+        let transcript = transcripts.get(entry.at.file);
+        // A transcript begins with its session's header.
+        if (transcript === undefined || textAt(entry.value, 'type') === 'session') {
+          transcript?.finish();
+          transcripts.set(entry.at.file, (transcript = new Transcript(context, calls, models)));
+        }
+        transcript.read(entry);
+      } else if (kind === 'audit') audit.read(entry);
+      else if (kind === 'cli') readCli(entry, context, models);
+      else audit.receipt(entry);
+    }
+    if (kind === 'agent_event') events.finish();
+  }
+  for (const transcript of transcripts.values()) transcript.finish();
+  audit.finish();
+  models.finish();
+  calls.finish();
+  for (const kind of ['pipeline', 'unknown'] as const) {
+    for (const { at, type } of entries.get(kind) ?? [])
+      builder.drop(at, type, kind === 'pipeline' ? 'PIPELINE_EVENT' : 'UNKNOWN_ITEM');
+  }
+  const reading = builder.finish();
+  const order = placeOrder(files);
+  return {
+    ...reading,
+    items: [...reading.items].sort((a, b) => order(a.at, b.at)),
+    claims: files.length > 1 ? byTime(reading.claims) : reading.claims,
+    findings: [...reading.findings].sort((a, b) => order(a.at, b.at)),
+  };
+}
+
+/** What `openclaw agent --json` printed: the sum of a run, and how it ended. */
+function readCli(entry: Entry, context: Context, models: ModelCalls): void {
+  const { value } = entry;
+  const meta = objectAt(value, 'meta') ?? objectAt(value, 'result', 'meta');
+  const agentMeta = objectAt(meta, 'agentMeta');
+  if (agentMeta === undefined) {
+    context.builder.drop(entry.at, entry.type, 'UNKNOWN_ITEM');
+    return;
+  }
+  const scope = textAt(agentMeta, 'sessionId') ?? '~';
+  // It states no time, which what only repeats a sum does not need.
+  if (models.cli(entry, undefined, scope, agentMeta) === 'compared') {
+    context.fate(entry, 'repeated', 'SAME_RUN');
+    return;
+  }
+  const base = context.base(entry, timeOf(numberAt(meta, 'endedAt'), 'ms'), principalOf('agent', SYSTEM));
+  if (base === undefined) return;
+  if (models.cli(entry, base, scope, agentMeta) === 'claimed') {
+    context.fate(entry, 'mapped');
+    return;
+  }
+  const facts = factsOf({ session: scope, digest: digestOf(value) });
+  context.evidence(
+    entry,
+    base,
+    `cli:${scope}/${digestOf(value)?.b64.slice(0, 22) ?? '~'}`,
+    'agent_cli_output',
+    facts,
+  );
+}
+
+function readProfile({ aids = {} }: HostOptions, builder: ReadingBuilder): Profile {
+  for (const name of Object.keys(aids)) {
+    if (!Object.hasOwn(AIDS, name))
+      throw new RangeError(`openclaw.read: there is no aid ${name}; there is: profile`);
+  }
+  const file = aids['profile'];
+  if (file === undefined) return { nonzeroExit: 'failure' };
+  const decoded = decodeSourceJson(file.bytes);
+  const stated = decoded.ok ? textAt(decoded.value, 'nonzero_exit') : undefined;
+  if (stated === 'success' || stated === 'failure') return { nonzeroExit: stated };
+  builder.find({
+    rule: 'INPUT',
+    code: 'PROFILE_INVALID',
+    severity: 'error',
+    class: 'invalid',
+    at: { file: file.name },
+    expected: '{"nonzero_exit":"success"} or {"nonzero_exit":"failure"}',
+    actual: decoded.ok ? 'another value' : decoded.fault.code,
+  });
+  return { nonzeroExit: 'failure' };
+}
+
+/** By file, line and member, as the files were given. */
+function placeOrder(files: readonly HostFile[]): (a: HostPlace, b: HostPlace) => number {
+  const indexes = new Map<string, number>();
+  for (const { name } of files) if (!indexes.has(name)) indexes.set(name, indexes.size);
+  const memberOf = ({ pointer }: HostPlace): number => Number(pointer?.split('/').at(-1) ?? 0) || 0;
+  return (a, b) =>
+    (indexes.get(a.file) ?? -1) - (indexes.get(b.file) ?? -1) ||
+    (a.line ?? 0) - (b.line ?? 0) ||
+    memberOf(a) - memberOf(b);
+}
+
+/** By time, but nothing before what authorizes it. */
+function byTime(claims: readonly Claim[]): readonly Claim[] {
+  const times = new Map<string, string>();
+  const timed = claims.map((claim) => {
+    const of = claim.kind === 'execution' ? claim.authorization : undefined;
+    const earliest = of === undefined ? undefined : times.get(of);
+    const time =
+      earliest !== undefined && compareTimestamps(earliest, claim.occurredAt) > 0
+        ? earliest
+        : claim.occurredAt;
+    times.set(claim.id, time);
+    return { claim, time };
+  });
+  return timed.sort((a, b) => compareTimestamps(a.time, b.time)).map(({ claim }) => claim);
+}

@@ -1,0 +1,345 @@
+/** Calls of models: one for each assistant message, whichever source has it; a run's own sums are held against them. */
+
+import { toRational } from '../../value/quantity.js';
+import { addRationals, compareRationals, type Rational } from '../../value/rational.js';
+import type { MeterVector } from '../../value/meter.js';
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { ExecutionClaim, HostPlace } from '../host.js';
+import { wellFormed } from '../names.js';
+import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { hexOf, shortDigest, SYSTEM, type ClaimBase, type Context } from './context.js';
+import type { Entry } from './entries.js';
+
+/** Tokens by the host's own names of them. */
+const TOKENS = {
+  input: 'tokens.input',
+  output: 'tokens.output',
+  cacheRead: 'tokens.cache_read',
+  cacheWrite: 'tokens.cache_write',
+} as const;
+type TokenName = keyof typeof TOKENS;
+const TOKEN_NAMES = Object.keys(TOKENS) as TokenName[];
+
+const HOST_MODELS = new Set(['delivery-mirror', 'gateway-injected']);
+
+/** Of so many runs and turns any may be the one that a command line's sum is of. */
+const MAX_COMPARED = 1_000;
+
+/** Exact sums of tokens. */
+type Sums = ReadonlyMap<TokenName, Rational>;
+
+/** Where a message was found first. */
+type MessageSource = 'recording' | 'transcript';
+
+interface ModelCall {
+  readonly source: MessageSource;
+  readonly at: HostPlace;
+  readonly usage: SourceObject;
+  readonly ms: number;
+}
+
+/** What the sums of one run stand for. */
+interface RunSum {
+  readonly at: HostPlace;
+  readonly sums: Sums;
+  /** Milliseconds since 1970; not before those of the run before it. */
+  readonly until: number;
+  readonly since: number;
+  /** Whether the recording has no messages of the run: its sum then is the execution. */
+  readonly isOnly: boolean;
+}
+
+/** All calls of models of one reading. */
+export class ModelCalls {
+  readonly #context: Context;
+  readonly #byKey = new Map<string, ModelCall>();
+  readonly #byPrint = new Map<string, ModelCall>();
+  /** Of recordings: since the last sum of the session's run. */
+  readonly #pending = new Map<string, ModelCall[]>();
+  /** By session, by time. */
+  readonly #runs = new Map<string, RunSum[]>();
+  /** Of transcripts: by session, each turn since a user's message. */
+  readonly #turns = new Map<string, ModelCall[][]>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * A message of a transcript, or about to be written to one. `none` where it is no assistant's or has no usage.
+   *
+   * @param base - Undefined where it must not be claimed.
+   */
+  message(
+    entry: Entry,
+    base: ClaimBase,
+    scope: string,
+    message: SourceValue | undefined,
+    source: MessageSource,
+  ): 'claimed' | 'repeated' | 'none' {
+    const usage = objectAt(message, 'usage');
+    if (!(message instanceof SourceObject) || textAt(message, 'role') !== 'assistant' || usage === undefined)
+      return 'none';
+    // The host's own copy of what it delivered or put in: no model was called.
+    if (textAt(message, 'provider') === SYSTEM && HOST_MODELS.has(textAt(message, 'model') ?? ''))
+      return 'none';
+    const stamp = numberAt(message, 'timestamp');
+    const call: ModelCall = { source, at: entry.at, usage, ms: Number(stamp ?? NaN) };
+    const mark = stamp ?? shortDigest(message, entry.bytes);
+    const key = `${scope}/${mark}`;
+    const print = hexOf(
+      [mark, jcsDigest(usage)?.b64, textAt(message, 'provider'), textAt(message, 'model')].join('\n'),
+    );
+    if (source === 'transcript') this.#turn(scope).push(call);
+    const known = this.#byKey.get(key) ?? this.#foreign(print, source);
+    if (known !== undefined && (known.source !== source || isSameUsage(known.usage, usage))) {
+      this.#compareUsage(known, call, key);
+      return 'repeated';
+    }
+    if (this.#isCovered(scope, call.ms)) return 'repeated';
+    this.#byKey.set(key, call);
+    if (!this.#byPrint.has(print)) this.#byPrint.set(print, call);
+    if (source === 'recording') this.#pendingOf(scope).push(call);
+    this.#claim({ ...base, id: this.#context.uniqueId(`llm:${key}`) }, message, usage);
+    return 'claimed';
+  }
+
+  /** A user's message of a transcript: what follows is a turn of its own. */
+  startTurn(scope: string): void {
+    const turns = this.#turns.get(scope);
+    if (turns === undefined) this.#turns.set(scope, [[]]);
+    else turns.push([]);
+  }
+
+  /** Whether the recording has messages of the session's run that goes on. */
+  hasPending(scope: string): boolean {
+    return this.#pendingOf(scope).length > 0;
+  }
+
+  /** What a run says that it used, at its end. `claimed` where nothing else says so. */
+  run(
+    entry: Entry,
+    base: ClaimBase,
+    scope: string,
+    event: SourceValue,
+    until: number,
+  ): 'claimed' | 'compared' | 'none' {
+    const usage = objectAt(event, 'usage');
+    if (usage === undefined) return 'none';
+    const pending = this.#pendingOf(scope);
+    const isOnly = pending.length === 0;
+    const runs = this.#runs.get(scope) ?? [];
+    this.#runs.set(scope, runs);
+    const since = runs.at(-1)?.until ?? -Infinity;
+    runs.push({ at: entry.at, sums: sumsOf([usage]), until: Math.max(since, until), since, isOnly });
+    if (isOnly) {
+      const last = objectAt(event, 'lastAssistant');
+      const id = this.#context.uniqueId(`llm-run:${scope}/${textAt(event, 'runId') ?? '~'}`);
+      this.#claim({ ...base, id }, event, usage, textAt(last, 'stopReason'));
+      return 'claimed';
+    }
+    this.#pending.set(scope, []);
+    this.#compare(entry.at, scope, sumsOf([usage]), [pending]);
+    return 'compared';
+  }
+
+  /** What the command line said at its end, of one run of a session. */
+  cli(
+    entry: Entry,
+    base: ClaimBase | undefined,
+    scope: string,
+    agentMeta: SourceValue,
+  ): 'claimed' | 'compared' | 'none' {
+    const usage = objectAt(agentMeta, 'usage');
+    if (usage === undefined) return 'none';
+    const turns = (this.#turns.get(scope) ?? []).filter((turn) => turn.length > 0).slice(-MAX_COMPARED);
+    const runs = (this.#runs.get(scope) ?? []).slice(-MAX_COMPARED);
+    if (turns.length === 0 && runs.length === 0) {
+      if (base === undefined) return 'none';
+      const id = this.#context.uniqueId(`llm-cli:${scope}/${shortDigest(agentMeta, entry.bytes)}`);
+      this.#claim({ ...base, id }, agentMeta, usage);
+      return 'claimed';
+    }
+    // Of transcripts and recordings whichever has it; `total` is that of the last call there, so it is not compared.
+    this.#compare(
+      entry.at,
+      scope,
+      sumsOf([usage]),
+      turns,
+      runs.map(({ sums }) => sums),
+    );
+    return 'compared';
+  }
+
+  /** OC-10 of transcripts whose messages the recording has not: against the sums of runs. */
+  finish(): void {
+    for (const [scope, runs] of this.#runs) {
+      const calls = [...(this.#turns.get(scope)?.flat() ?? [])].sort((a, b) => a.ms - b.ms);
+      let from = 0;
+      for (const run of runs) {
+        const within: ModelCall[] = [];
+        for (; from < calls.length && !(calls[from]!.ms > run.until); from++) within.push(calls[from]!);
+        if (run.isOnly && within.length > 0) this.#compare(run.at, scope, run.sums, [within]);
+      }
+    }
+  }
+
+  /** Whether a run of which the recording has only the sum holds what was at that time. */
+  #isCovered(scope: string, ms: number): boolean {
+    const runs = this.#runs.get(scope) ?? [];
+    let [from, to] = [0, runs.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (runs[middle]!.until < ms) from = middle + 1;
+      else to = middle;
+    }
+    return runs[from]?.isOnly === true && ms > runs[from]!.since;
+  }
+
+  #turn(scope: string): ModelCall[] {
+    if (!this.#turns.has(scope)) this.startTurn(scope);
+    return this.#turns.get(scope)!.at(-1)!;
+  }
+
+  #pendingOf(scope: string): ModelCall[] {
+    let pending = this.#pending.get(scope);
+    if (pending === undefined) this.#pending.set(scope, (pending = []));
+    return pending;
+  }
+
+  /** The same message of another source, whose session may be named otherwise. */
+  #foreign(print: string, source: MessageSource): ModelCall | undefined {
+    const call = this.#byPrint.get(print);
+    return call?.source === source ? undefined : call;
+  }
+
+  #compareUsage(known: ModelCall, call: ModelCall, key: string): void {
+    if (isSameUsage(known.usage, call.usage)) return;
+    this.#context.find(call.at, {
+      rule: 'OC-10',
+      code: 'USAGE_DIFFERS',
+      severity: 'error',
+      class: 'invalid',
+      about: key,
+      expected: textOf(sumsOf([known.usage])),
+      actual: textOf(sumsOf([call.usage])),
+      related: [known.at],
+    });
+  }
+
+  #compare(
+    at: HostPlace,
+    scope: string,
+    stated: Sums,
+    groups: readonly (readonly ModelCall[])[],
+    also: readonly Sums[] = [],
+  ): void {
+    const found = [...also, ...groups.map((calls) => sumsOf(calls.map(({ usage }) => usage)))];
+    if (found.some((sums) => agree(stated, sums))) return;
+    this.#context.find(at, {
+      rule: 'OC-10',
+      code: 'TOKEN_SUM_DIFFERS',
+      severity: 'error',
+      class: 'invalid',
+      about: scope,
+      expected: found.map(textOf).join(' or ').slice(0, 400),
+      actual: textOf(stated),
+      related: groups
+        .at(-1)
+        ?.slice(0, 16)
+        .map((call) => call.at),
+    });
+  }
+
+  #claim(
+    base: ClaimBase & { readonly id: string },
+    said: SourceValue,
+    usage: SourceObject,
+    stop = textAt(said, 'stopReason'),
+  ): void {
+    const provider = textAt(said, 'provider');
+    const model = textAt(said, 'model');
+    const claim: ExecutionClaim = {
+      ...base,
+      kind: 'execution',
+      tool: `llm.${provider ?? ''}/${model ?? ''}`,
+      meters: metersOf(usage, base.id.startsWith('llm:')),
+      meterBasis: 'reported',
+      ...outcomeOf(stop),
+      outputDigest: jcsDigest(valueAt(said, 'content') ?? valueAt(said, 'assistantTexts') ?? null),
+      ...name('modelId', model),
+      ...name('provider', provider),
+    };
+    this.#context.builder.claim(claim);
+    this.#context.builder.observe({
+      at: base.at,
+      callIds: [base.id],
+      tool: claim.tool,
+      outcome: claim.outcome,
+      meters: claim.meters,
+      occurredAt: base.occurredAt,
+    });
+    this.#context.find(base.at, {
+      rule: 'OC-11',
+      code: 'MODEL_CALL_NOT_DECIDED',
+      severity: 'info',
+      class: 'none',
+      about: base.id,
+    });
+  }
+}
+
+const MAX_NAME = 256;
+
+function name(member: 'modelId' | 'provider', text: string | undefined): object {
+  return text === undefined || text === '' ? {} : { [member]: wellFormed(text).slice(0, MAX_NAME) };
+}
+
+function outcomeOf(stopReason: string | undefined): Pick<ExecutionClaim, 'outcome' | 'errorCode'> {
+  if (stopReason === 'error') return { outcome: 'failure', errorCode: 'LLM_ERROR' };
+  if (stopReason === 'aborted') return { outcome: 'failure', errorCode: 'LLM_ABORTED' };
+  return { outcome: stopReason === undefined ? 'unknown' : 'success' };
+}
+
+function metersOf(usage: SourceObject, isOneCall: boolean): MeterVector {
+  const amounts = TOKEN_NAMES.map((token) => ({
+    unit: TOKENS[token],
+    amount: amountOf(numberAt(usage, token)),
+  }));
+  const cost = { unit: 'usd', amount: amountOf(numberAt(usage, 'cost', 'total')) };
+  const calls = isOneCall ? [{ unit: 'calls', amount: { t: 'int', v: '1' } as const }] : [];
+  return [
+    ...calls,
+    ...[...amounts, cost].flatMap(({ unit, amount }) => (amount === undefined ? [] : [{ unit, amount }])),
+  ];
+}
+
+function sumsOf(usages: readonly SourceObject[]): Sums {
+  const sums = new Map<TokenName, Rational>();
+  for (const usage of usages) {
+    for (const token of TOKEN_NAMES) {
+      const amount = amountOf(numberAt(usage, token));
+      if (amount === undefined) continue;
+      const before = sums.get(token);
+      sums.set(token, before === undefined ? toRational(amount) : addRationals(before, toRational(amount)));
+    }
+  }
+  return sums;
+}
+
+/** Whether what both state is the same. */
+function agree(a: Sums, b: Sums): boolean {
+  return [...a].every(([token, amount]) => {
+    const other = b.get(token);
+    return other === undefined || compareRationals(amount, other) === 0;
+  });
+}
+
+function isSameUsage(a: SourceObject, b: SourceObject): boolean {
+  const [x, y] = [sumsOf([a]), sumsOf([b])];
+  return agree(x, y) && agree(y, x);
+}
+
+function textOf(sums: Sums): string {
+  return [...sums].map(([token, { n, d }]) => `${token} ${n}${d === 1n ? '' : `/${d}`}`).join(', ');
+}

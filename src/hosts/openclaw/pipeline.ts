@@ -1,0 +1,716 @@
+/**
+ * Files of the canonical pipeline: lines that are events, and lines that are traces of stages, in the form that docs/hosts/openclaw.md
+ * defines. What the handlers gave is merged again, and held against what the trace says came of the stage.
+ */
+
+import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
+import { equalNumberTexts, parseDecimal } from '../../json/decimal.js';
+import { checkOptions } from '../../options.js';
+import type { Checker, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
+import { ReadingBuilder, type SourceItem } from '../reading.js';
+import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import {
+  DOWNSTREAM,
+  HANDLER_CLASSES,
+  PIPELINE_FAMILIES,
+  type HandlerClass,
+  type StageRule,
+} from './families.js';
+import { PIPELINE_RULES } from './pipeline-rules.js';
+import { isSame } from './same.js';
+
+/** What a result may have, and of which class. */
+const RESULTS: Readonly<Record<string, HandlerClass>> = {
+  add: 'augmenter',
+  patch: 'mutator',
+  decision: 'veto',
+  candidates: 'resolver',
+};
+
+/** So many handlers of a stage are looked at. */
+const MAX_HANDLERS = 1_000;
+
+/** What the member `trace` of a stage's trace says. */
+const STAGE_TRACE = 'openclaw.stage.v1';
+
+/** `northroot check --as openclaw-pipeline`. */
+export const openclawPipeline: Checker = {
+  name: 'openclaw-pipeline',
+  title: 'OpenClaw canonical event pipeline',
+  rules: PIPELINE_RULES,
+  aids: {},
+  check,
+};
+
+type Problem = Omit<HostFinding, 'rule' | 'at' | 'severity' | 'class'> & {
+  readonly severity?: HostFinding['severity'];
+};
+
+function check(
+  files: readonly HostFile[],
+  options: HostOptions = {},
+): Pick<HostReading, 'items' | 'findings'> {
+  checkOptions('openclaw-pipeline.check', options, { occurredAt: 'string', aids: 'object' });
+  const pipeline = new Pipeline(new ReadingBuilder(options));
+  for (const file of files) pipeline.read(file);
+  return pipeline.finish();
+}
+
+interface Known {
+  readonly at: HostPlace;
+  readonly value: SourceObject;
+}
+
+class Pipeline {
+  readonly #builder: ReadingBuilder;
+  readonly #events = new Map<string, Known>();
+  readonly #stages: (SourceItem & { readonly value: SourceObject })[] = [];
+  readonly #order: { readonly at: HostPlace; readonly value: SourceObject; readonly isStage: boolean }[] = [];
+  readonly #cancelled = new Set<SourceObject>();
+
+  constructor(builder: ReadingBuilder) {
+    this.#builder = builder;
+  }
+
+  read(file: HostFile): void {
+    for (const item of this.#builder.lines(file)) {
+      const { at, value } = item;
+      if (!(value instanceof SourceObject)) {
+        this.#builder.drop(at, 'unknown', 'NOT_AN_OBJECT');
+        continue;
+      }
+      if (textAt(value, 'trace') === STAGE_TRACE) {
+        this.#stages.push({ ...item, value });
+        this.#order.push({ at, value, isStage: true });
+        this.#builder.item({ at, type: 'stage', fate: 'evidence' });
+      } else if (value.has('eventId') || value.has('family')) this.#event(at, value);
+      else {
+        this.#invalid('INPUT', at, {
+          code: 'UNKNOWN_ITEM',
+          expected: `an event, or a trace "${STAGE_TRACE}"`,
+        });
+        this.#builder.drop(at, 'unknown', 'UNKNOWN_ITEM');
+      }
+    }
+  }
+
+  finish(): Pick<HostReading, 'items' | 'findings'> {
+    for (const stage of this.#stages) this.#stage(stage.at, stage.value);
+    this.#checkDownstream();
+    const { items, findings } = this.#builder.finish();
+    const order = new Map<string, number>();
+    for (const [index, { at }] of items.entries()) order.set(placeKey(at), index);
+    const rank = ({ at }: HostFinding): number => order.get(placeKey(at)) ?? -1;
+    return { items, findings: [...findings].sort((a, b) => rank(a) - rank(b)) };
+  }
+
+  #event(at: HostPlace, value: SourceObject): void {
+    const id = textAt(value, 'eventId');
+    const known = id === undefined ? undefined : this.#events.get(id);
+    if (known !== undefined && isSame(known.value, value)) {
+      this.#builder.item({ at, type: 'event', fate: 'repeated', reason: 'SAME_EVENT' });
+      return;
+    }
+    this.#builder.item({ at, type: 'event', fate: 'evidence' });
+    this.#checkEnvelope(at, value);
+    if (known !== undefined) {
+      this.#violation('OC-9.3', at, {
+        code: 'EVENT_CHANGED',
+        about: id,
+        expected: 'the same event',
+        related: [known.at],
+      });
+      return;
+    }
+    if (id !== undefined) this.#events.set(id, { at, value });
+    this.#order.push({ at, value, isStage: false });
+  }
+
+  #checkEnvelope(at: HostPlace, value: SourceObject): void {
+    const about = textAt(value, 'eventId');
+    for (const [member, isRight] of Object.entries(ENVELOPE)) {
+      const found = value.get(member);
+      if (found === undefined)
+        this.#invalid('OC-9.1', at, { code: 'MEMBER_MISSING', about, expected: member });
+      else if (!isRight(found))
+        this.#invalid('OC-9.1', at, {
+          code: 'MEMBER_INVALID',
+          about,
+          expected: member,
+          actual: typeNameOf(found),
+        });
+    }
+    for (const member of value.keys()) {
+      if (!Object.hasOwn(ENVELOPE, member))
+        this.#invalid('OC-9.1', at, { code: 'MEMBER_UNKNOWN', about, actual: member });
+    }
+    const family = textAt(value, 'family');
+    if (family !== undefined && !PIPELINE_FAMILIES.has(family))
+      this.#invalid('OC-9.2', at, {
+        code: 'FAMILY_UNKNOWN',
+        about,
+        expected: 'a family of the pipeline',
+        actual: family,
+      });
+  }
+
+  #stage(at: HostPlace, trace: SourceObject): void {
+    const name = textAt(trace, 'stage') ?? '';
+    const about = textAt(trace, 'eventId') ?? name;
+    if (!PIPELINE_FAMILIES.has(name)) {
+      this.#invalid('OC-9.2', at, {
+        code: 'FAMILY_UNKNOWN',
+        about,
+        expected: 'a family of the pipeline',
+        actual: name,
+      });
+    }
+    const rule = PIPELINE_FAMILIES.get(name);
+    this.#checkEventOf(at, trace, name, about);
+    const mode = textAt(trace, 'mode');
+    if (mode === undefined || (rule !== undefined && mode !== rule.mode)) {
+      this.#violation('OC-9.5', at, {
+        code: 'MODE_WRONG',
+        about,
+        expected: rule?.mode ?? 'a mode',
+        actual: mode ?? 'none',
+      });
+    }
+    const policy = textAt(trace, 'failPolicy');
+    if (policy !== 'open' && policy !== 'closed') {
+      this.#invalid('OC-9.13', at, {
+        code: 'POLICY_NOT_STATED',
+        about,
+        expected: 'failPolicy open or closed',
+        actual: policy ?? 'none',
+      });
+    }
+    const all = listAt(trace, 'handlers');
+    if (all === undefined || all.length > MAX_HANDLERS) {
+      this.#invalid('INPUT', at, {
+        code: all === undefined ? 'HANDLERS_MISSING' : 'TOO_MANY_HANDLERS',
+        about,
+        expected: `at most ${MAX_HANDLERS} handlers`,
+        actual: all === undefined ? 'none stated' : `${all.length}`,
+      });
+      return;
+    }
+    const handlers = all.map((value, index) => handlerOf(value, index, policy === 'closed'));
+    const stage: Stage = {
+      at,
+      trace,
+      name,
+      about,
+      rule,
+      mode: rule?.mode ?? mode ?? 'sequential',
+      handlers,
+      isClosed: policy === 'closed',
+    };
+    for (const handler of handlers) this.#checkHandler(stage, handler);
+    this.#checkOrder(stage);
+    const decided = this.#checkDecisions(stage);
+    if (decided) this.#cancelled.add(trace);
+    // What a cancelled stage made of its object goes nowhere.
+    this.#checkMerges(stage, decided);
+  }
+
+  #checkEventOf(at: HostPlace, trace: SourceObject, name: string, about: string): void {
+    const id = textAt(trace, 'eventId');
+    const event = id === undefined ? undefined : this.#events.get(id);
+    if (event === undefined) {
+      this.#report('OC-9.14', at, 'none', {
+        code: 'EVENT_NOT_FOUND',
+        severity: 'warning',
+        about,
+        expected: 'an event of that id in the files',
+      });
+      return;
+    }
+    const family = textAt(event.value, 'family');
+    if (family !== name) {
+      this.#invalid('OC-9.14', at, {
+        code: 'FAMILY_DIFFERS',
+        about,
+        expected: family,
+        actual: name,
+        related: [event.at],
+      });
+    }
+    const after = objectAt(trace, 'event');
+    if (after !== undefined && !isSame(after, event.value)) {
+      this.#violation('OC-9.3', at, {
+        code: 'EVENT_CHANGED',
+        about,
+        expected: 'the event as it was',
+        related: [event.at],
+      });
+    }
+  }
+
+  #checkHandler({ at, about, rule, mode, name }: Stage, handler: Handler): void {
+    const place = handler.placeIn(at);
+    const { kind } = handler;
+    if (kind === undefined) {
+      this.#invalid('OC-9.4', place, {
+        code: 'CLASS_INVALID',
+        about,
+        expected: `one of ${HANDLER_CLASSES.join(', ')}`,
+        actual: handler.classText,
+      });
+      return;
+    }
+    if (rule !== undefined && !rule.classes.includes(kind)) {
+      this.#violation('OC-9.4', place, {
+        code: 'CLASS_NOT_ALLOWED',
+        about,
+        expected: rule.classes.join(', '),
+        actual: kind,
+      });
+    }
+    if (handler.mode !== undefined && handler.mode !== mode)
+      this.#violation('OC-9.5', place, { code: 'MODE_WRONG', about, expected: mode, actual: handler.mode });
+    if (handler.isAsync && mode === 'sync-sequential' && !handler.isRejected)
+      this.#violation('OC-9.7', place, {
+        code: 'ASYNC_IN_SYNC_STAGE',
+        about,
+        expected: 'rejected',
+        actual: handler.id,
+      });
+    if (handler.isRejected && handler.result !== undefined)
+      this.#invalid('OC-9.7', place, {
+        code: 'REJECTED_WITH_RESULT',
+        about,
+        expected: 'no result',
+        actual: handler.id,
+      });
+    const gave = valueAt(handler.value, 'result') ?? undefined;
+    if (gave === undefined) return;
+    if (kind === 'observer') {
+      this.#violation('OC-9.8', place, {
+        code: 'OBSERVER_GAVE',
+        about,
+        expected: 'no result',
+        actual: handler.id,
+      });
+      return;
+    }
+    for (const [member, of] of Object.entries(RESULTS)) {
+      if (!handler.has(member) || of === kind) continue;
+      const decides = of === 'veto' || of === 'resolver';
+      this.#violation('OC-9.8', place, {
+        code: decides ? 'DECIDED_BY_OTHERS' : 'RESULT_OF_OTHER_CLASS',
+        about,
+        expected: `${member} of a ${of} only`,
+        actual: kind,
+      });
+    }
+    if (
+      name === 'ingress.normalized' &&
+      [...keysOf(handler.result, 'patch'), ...keysOf(handler.result, 'add')].includes('route')
+    )
+      this.#violation('OC-9.8', place, {
+        code: 'ROUTE_CHOSEN',
+        about,
+        expected: 'no route',
+        actual: handler.id,
+      });
+    if (kind === 'veto' && !['allow', 'cancel'].includes(textAt(handler.result, 'decision') ?? ''))
+      this.#invalid('OC-9.11', place, {
+        code: 'DECISION_INVALID',
+        about,
+        expected: 'allow or cancel',
+        actual: textAt(handler.result, 'decision') ?? 'none',
+      });
+  }
+
+  #checkOrder({ at, about, handlers, mode }: Stage): void {
+    const seen = new Set<string>();
+    for (const [index, handler] of handlers.entries()) {
+      if (seen.has(handler.id)) {
+        this.#invalid('OC-9.6', handler.placeIn(at), { code: 'HANDLER_REPEATED', about, actual: handler.id });
+      }
+      seen.add(handler.id);
+      const before = handlers[index - 1];
+      if (before === undefined) continue;
+      if (compareHandlers(before, handler) > 0) {
+        this.#violation('OC-9.6', handler.placeIn(at), {
+          code: 'ORDER_WRONG',
+          about,
+          expected: `before ${before.id}`,
+          actual: `${handler.id} after it`,
+        });
+      }
+      if (
+        mode !== 'parallel' &&
+        before.endedAt !== undefined &&
+        handler.startedAt !== undefined &&
+        isLess(handler.startedAt, before.endedAt)
+      ) {
+        this.#violation('OC-9.5', handler.placeIn(at), {
+          code: 'HANDLERS_OVERLAP',
+          about,
+          expected: `not before ${before.endedAt}`,
+          actual: handler.startedAt,
+        });
+      }
+    }
+  }
+
+  /** Vetoes, resolvers and errors. Whether the stage is cancelled by what its handlers did. */
+  #checkDecisions(stage: Stage): boolean {
+    const { at, trace, about, handlers, isClosed, name } = stage;
+    const ran = handlers.filter((handler) => !handler.isSkipped);
+    const isTerminal = isClosed || name === 'transcript.message.writing';
+    const veto = ran.findIndex(
+      (handler) =>
+        handler.kind === 'veto' && handler.isApplied && textAt(handler.result, 'decision') === 'cancel',
+    );
+    const failure = ran.findIndex((handler) => handler.isClosed && handler.error !== undefined);
+    if (veto >= 0 && isTerminal && ran.length > veto + 1) {
+      this.#violation('OC-9.11', ran[veto + 1]!.placeIn(at), {
+        code: 'RAN_AFTER_CANCEL',
+        about,
+        expected: 'nothing',
+        actual: ran[veto + 1]!.id,
+      });
+    }
+    if (failure >= 0 && ran.length > failure + 1 && (veto < 0 || failure < veto)) {
+      this.#violation('OC-9.13', ran[failure + 1]!.placeIn(at), {
+        code: 'RAN_AFTER_FAILURE',
+        about,
+        expected: 'nothing',
+        actual: ran[failure + 1]!.id,
+      });
+    }
+    const decision = textAt(trace, 'output', 'decision');
+    const hasNoBackend = textAt(trace, 'selection') === 'backend' && bestOf(ran) === undefined;
+    if (veto >= 0) {
+      if (decision !== 'cancel')
+        this.#violation('OC-9.11', at, {
+          code: 'CANCEL_IGNORED',
+          about,
+          expected: 'cancel',
+          actual: decision ?? 'none',
+        });
+    } else if (failure >= 0) {
+      if (decision !== 'cancel')
+        this.#violation('OC-9.13', at, {
+          code: 'FAILURE_IGNORED',
+          about,
+          expected: 'cancel',
+          actual: decision ?? 'none',
+        });
+    } else if (hasNoBackend) {
+      if (decision !== 'cancel')
+        this.#violation('OC-9.13', at, {
+          code: 'NO_BACKEND',
+          about,
+          expected: 'cancel: no valid provider remains',
+          actual: decision ?? 'none',
+        });
+    } else if (decision === 'cancel') {
+      const hadError = ran.some(({ error }) => error !== undefined);
+      const problem = {
+        code: hadError ? 'FAILED_CLOSED' : 'CANCELLED_BY_NOBODY',
+        about,
+        expected: 'allow',
+        actual: 'cancel',
+      };
+      this.#violation(hadError ? 'OC-9.13' : 'OC-9.11', at, problem);
+    }
+    return veto >= 0 || failure >= 0 || hasNoBackend;
+  }
+
+  #checkMerges(stage: Stage, isCancelled: boolean): void {
+    const { at, trace, about, handlers } = stage;
+    const applied = handlers.filter(({ isApplied }) => isApplied);
+    const context = this.#augmented(stage, applied);
+    const working = this.#mutated(stage, applied);
+    const output = objectAt(trace, 'output');
+    if (output === undefined) {
+      this.#invalid('INPUT', at, { code: 'OUTPUT_MISSING', about, expected: 'what came of the stage' });
+      return;
+    }
+    if (isCancelled) return;
+    const said = valueAt(output, 'context');
+    if (said !== undefined && !isSame(said, context)) {
+      this.#invalid('OC-9.9', at, {
+        code: 'CONTEXT_DIFFERS',
+        about,
+        expected: 'what the augmenters added, merged',
+      });
+    }
+    const left = valueAt(output, 'working');
+    if (left !== undefined && !isSame(left, working)) {
+      this.#invalid('OC-9.10', at, {
+        code: 'WORKING_DIFFERS',
+        about,
+        expected: 'the input, patched in order',
+      });
+    }
+    const best = bestOf(applied);
+    const selected = valueAt(output, 'selected') ?? undefined;
+    if (!isSame(best, selected)) {
+      this.#invalid('OC-9.12', at, {
+        code: best === undefined ? 'SELECTED_BY_NOBODY' : 'SELECTED_OTHER',
+        about,
+        expected: typeof best === 'string' ? best : best === undefined ? 'none' : 'the best candidate',
+        actual: typeof selected === 'string' ? selected : typeNameOf(selected),
+      });
+    }
+  }
+
+  #augmented({ at, trace, about }: Stage, applied: readonly Handler[]): SourceObject {
+    const context = new Map(objectAt(trace, 'input', 'context')?.entries() ?? []);
+    const replaceable = new Set(
+      (listAt(trace, 'replaceable') ?? []).filter((field) => typeof field === 'string'),
+    );
+    for (const handler of applied) {
+      if (handler.kind !== 'augmenter') continue;
+      for (const [field, value] of objectAt(handler.result, 'add')?.entries() ?? []) {
+        const had = context.get(field);
+        if (had === undefined || isSame(had, value))
+          context.set(field, had !== undefined && Array.isArray(had) ? appended(had, value) : value);
+        else if (Array.isArray(had)) context.set(field, appended(had as readonly SourceValue[], value));
+        else if (replaceable.has(field)) context.set(field, value);
+        else
+          this.#violation('OC-9.9', handler.placeIn(at), {
+            code: 'REPLACED',
+            about,
+            expected: 'a field marked replaceable',
+            actual: field,
+          });
+      }
+    }
+    return new SourceObject(context);
+  }
+
+  #mutated({ at, trace, about, name }: Stage, applied: readonly Handler[]): SourceObject {
+    let working = new Map(objectAt(trace, 'input', 'working')?.entries() ?? []);
+    const overridden = new Set<string>();
+    for (const handler of applied) {
+      if (handler.kind !== 'mutator') continue;
+      const sees = objectAt(handler.value, 'sees');
+      if (sees !== undefined && !isSame(sees, new SourceObject(working))) {
+        this.#invalid('OC-9.10', handler.placeIn(at), {
+          code: 'SEES_OTHER',
+          about,
+          expected: 'what the handlers before it left',
+        });
+      }
+      const patched = new Map(working);
+      for (const [field, value] of objectAt(handler.result, 'patch')?.entries() ?? []) {
+        if (name === 'agent.model.resolving') {
+          if (overridden.has(field) || value === null) continue;
+          overridden.add(field);
+        }
+        if (name === 'agent.prompt.building' && field === 'systemPrompt' && !handler.isTrusted) {
+          this.#violation('OC-9.10', handler.placeIn(at), {
+            code: 'MUTATOR_NOT_TRUSTED',
+            about,
+            expected: 'an explicitly trusted mutator',
+            actual: handler.id,
+          });
+        }
+        const had = patched.get(field);
+        const composes = name === 'agent.prompt.building' && Array.isArray(had);
+        patched.set(field, composes ? appended(had as readonly SourceValue[], value) : value);
+      }
+      working = patched;
+    }
+    return new SourceObject(working);
+  }
+
+  /** OC-9.15, in the order of the files. */
+  #checkDownstream(): void {
+    const cancelled = new Map<string, HostPlace>();
+    for (const { at, value, isStage } of this.#order) {
+      if (isStage) {
+        const event = this.#events.get(textAt(value, 'eventId') ?? '');
+        const correlation = textAt(event?.value, 'correlationId');
+        if (correlation === undefined || !this.#cancelled.has(value)) continue;
+        for (const family of DOWNSTREAM.get(textAt(value, 'stage') ?? '') ?? [])
+          cancelled.set(`${family}\n${correlation}`, at);
+        continue;
+      }
+      const by = cancelled.get(`${textAt(value, 'family') ?? ''}\n${textAt(value, 'correlationId') ?? ''}`);
+      if (by === undefined) continue;
+      this.#violation('OC-9.15', at, {
+        code: 'FOLLOWS_CANCEL',
+        about: textAt(value, 'eventId'),
+        expected: 'nothing after the cancel',
+        related: [by],
+      });
+    }
+  }
+
+  #violation(rule: string, at: HostPlace, problem: Problem): void {
+    this.#report(rule, at, 'violation', problem);
+  }
+
+  #invalid(rule: string, at: HostPlace, problem: Problem): void {
+    this.#report(rule, at, 'invalid', problem);
+  }
+
+  #report(rule: string, at: HostPlace, of: HostFinding['class'], problem: Problem): void {
+    this.#builder.find({ ...problem, rule, at, class: of, severity: problem.severity ?? 'error' });
+  }
+}
+
+interface Stage {
+  readonly at: HostPlace;
+  readonly trace: SourceObject;
+  readonly name: string;
+  readonly about: string;
+  readonly rule: StageRule | undefined;
+  readonly mode: string;
+  readonly handlers: readonly Handler[];
+  readonly isClosed: boolean;
+}
+
+interface Handler {
+  readonly value: SourceValue;
+  readonly kind: HandlerClass | undefined;
+  readonly classText: string;
+  readonly mode: string | undefined;
+  readonly priority: string;
+  readonly extension: string;
+  readonly contribution: string;
+  readonly id: string;
+  readonly isAsync: boolean;
+  readonly isRejected: boolean;
+  readonly isSkipped: boolean;
+  readonly isTrusted: boolean;
+  /** Whether an error of it ends the stage. */
+  readonly isClosed: boolean;
+  /** Whether what it gave counts. */
+  readonly isApplied: boolean;
+  readonly result: SourceObject | undefined;
+  readonly error: SourceValue | undefined;
+  readonly startedAt: string | undefined;
+  readonly endedAt: string | undefined;
+  has(member: string): boolean;
+  placeIn(at: HostPlace): HostPlace;
+}
+
+function handlerOf(value: SourceValue, index: number, stageFailsClosed: boolean): Handler {
+  const classText = textAt(value, 'class') ?? typeNameOf(valueAt(value, 'class'));
+  const kind = HANDLER_CLASSES.find((each) => each === textAt(value, 'class'));
+  const extension = textAt(value, 'extensionId') ?? '';
+  const contribution = textAt(value, 'contributionId') ?? '';
+  const error = valueAt(value, 'error') ?? undefined;
+  const result = objectAt(value, 'result');
+  const isRejected = valueAt(value, 'rejected') === true;
+  const isSkipped = valueAt(value, 'skipped') === true;
+  const declared = valueAt(value, 'failClosed');
+  // Observers fail open; what changes credentials or identity fails closed.
+  const isSecret = kind === 'mutator' && ['credential', 'auth'].includes(textAt(value, 'purpose') ?? '');
+  const byDefault = kind === 'observer' ? false : isSecret || stageFailsClosed;
+  return {
+    ...{ value, kind, classText, extension, contribution, error, result, isRejected, isSkipped },
+    mode: textAt(value, 'mode'),
+    priority: numberAt(value, 'priority') ?? '0',
+    id: `${extension}/${contribution}`,
+    isAsync: valueAt(value, 'async') === true,
+    isTrusted: valueAt(value, 'trusted') === true,
+    isClosed: typeof declared === 'boolean' ? declared : byDefault,
+    isApplied: error === undefined && !isRejected && !isSkipped && result !== undefined,
+    startedAt: numberAt(value, 'startedAt'),
+    endedAt: numberAt(value, 'endedAt'),
+    has: (member) => result?.has(member) === true,
+    placeIn: (at) => ({ ...at, pointer: `/handlers/${index}` }),
+  };
+}
+
+/** The target that is to be selected; undefined where there is no valid candidate. */
+function bestOf(handlers: readonly Handler[]): SourceValue | undefined {
+  let best:
+    { readonly candidate: SourceValue; readonly isExplicit: boolean; readonly rank: string } | undefined;
+  for (const handler of handlers) {
+    if (handler.kind !== 'resolver' || !handler.isApplied) continue;
+    for (const candidate of listAt(handler.result, 'candidates') ?? []) {
+      if (valueAt(candidate, 'valid') === false || valueAt(candidate, 'target') === undefined) continue;
+      const isExplicit = valueAt(candidate, 'explicit') === true;
+      const rank = numberAt(candidate, 'rank') ?? '0';
+      const isBetter =
+        best === undefined ||
+        (isExplicit !== best.isExplicit ? isExplicit : !isExplicit && isLess(best.rank, rank));
+      if (isBetter) best = { candidate, isExplicit, rank };
+    }
+  }
+  return valueAt(best?.candidate, 'target');
+}
+
+/** Below 0 where `a` runs before `b`. */
+function compareHandlers(a: Handler, b: Handler): number {
+  if (!equalNumberTexts(a.priority, b.priority)) return isLess(b.priority, a.priority) ? -1 : 1;
+  if (a.extension !== b.extension) return a.extension < b.extension ? -1 : 1;
+  return a.contribution < b.contribution ? -1 : a.contribution > b.contribution ? 1 : 0;
+}
+
+/** Exactly, whatever the exponent. */
+function isLess(a: string, b: string): boolean {
+  const [x, y] = [parseDecimal(a), parseDecimal(b)];
+  const signs = [signOf(x), signOf(y)] as const;
+  if (signs[0] !== signs[1]) return signs[0] < signs[1];
+  if (signs[0] === 0) return false;
+  const [p, q] = [x.digits.length + x.exponent, y.digits.length + y.exponent];
+  const isSmaller =
+    p !== q ? p < q : x.digits.padEnd(y.digits.length, '0') < y.digits.padEnd(x.digits.length, '0');
+  if (equalNumberTexts(a, b)) return false;
+  return signs[0] > 0 ? isSmaller : !isSmaller;
+}
+
+function signOf({ negative, digits }: ReturnType<typeof parseDecimal>): number {
+  return digits === '' ? 0 : negative ? -1 : 1;
+}
+
+function appended(list: readonly SourceValue[], value: SourceValue): readonly SourceValue[] {
+  return Array.isArray(value) ? [...list, ...(value as readonly SourceValue[])] : [...list, value];
+}
+
+function keysOf(value: SourceValue | undefined, member: string): readonly string[] {
+  return objectAt(value, member)?.keys() ?? [];
+}
+
+type IsRight = (value: SourceValue) => boolean;
+
+const isText: IsRight = (value) => typeof value === 'string' && value !== '';
+const isTextOrNull: IsRight = (value) => value === null || isText(value);
+const isRefOrNull: IsRight = (value) => isTextOrNull(value) || value instanceof SourceObject;
+const isObjectOrNull: IsRight = (value) => value === null || value instanceof SourceObject;
+
+/** The 16 members of the envelope. */
+const ENVELOPE: Readonly<Record<string, IsRight>> = {
+  eventId: isText,
+  family: isText,
+  occurredAt: (value) =>
+    value instanceof SourceNumber
+      ? timeOf(value.text, 'ms') !== undefined
+      : typeof value === 'string' && timeOfText(value) !== undefined,
+  workspaceId: isTextOrNull,
+  agentId: isTextOrNull,
+  sessionId: isTextOrNull,
+  accountRef: isRefOrNull,
+  conversationRef: isRefOrNull,
+  threadRef: isRefOrNull,
+  messageRef: isRefOrNull,
+  sourceContributionId: isTextOrNull,
+  correlationId: isTextOrNull,
+  payload: () => true,
+  metadata: isObjectOrNull,
+  providerMetadata: isObjectOrNull,
+  hotPath: (value) => typeof value === 'boolean',
+};
+
+function typeNameOf(value: SourceValue | undefined): string {
+  if (value === undefined) return 'none';
+  if (value === null) return 'null';
+  if (value instanceof SourceNumber) return 'a number';
+  if (value instanceof SourceObject) return 'an object';
+  return Array.isArray(value) ? 'an array' : typeof value === 'string' ? 'a text' : `${typeof value}`;
+}
+
+function placeKey({ file, line }: HostPlace): string {
+  return `${file}\n${line ?? 0}`;
+}

@@ -1,0 +1,188 @@
+/** Transcripts of sessions: a tree of entries, of which none is a decision. They keep what the model asked for, not what ran. */
+
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import type { HostPlace } from '../host.js';
+import { listAt, textAt, timeOf, numberAt, timeOfText, valueAt } from '../values.js';
+import { digestOf, type Calls } from './calls.js';
+import { factsOf, SYSTEM, type ClaimBase, type Context } from './context.js';
+import type { Entry } from './entries.js';
+import type { ModelCalls } from './model-calls.js';
+import { principalOf } from '../names.js';
+
+interface Asked {
+  readonly at: HostPlace;
+  readonly args: SourceValue | undefined;
+  readonly tool: string | undefined;
+}
+
+/** One file's transcript. */
+export class Transcript {
+  readonly #context: Context;
+  readonly #calls: Calls;
+  readonly #models: ModelCalls;
+  readonly #entries = new Map<string, HostPlace>();
+  readonly #open = new Map<string, Asked[]>();
+  #session: string | undefined;
+
+  constructor(context: Context, calls: Calls, models: ModelCalls) {
+    this.#context = context;
+    this.#calls = calls;
+    this.#models = models;
+  }
+
+  read(entry: Entry): void {
+    const { value, at } = entry;
+    const context = this.#context;
+    const type = textAt(value, 'type') ?? '';
+    const stated =
+      timeOfText(textAt(value, 'timestamp')) ?? timeOf(numberAt(value, 'message', 'timestamp'), 'ms');
+    const base = context.base(entry, stated, principalOf('agent', SYSTEM));
+    if (base === undefined) return;
+    if (type === 'session') this.#session = textAt(value, 'id');
+    else this.#checkTree(entry);
+    const scope = this.#session ?? '~';
+    const message = valueAt(value, 'message');
+    const role = type === 'message' ? textAt(message, 'role') : undefined;
+    if (role === 'user') {
+      this.#checkOpen(false);
+      this.#models.startTurn(scope);
+    }
+    if (role === 'toolResult' && message instanceof SourceObject) {
+      this.#result(entry, base, scope, message);
+      return;
+    }
+    if (role === 'assistant') {
+      this.#checkOpen(false);
+      this.#ask(at, message);
+      const done = this.#models.message(entry, base, scope, message, 'transcript');
+      if (done !== 'none') {
+        context.fate(
+          entry,
+          done === 'claimed' ? 'mapped' : 'repeated',
+          done === 'claimed' ? undefined : 'SAME_MODEL_CALL',
+        );
+        return;
+      }
+    }
+    const id = textAt(value, 'id') ?? `~${digestOf(value)?.b64 ?? ''}`;
+    const facts = factsOf({
+      session: this.#session,
+      entry: type,
+      role,
+      provider: textAt(value, 'provider'),
+      model: textAt(value, 'modelId'),
+      digest: digestOf(value),
+    });
+    context.evidence(
+      entry,
+      base,
+      `transcript:${scope}/${type === 'session' ? 'header' : id}`,
+      'transcript',
+      facts,
+    );
+  }
+
+  finish(): void {
+    this.#checkOpen(true);
+  }
+
+  #checkTree({ at, value }: Entry): void {
+    const context = this.#context;
+    const id = textAt(value, 'id');
+    const parent = textAt(value, 'parentId');
+    if (id === undefined) {
+      context.find(at, { rule: 'OC-5', code: 'ENTRY_ID_MISSING', severity: 'error', class: 'invalid' });
+    } else if (this.#entries.has(id)) {
+      context.find(at, {
+        rule: 'OC-5',
+        code: 'ENTRY_ID_REUSED',
+        severity: 'error',
+        class: 'invalid',
+        about: id,
+        related: [this.#entries.get(id)!],
+      });
+    }
+    const isFirst = this.#entries.size === 0;
+    if (parent !== undefined ? !this.#entries.has(parent) : !isFirst) {
+      // A file without a header may be the rest of a transcript.
+      const isCut = isFirst && this.#session === undefined;
+      context.find(at, {
+        rule: 'OC-5',
+        code: 'PARENT_MISSING',
+        severity: isCut ? 'warning' : 'error',
+        class: isCut ? 'none' : 'invalid',
+        about: id,
+        expected: 'the id of an entry before it',
+        actual: parent ?? 'none',
+      });
+    }
+    if (id !== undefined) this.#entries.set(id, at);
+  }
+
+  #ask(at: HostPlace, message: SourceValue | undefined): void {
+    for (const block of listAt(message, 'content') ?? []) {
+      const callId = textAt(block, 'type') === 'toolCall' ? textAt(block, 'id') : undefined;
+      if (callId === undefined) continue;
+      const asked = { at, args: valueAt(block, 'arguments'), tool: textAt(block, 'name') };
+      const open = this.#open.get(callId);
+      if (open === undefined) this.#open.set(callId, [asked]);
+      else open.push(asked);
+    }
+  }
+
+  /** Calls without a result: a model does not go on without them, but a transcript may end there. */
+  #checkOpen(isEnd: boolean): void {
+    for (const [callId, all] of this.#open) {
+      for (const asked of all) {
+        this.#context.find(asked.at, {
+          rule: 'OC-5',
+          code: 'CALL_WITHOUT_RESULT',
+          severity: isEnd ? 'warning' : 'error',
+          class: isEnd ? 'none' : 'invalid',
+          about: `${this.#session ?? '~'}/${callId}`,
+          expected: 'a toolResult',
+        });
+      }
+    }
+    this.#open.clear();
+  }
+
+  #result(entry: Entry, base: ClaimBase, scope: string, message: SourceObject): void {
+    const context = this.#context;
+    const callId = textAt(message, 'toolCallId');
+    const open = callId === undefined ? undefined : this.#open.get(callId);
+    const asked = open?.shift();
+    if (open?.length === 0) this.#open.delete(callId!);
+    if (asked === undefined) {
+      context.find(entry.at, {
+        rule: 'OC-5',
+        code: 'RESULT_WITHOUT_CALL',
+        severity: 'error',
+        class: 'invalid',
+        about: `${scope}/${callId ?? '~'}`,
+        expected: 'a toolCall before it',
+      });
+    }
+    if (callId === undefined) {
+      const facts = factsOf({ session: this.#session, role: 'toolResult', digest: digestOf(message) });
+      context.evidence(
+        entry,
+        base,
+        `transcript:${scope}/${textAt(entry.value, 'id') ?? '~'}`,
+        'transcript',
+        facts,
+      );
+      return;
+    }
+    this.#calls.report(entry, base, {
+      source: 'transcript',
+      scope,
+      runId: undefined,
+      callId,
+      tool: textAt(message, 'toolName') ?? asked?.tool,
+      args: asked?.args,
+      result: message,
+      isError: valueAt(message, 'isError') === true,
+    });
+  }
+}

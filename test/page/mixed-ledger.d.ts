@@ -1,0 +1,2 @@
+/** A small ledger with something of everything that goes wrong. */
+export function mixedLedger(): Buffer;
