@@ -41,7 +41,7 @@ const documents = readdirSync(SOURCE)
   .map((name) => ({ name, schema: JSON.parse(readFileSync(new URL(`${name}.json`, SOURCE), 'utf8')) }));
 
 /** Documents that northroot writes and never reads: these have types, and no validators. */
-const WRITTEN_ONLY = ['activity-report', 'bundle-result', 'import-report'];
+const WRITTEN_ONLY = ['activity-report', 'bundle-result', 'import-report', 'reconcile-report'];
 
 /** The documents that validators and types are made of. */
 const runtimeDocuments = documents

@@ -50,6 +50,25 @@ export {
 } from './hosts/import.js';
 export { reportCheck, reportImport, type ImportReportOptions } from './hosts/import-report.js';
 export { describeHostFinding } from './hosts/finding-text.js';
+export {
+  RECONCILE_STATEMENT,
+  reconcileLedger,
+  Reconciler,
+  type ReconciledLedger,
+  type ReconcileLedgerOptions,
+  type ReconcileOptions,
+} from './hosts/reconcile.js';
+export { ledgerEntryOf, type LedgerEntry } from './hosts/ledger-calls.js';
+export { readSource, recogniseHost, type ReconcileSource } from './hosts/reconcile-sources.js';
+export type { ReconcileCode } from './hosts/reconcile-compare.js';
+export { MAX_EXPECTATION_BYTES, parseExpectation } from './hosts/expectation.js';
 export { CHECKERS, HOSTS } from './hosts/registry.js';
 export { renderImport, renderImportMarkdown } from './text/import-text.js';
-export type { ImportReport } from './schema/generated/types.js';
+export { renderReconciliation, renderReconciliationMarkdown } from './text/reconcile-text.js';
+export type {
+  ImportReport,
+  ReconcileCall,
+  ReconcileExpectation,
+  ReconcileFinding,
+  ReconcileReport,
+} from './schema/generated/types.js';

@@ -21,6 +21,10 @@ export const EXAMPLES: Readonly<Record<string, readonly [string, ...string[]]>> 
     'northroot import --from clasper --ledger ledger.jsonl --create http.jsonl',
     'northroot import --from openclaw hooks.jsonl | northroot append ledger.jsonl',
   ],
+  reconcile: [
+    'northroot reconcile ledger.jsonl cgf=events.jsonl clasper=http.jsonl',
+    'northroot reconcile ledger.jsonl events.jsonl --expect promised.json --output json=reconcile.json',
+  ],
   check: ['northroot check --as adapter-profile profile.json'],
   checkpoint: [
     'northroot checkpoint ledger.jsonl',

@@ -25,6 +25,7 @@ import { addKeygen } from './commands/keygen.js';
 import { addTrust } from './commands/trust.js';
 import { addLog } from './commands/log.js';
 import { addProve } from './commands/prove.js';
+import { addReconcile } from './commands/reconcile.js';
 import { addRecord } from './commands/record.js';
 import { addExplain, addSchema } from './commands/reference.js';
 import { addRepair } from './commands/repair.js';
@@ -62,7 +63,7 @@ const GROUPS = {
     addProve,
     addVerifyProof,
   ],
-  'Other systems:': [addImport, addCheck],
+  'Other systems:': [addImport, addCheck, addReconcile],
   'Keys and trust:': [addKeygen, addKey, addTrust],
   'Exporting and publishing:': [addExport, addDisclose, addTiles, addWitness],
   [REFERENCE]: [addCanonicalize, addDigest, addEventId, addSchema, addExplain, addCompletion],

@@ -108,6 +108,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   key: vkey,
   keyid: 'A'.repeat(43),
   name: 'some-name',
+  'name=path': 'some-aid=some.file',
   n: '1',
   note: 'some.note',
   path: '/w1',

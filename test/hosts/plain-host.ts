@@ -66,6 +66,20 @@ export const plainHost: Host = {
             });
           }
         }
+        if (typeof allow === 'boolean' || ran !== undefined) {
+          const usd = amountOf(numberAt(value, 'usd'));
+          const params = valueAt(value, 'params');
+          reading.observe({
+            at,
+            callIds: [id],
+            tool: textAt(value, 'tool'),
+            paramsDigest: params === undefined ? undefined : jcsDigest(params),
+            decision: typeof allow === 'boolean' ? (allow ? 'allow' : 'deny') : undefined,
+            outcome: ran === 'success' || ran === 'failure' || ran === 'unknown' ? ran : undefined,
+            meters: usd === undefined ? [] : [{ unit: 'usd', amount: usd }],
+            occurredAt,
+          });
+        }
         const fate = typeof allow === 'boolean' || ran !== undefined ? 'mapped' : 'evidence';
         if (fate === 'evidence')
           reading.claim({ ...base, kind: 'evidence', id, type: 'note', facts: { tool } });

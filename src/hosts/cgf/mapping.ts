@@ -299,8 +299,8 @@ class Mapper {
     this.#observations.push({
       at: primary.at,
       callIds: ids,
-      tool: toolIn(of),
-      paramsDigest: paramsOf(of, decided),
+      tool: statedToolIn(of),
+      paramsDigest: comparableParamsOf(of, decided),
       decision: decision === undefined ? undefined : decision ? 'allow' : 'deny',
       outcome:
         done === undefined
@@ -475,15 +475,22 @@ function principalIn(of: Case, statement: Statement): string {
 }
 
 function toolIn(of: Case): string {
+  const tool = statedToolIn(of);
+  if (tool !== undefined) return tool;
+  const bodies = of.statements.filter(({ kind }) => kind === 'proposal' || kind === 'decision');
+  const action = first(bodies, ({ body }) => textAt(body, 'action_type'));
+  return action === undefined || action === '' ? 'cgf.action' : `cgf.${action}`;
+}
+
+/** The tool's own name, where the files have it. */
+function statedToolIn(of: Case): string | undefined {
   const bodies = of.statements.filter(({ kind }) => kind === 'proposal' || kind === 'decision');
   const params = first(bodies, ({ body }) => objectAt(body, 'action_params'));
   const tool =
     textAt(params, 'tool_name') ??
     textAt(params, 'tool') ??
     first(bodies, ({ body }) => textAt(body, 'tool_name'));
-  if (tool !== undefined && tool !== '') return tool;
-  const action = first(bodies, ({ body }) => textAt(body, 'action_type'));
-  return action === undefined || action === '' ? 'cgf.action' : `cgf.${action}`;
+  return tool === '' ? undefined : tool;
 }
 
 /** RFC 8785 over what was proposed, where the files have it whole. */
@@ -541,6 +548,15 @@ function paramsOf(of: Case, decided: Decided | undefined): Digest | undefined {
       ]),
     ),
   );
+}
+
+/** That digest where another file of the same call gives the same one: not where a constraint is put to a digest of the params. */
+function comparableParamsOf(of: Case, decided: Decided | undefined): Digest | undefined {
+  const isWhole = objectAt(paramsBody(of), 'action_params') !== undefined;
+  const constraint = constraintOf(of, decided);
+  return isWhole || constraint === undefined || constraint.modified !== undefined
+    ? paramsOf(of, decided)
+    : undefined;
 }
 
 /** The digest that an adapter logs of the params; the server's is taken with a key that nobody has. */

@@ -1512,6 +1512,312 @@ export interface KeyEvent {
   reason?: string;
 }
 /**
+ * What was promised beforehand of a ledger and of the sources that it is reconciled with.
+ */
+export interface ReconcileExpectation {
+  expect_version: '1';
+  /**
+   * When the calls were to happen: from this time on, and before that.
+   */
+  window?: {
+    from?: Timestamp;
+    until?: Timestamp;
+  };
+  /**
+   * The tools that were to be called; where it is given, no others.
+   *
+   * @minItems 1
+   * @maxItems 1000
+   */
+  tools?: {
+    tool: ToolPattern;
+    /**
+     * the fewest calls, 1 unless it is given: a whole number from 0 to 2^53 - 1
+     */
+    min?: number;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    max?: number;
+  }[];
+  /**
+   * How many calls there were to be.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  counts?: {
+    /**
+     * ledger, or the name of a source
+     */
+    of: string;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    min?: number;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    max?: number;
+  }[];
+  /**
+   * Numbers of which each was to be there once at least, and no other: of the ledger the seq of records, of a source the number at the end of its calls' ids.
+   *
+   * @minItems 1
+   * @maxItems 64
+   */
+  sequences?: {
+    /**
+     * ledger, or the name of a source
+     */
+    of: string;
+    /**
+     * what stands before the number in the ids of a source's calls
+     */
+    prefix?: string;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    first: number;
+    /**
+     * a whole number from 0 to 2^53 - 1
+     */
+    last: number;
+  }[];
+}
+/**
+ * A ledger against what other systems recorded of the same calls.
+ */
+export interface ReconcileReport {
+  reconcile_version: '1';
+  tool: {
+    name: string;
+    version: string;
+  };
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  exit_status: 0 | 1 | 2 | 3;
+  /**
+   * What the report says and what it does not; always the same.
+   */
+  statement: string;
+  ledger: ReconcileLedger;
+  sources: ReconciledSource[];
+  selection: ReconcileSelection;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  window_seconds: number;
+  calls: ReconcileCalls;
+  agreed: ReconcileAgreed;
+  /**
+   * Sums by unit, in the order of the units' names.
+   */
+  meters: ReconcileMeter[];
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  meters_left_out: number;
+  /**
+   * Calls, worst first, at most 1,000 unless more were asked for.
+   */
+  listed: ReconcileCall[];
+  /**
+   * Worst first, at most 1,000 unless more were asked for.
+   */
+  findings: ReconcileFinding[];
+  findings_total: SafeInteger;
+  /**
+   * How many findings there are of each code.
+   */
+  by_code: {
+    [k: string]: SafeInteger;
+  };
+  expected?: ReconcileExpected;
+  not_checked: {
+    code: Code;
+    message: string;
+  }[];
+}
+export interface ReconcileLedger {
+  paths: string[];
+  origin: string | null;
+  records: SafeInteger;
+  root: string | null;
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  calls: number;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  executions: number;
+}
+export interface ReconciledSource {
+  name: string;
+  system: string;
+  files: {
+    name: string;
+    bytes: SafeInteger;
+    digest: string;
+  }[];
+  /**
+   * By the host's own rules.
+   */
+  verdict: 'ok' | 'violation' | 'invalid' | 'undecided';
+  findings: SafeInteger;
+  items: SafeInteger;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  calls: number;
+  executions: SafeInteger;
+  /**
+   * a whole number from 0 to 2^53 - 1
+   */
+  outside: number;
+}
+export interface ReconcileSelection {
+  is_whole: boolean;
+  since?: string;
+  until?: string;
+  principal?: string;
+  tool?: string;
+  grant_event_id?: string;
+  events?: SafeInteger;
+}
+/**
+ * Every call has one state; they add up to total.
+ */
+export interface ReconcileCalls {
+  total: SafeInteger;
+  corroborated: SafeInteger;
+  same_file: SafeInteger;
+  ledger_only: SafeInteger;
+  source_only: SafeInteger;
+  contradicted: SafeInteger;
+  ambiguous: SafeInteger;
+  invalid: SafeInteger;
+}
+/**
+ * Of corroborated calls: how many have this stated alike by the ledger and by an independent source.
+ */
+export interface ReconcileAgreed {
+  tool: SafeInteger;
+  params: SafeInteger;
+  decision: SafeInteger;
+  execution: SafeInteger;
+  outcome: SafeInteger;
+  meters: SafeInteger;
+}
+/**
+ * Exact: a decimal, or n/d where that has no end. Ledger: of all executions within the selection.
+ */
+export interface ReconcileMeter {
+  unit: Unit;
+  ledger: string;
+  sources: ReconcileMeterSource[];
+}
+export interface ReconcileMeterSource {
+  source: string;
+  amount: string;
+  /**
+   * The ledger's less the source's.
+   */
+  difference: string;
+  /**
+   * Of the calls that both have.
+   */
+  compared_ledger: string;
+  compared_source: string;
+  compared_difference: string;
+}
+export interface ReconcileCall {
+  state:
+    'corroborated' | 'same_file' | 'ledger_only' | 'source_only' | 'contradicted' | 'ambiguous' | 'invalid';
+  /**
+   * At most 8.
+   */
+  call_ids: string[];
+  tool?: string;
+  occurred_at?: string;
+  ledger: ReconcileRecord[];
+  sources: ReconcileFound[];
+  /**
+   * Of what was found of it.
+   */
+  codes: Code[];
+}
+export interface ReconcileRecord {
+  seq: SafeInteger;
+  event_id: string;
+}
+export interface ReconcileFound {
+  source: string;
+  /**
+   * How it was found: under an id of the event, under an id in meta, by the item that it was imported from, by its content; source: only there.
+   */
+  by: 'id' | 'meta' | 'item' | 'content' | 'source';
+  at: ReconcilePlace[];
+  /**
+   * Whether the record was made from this file, so that it corroborates nothing.
+   */
+  same_file: boolean;
+}
+export interface ReconcilePlace {
+  file: string;
+  line?: SafeInteger;
+  pointer?: string;
+}
+export interface ReconcileFinding {
+  code: Code;
+  severity: 'error' | 'warning' | 'info';
+  class: 'invalid' | 'violation' | 'none';
+  call_ids?: string[];
+  tool?: string;
+  ledger?: ReconcileRecord[];
+  source?: string;
+  at?: ReconcilePlace;
+  /**
+   * What the ledger says, or what was promised.
+   */
+  expected?: string;
+  /**
+   * What the source says, or what is there.
+   */
+  actual?: string;
+  message: string;
+}
+/**
+ * What was promised, and how much of it is there.
+ */
+export interface ReconcileExpected {
+  window?: {
+    from?: string;
+    until?: string;
+  };
+  tools: {
+    tool: string;
+    min: SafeInteger;
+    max?: SafeInteger;
+    calls: SafeInteger;
+  }[];
+  counts: {
+    of: string;
+    min?: SafeInteger;
+    max?: SafeInteger;
+    calls: SafeInteger;
+  }[];
+  sequences: {
+    of: string;
+    prefix?: string;
+    first: SafeInteger;
+    last: SafeInteger;
+    there: SafeInteger;
+    missing: SafeInteger;
+  }[];
+}
+/**
  * One line of a ledger: an event of any type, its place in the chain, its signatures.
  */
 export interface LedgerRecord {

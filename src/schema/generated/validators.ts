@@ -9094,26 +9094,390 @@ validate85.errors = vErrors;
 return errors === 0;
 }
 
-export const validateRecord: Validator = validate87;
-const schema213 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
-const schema216 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
-const pattern180 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+export const validateReconcileExpectation: Validator = validate87;
+const schema213 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/reconcile-expectation.json","title":"ReconcileExpectation","description":"What was promised beforehand of a ledger and of the sources that it is reconciled with.","type":"object","required":["expect_version"],"additionalProperties":false,"properties":{"expect_version":{"type":"string","const":"1"},"window":{"description":"When the calls were to happen: from this time on, and before that.","type":"object","minProperties":1,"additionalProperties":false,"properties":{"from":{"$ref":"common.json#/$defs/timestamp"},"until":{"$ref":"common.json#/$defs/timestamp"}}},"tools":{"description":"The tools that were to be called; where it is given, no others.","type":"array","minItems":1,"maxItems":1000,"items":{"title":"ExpectedTool","type":"object","required":["tool"],"additionalProperties":false,"properties":{"tool":{"$ref":"common.json#/$defs/tool_pattern"},"min":{"description":"the fewest calls, 1 unless it is given: a whole number from 0 to 2^53 - 1","type":"integer","minimum":0,"maximum":9007199254740991},"max":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}},"counts":{"description":"How many calls there were to be.","type":"array","minItems":1,"maxItems":64,"items":{"title":"ExpectedCount","type":"object","required":["of"],"additionalProperties":false,"properties":{"of":{"description":"ledger, or the name of a source","type":"string","minLength":1,"maxLength":64},"min":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"},"max":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}},"sequences":{"description":"Numbers of which each was to be there once at least, and no other: of the ledger the seq of records, of a source the number at the end of its calls' ids.","type":"array","minItems":1,"maxItems":64,"items":{"title":"ExpectedSequence","type":"object","required":["of","first","last"],"additionalProperties":false,"properties":{"of":{"description":"ledger, or the name of a source","type":"string","minLength":1,"maxLength":64},"prefix":{"description":"what stands before the number in the ids of a source's calls","type":"string","maxLength":256},"first":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"},"last":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"a whole number from 0 to 2^53 - 1"}}}}}};
 
-function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+/*# sourceURL="https://northroot.dev/schemas/v1/reconcile-expectation.json" */;
+let vErrors = null;
+let errors = 0;
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.expect_version === undefined){
+vErrors = addError(vErrors, instancePath, "required", schema213, data, "expect_version");
+errors++;
+}
+for(const key0 in data){
+if(!(((((key0 === "expect_version") || (key0 === "window")) || (key0 === "tools")) || (key0 === "counts")) || (key0 === "sequences"))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema213, data, key0);
+errors++;
+}
+}
+if(data.expect_version !== undefined){
+let data0 = data.expect_version;
+if(typeof data0 !== "string"){
+vErrors = addError(vErrors, instancePath+"/expect_version", "type", schema213.properties.expect_version, data0);
+errors++;
+}
+if("1" !== data0){
+vErrors = addError(vErrors, instancePath+"/expect_version", "const", schema213.properties.expect_version, data0);
+errors++;
+}
+}
+if(data.window !== undefined){
+let data1 = data.window;
+if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
+if(Object.keys(data1).length < 1){
+vErrors = addError(vErrors, instancePath+"/window", "minProperties", schema213.properties.window, data1);
+errors++;
+}
+for(const key1 in data1){
+if(!((key1 === "from") || (key1 === "until"))){
+vErrors = addError(vErrors, instancePath+"/window", "additionalProperties", schema213.properties.window, data1, key1);
+errors++;
+}
+}
+if(data1.from !== undefined){
+let data2 = data1.from;
+if(typeof data2 === "string"){
+if(!pattern5.test(data2)){
+vErrors = addError(vErrors, instancePath+"/window/from", "pattern", schema35, data2);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/window/from", "type", schema35, data2);
+errors++;
+}
+}
+if(data1.until !== undefined){
+let data3 = data1.until;
+if(typeof data3 === "string"){
+if(!pattern5.test(data3)){
+vErrors = addError(vErrors, instancePath+"/window/until", "pattern", schema35, data3);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/window/until", "type", schema35, data3);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/window", "type", schema213.properties.window, data1);
+errors++;
+}
+}
+if(data.tools !== undefined){
+let data4 = data.tools;
+if(Array.isArray(data4)){
+if(data4.length > 1000){
+vErrors = addError(vErrors, instancePath+"/tools", "maxItems", schema213.properties.tools, data4);
+errors++;
+}
+if(data4.length < 1){
+vErrors = addError(vErrors, instancePath+"/tools", "minItems", schema213.properties.tools, data4);
+errors++;
+}
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+if(data5.tool === undefined){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0, "required", schema213.properties.tools.items, data5, "tool");
+errors++;
+}
+for(const key2 in data5){
+if(!(((key2 === "tool") || (key2 === "min")) || (key2 === "max"))){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0, "additionalProperties", schema213.properties.tools.items, data5, key2);
+errors++;
+}
+}
+if(data5.tool !== undefined){
+let data6 = data5.tool;
+if(typeof data6 === "string"){
+if(!pattern72.test(data6)){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/tool", "pattern", schema101, data6);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/tool", "type", schema101, data6);
+errors++;
+}
+}
+if(data5.min !== undefined){
+let data7 = data5.min;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "type", schema213.properties.tools.items.properties.min, data7);
+errors++;
+}
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 9007199254740991 || isNaN(data7)){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "maximum", schema213.properties.tools.items.properties.min, data7);
+errors++;
+}
+if(data7 < 0 || isNaN(data7)){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/min", "minimum", schema213.properties.tools.items.properties.min, data7);
+errors++;
+}
+}
+}
+if(data5.max !== undefined){
+let data8 = data5.max;
+if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "type", schema213.properties.tools.items.properties.max, data8);
+errors++;
+}
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 > 9007199254740991 || isNaN(data8)){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "maximum", schema213.properties.tools.items.properties.max, data8);
+errors++;
+}
+if(data8 < 0 || isNaN(data8)){
+vErrors = addError(vErrors, instancePath+"/tools/" + i0+"/max", "minimum", schema213.properties.tools.items.properties.max, data8);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tools/" + i0, "type", schema213.properties.tools.items, data5);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/tools", "type", schema213.properties.tools, data4);
+errors++;
+}
+}
+if(data.counts !== undefined){
+let data9 = data.counts;
+if(Array.isArray(data9)){
+if(data9.length > 64){
+vErrors = addError(vErrors, instancePath+"/counts", "maxItems", schema213.properties.counts, data9);
+errors++;
+}
+if(data9.length < 1){
+vErrors = addError(vErrors, instancePath+"/counts", "minItems", schema213.properties.counts, data9);
+errors++;
+}
+const len1 = data9.length;
+for(let i1=0; i1<len1; i1++){
+let data10 = data9[i1];
+if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
+if(data10.of === undefined){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1, "required", schema213.properties.counts.items, data10, "of");
+errors++;
+}
+for(const key3 in data10){
+if(!(((key3 === "of") || (key3 === "min")) || (key3 === "max"))){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1, "additionalProperties", schema213.properties.counts.items, data10, key3);
+errors++;
+}
+}
+if(data10.of !== undefined){
+let data11 = data10.of;
+if(typeof data11 === "string"){
+if(func2(data11) > 64){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "maxLength", schema213.properties.counts.items.properties.of, data11);
+errors++;
+}
+if(func2(data11) < 1){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "minLength", schema213.properties.counts.items.properties.of, data11);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/of", "type", schema213.properties.counts.items.properties.of, data11);
+errors++;
+}
+}
+if(data10.min !== undefined){
+let data12 = data10.min;
+if(!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12)))){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "type", schema213.properties.counts.items.properties.min, data12);
+errors++;
+}
+if((typeof data12 == "number") && (isFinite(data12))){
+if(data12 > 9007199254740991 || isNaN(data12)){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "maximum", schema213.properties.counts.items.properties.min, data12);
+errors++;
+}
+if(data12 < 0 || isNaN(data12)){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/min", "minimum", schema213.properties.counts.items.properties.min, data12);
+errors++;
+}
+}
+}
+if(data10.max !== undefined){
+let data13 = data10.max;
+if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "type", schema213.properties.counts.items.properties.max, data13);
+errors++;
+}
+if((typeof data13 == "number") && (isFinite(data13))){
+if(data13 > 9007199254740991 || isNaN(data13)){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "maximum", schema213.properties.counts.items.properties.max, data13);
+errors++;
+}
+if(data13 < 0 || isNaN(data13)){
+vErrors = addError(vErrors, instancePath+"/counts/" + i1+"/max", "minimum", schema213.properties.counts.items.properties.max, data13);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts/" + i1, "type", schema213.properties.counts.items, data10);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema213.properties.counts, data9);
+errors++;
+}
+}
+if(data.sequences !== undefined){
+let data14 = data.sequences;
+if(Array.isArray(data14)){
+if(data14.length > 64){
+vErrors = addError(vErrors, instancePath+"/sequences", "maxItems", schema213.properties.sequences, data14);
+errors++;
+}
+if(data14.length < 1){
+vErrors = addError(vErrors, instancePath+"/sequences", "minItems", schema213.properties.sequences, data14);
+errors++;
+}
+const len2 = data14.length;
+for(let i2=0; i2<len2; i2++){
+let data15 = data14[i2];
+if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
+if(data15.of === undefined){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema213.properties.sequences.items, data15, "of");
+errors++;
+}
+if(data15.first === undefined){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema213.properties.sequences.items, data15, "first");
+errors++;
+}
+if(data15.last === undefined){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "required", schema213.properties.sequences.items, data15, "last");
+errors++;
+}
+for(const key4 in data15){
+if(!((((key4 === "of") || (key4 === "prefix")) || (key4 === "first")) || (key4 === "last"))){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "additionalProperties", schema213.properties.sequences.items, data15, key4);
+errors++;
+}
+}
+if(data15.of !== undefined){
+let data16 = data15.of;
+if(typeof data16 === "string"){
+if(func2(data16) > 64){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "maxLength", schema213.properties.sequences.items.properties.of, data16);
+errors++;
+}
+if(func2(data16) < 1){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "minLength", schema213.properties.sequences.items.properties.of, data16);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/of", "type", schema213.properties.sequences.items.properties.of, data16);
+errors++;
+}
+}
+if(data15.prefix !== undefined){
+let data17 = data15.prefix;
+if(typeof data17 === "string"){
+if(func2(data17) > 256){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/prefix", "maxLength", schema213.properties.sequences.items.properties.prefix, data17);
+errors++;
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/prefix", "type", schema213.properties.sequences.items.properties.prefix, data17);
+errors++;
+}
+}
+if(data15.first !== undefined){
+let data18 = data15.first;
+if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "type", schema213.properties.sequences.items.properties.first, data18);
+errors++;
+}
+if((typeof data18 == "number") && (isFinite(data18))){
+if(data18 > 9007199254740991 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "maximum", schema213.properties.sequences.items.properties.first, data18);
+errors++;
+}
+if(data18 < 0 || isNaN(data18)){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/first", "minimum", schema213.properties.sequences.items.properties.first, data18);
+errors++;
+}
+}
+}
+if(data15.last !== undefined){
+let data19 = data15.last;
+if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "type", schema213.properties.sequences.items.properties.last, data19);
+errors++;
+}
+if((typeof data19 == "number") && (isFinite(data19))){
+if(data19 > 9007199254740991 || isNaN(data19)){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "maximum", schema213.properties.sequences.items.properties.last, data19);
+errors++;
+}
+if(data19 < 0 || isNaN(data19)){
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2+"/last", "minimum", schema213.properties.sequences.items.properties.last, data19);
+errors++;
+}
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/sequences/" + i2, "type", schema213.properties.sequences.items, data15);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath+"/sequences", "type", schema213.properties.sequences, data14);
+errors++;
+}
+}
+}
+else {
+vErrors = addError(vErrors, instancePath, "type", schema213, data);
+errors++;
+}
+validate87.errors = vErrors;
+return errors === 0;
+}
+
+export const validateRecord: Validator = validate88;
+const schema217 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/record.json","title":"LedgerRecord","description":"One line of a ledger: an event of any type, its place in the chain, its signatures.","type":"object","required":["event","prev","seq","signatures"],"additionalProperties":false,"properties":{"event":{"type":"object"},"meta":{"description":"Operational metadata, at most 4,096 bytes of canonical JSON.","type":"object","additionalProperties":{"type":"string"}},"prev":{"$ref":"common.json#/$defs/sha256_digest"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"signatures":{"type":"array","maxItems":16,"items":{"$ref":"record.json#/$defs/signature"}}},"$defs":{"signature":{"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}}}};
+const schema220 = {"title":"Signature","description":"A DSSE signature of the event.","type":"object","required":["keyid","sig"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"sig":{"description":"1 to 200 characters of base64url","type":"string","pattern":"^[A-Za-z0-9_-]{1,200}$"}}};
+const pattern183 = new RegExp("^[A-Za-z0-9_-]{1,200}$", "u");
+
+function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema216, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema220, data, "keyid");
 errors++;
 }
 if(data.sig === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema216, data, "sig");
+vErrors = addError(vErrors, instancePath, "required", schema220, data, "sig");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "keyid") || (key0 === "sig"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema216, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema220, data, key0);
 errors++;
 }
 }
@@ -9133,57 +9497,57 @@ errors++;
 if(data.sig !== undefined){
 let data1 = data.sig;
 if(typeof data1 === "string"){
-if(!pattern180.test(data1)){
-vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema216.properties.sig, data1);
+if(!pattern183.test(data1)){
+vErrors = addError(vErrors, instancePath+"/sig", "pattern", schema220.properties.sig, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/sig", "type", schema216.properties.sig, data1);
+vErrors = addError(vErrors, instancePath+"/sig", "type", schema220.properties.sig, data1);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema216, data);
+vErrors = addError(vErrors, instancePath, "type", schema220, data);
 errors++;
 }
-validate88.errors = vErrors;
+validate89.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/record.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "event");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "event");
 errors++;
 }
 if(data.prev === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "prev");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "prev");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "seq");
 errors++;
 }
 if(data.signatures === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema213, data, "signatures");
+vErrors = addError(vErrors, instancePath, "required", schema217, data, "signatures");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event") || (key0 === "meta")) || (key0 === "prev")) || (key0 === "seq")) || (key0 === "signatures"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema213, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema217, data, key0);
 errors++;
 }
 }
 if(data.event !== undefined){
 let data0 = data.event;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-vErrors = addError(vErrors, instancePath+"/event", "type", schema213.properties.event, data0);
+vErrors = addError(vErrors, instancePath+"/event", "type", schema217.properties.event, data0);
 errors++;
 }
 }
@@ -9193,13 +9557,13 @@ if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 for(const key1 in data1){
 let data2 = data1[key1];
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema213.properties.meta.additionalProperties, data2);
+vErrors = addError(vErrors, instancePath+"/meta/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"), "type", schema217.properties.meta.additionalProperties, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meta", "type", schema213.properties.meta, data1);
+vErrors = addError(vErrors, instancePath+"/meta", "type", schema217.properties.meta, data1);
 errors++;
 }
 }
@@ -9271,54 +9635,54 @@ if(data.signatures !== undefined){
 let data7 = data.signatures;
 if(Array.isArray(data7)){
 if(data7.length > 16){
-vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema213.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "maxItems", schema217.properties.signatures, data7);
 errors++;
 }
 const len0 = data7.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate88(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
-vErrors = joinErrors(vErrors, validate88.errors);
+if(!(validate89(data7[i0], {instancePath:instancePath+"/signatures/" + i0,parentData:data7,parentDataProperty:i0,rootData}))){
+vErrors = joinErrors(vErrors, validate89.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signatures", "type", schema213.properties.signatures, data7);
+vErrors = addError(vErrors, instancePath+"/signatures", "type", schema217.properties.signatures, data7);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema213, data);
+vErrors = addError(vErrors, instancePath, "type", schema217, data);
 errors++;
 }
-validate87.errors = vErrors;
+validate88.errors = vErrors;
 return errors === 0;
 }
 
-export const validateReport: Validator = validate90;
-const schema218 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
-const schema224 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
+export const validateReport: Validator = validate91;
+const schema222 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/report.json","title":"Report","description":"What a verification found. The last line of an NDJSON report is one without its findings.","type":"object","required":["report_version","tool","ledger","verdict","exit_status","trust","checkpoints","not_checked","counts","grants","open_authorizations","findings_total"],"additionalProperties":false,"properties":{"report_version":{"type":"string","const":"1"},"tool":{"type":"object","required":["name","version"],"additionalProperties":false,"properties":{"name":{"type":"string"},"version":{"type":"string"}}},"ledger":{"type":"object","required":["paths","origin","records","bytes","tree_size","root","tip_event_id"],"additionalProperties":false,"properties":{"paths":{"type":"array","items":{"type":"string"}},"origin":{"description":"Null when there is no genesis to name it.","type":["string","null"]},"records":{"$ref":"common.json#/$defs/safe_integer"},"bytes":{"$ref":"common.json#/$defs/safe_integer"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text_or_null"},"tip_event_id":{"$ref":"finding.json#/$defs/digest_text_or_null"},"continues":{"$ref":"report.json#/$defs/continuation"}}},"verdict":{"type":"string","enum":["ok","violation","invalid","undecided"]},"exit_status":{"type":"integer","enum":[0,1,2,3]},"trust":{"type":"object","required":["mode","signatures","signers"],"additionalProperties":false,"properties":{"mode":{"type":"string","enum":["policy","self-declared","none"]},"signatures":{"type":"object","required":["valid","invalid","unverified","missing"],"additionalProperties":false,"properties":{"valid":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"},"unverified":{"$ref":"common.json#/$defs/safe_integer"},"missing":{"$ref":"common.json#/$defs/safe_integer"}}},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/signer"}},"revoked":{"type":"array","items":{"$ref":"report.json#/$defs/revoked_key"}}}},"checkpoints":{"type":"object","required":["count","last_tree_size","unsealed"],"additionalProperties":false,"properties":{"count":{"$ref":"common.json#/$defs/safe_integer"},"last_tree_size":{"$ref":"finding.json#/$defs/seq_or_null"},"unsealed":{"$ref":"common.json#/$defs/safe_integer"},"signers":{"type":"array","items":{"$ref":"report.json#/$defs/checkpoint_signer"}},"anchors":{"type":"array","items":{"$ref":"report.json#/$defs/anchor"}}}},"not_checked":{"type":"array","items":{"$ref":"report.json#/$defs/not_checked"}},"counts":{"type":"object","required":["by_type","by_verdict"],"additionalProperties":false,"properties":{"by_type":{"type":"object","additionalProperties":{"$ref":"common.json#/$defs/safe_integer"}},"by_verdict":{"type":"object","required":["ok","denied","violation","invalid"],"additionalProperties":false,"properties":{"ok":{"$ref":"common.json#/$defs/safe_integer"},"denied":{"$ref":"common.json#/$defs/safe_integer"},"violation":{"$ref":"common.json#/$defs/safe_integer"},"invalid":{"$ref":"common.json#/$defs/safe_integer"}}}}},"grants":{"type":"array","items":{"$ref":"report.json#/$defs/grant_use"}},"open_authorizations":{"type":"array","items":{"$ref":"report.json#/$defs/open_authorization"}},"open_starts":{"type":"array","items":{"$ref":"report.json#/$defs/open_start"}},"findings":{"type":"array","items":{"$ref":"finding.json"}},"findings_total":{"$ref":"common.json#/$defs/safe_integer"},"baseline":{"$ref":"report.json#/$defs/baseline"}},"$defs":{"baseline":{"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}},"continuation":{"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}},"revoked_key":{"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}},"checkpoint_signer":{"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}},"anchor":{"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}},"signer":{"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}},"not_checked":{"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}},"grant_use":{"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}},"action_cap":{"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}},"meter_use":{"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}},"sum":{"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}},"digits":{"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"},"open_authorization":{"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}},"open_start":{"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}}}};
+const schema228 = {"title":"ContinuationJson","description":"The ledger that this one says it goes on from, and what that was found to be, where it was given.","type":"object","required":["ledger_id","tree_size","root"],"additionalProperties":false,"properties":{"ledger_id":{"$ref":"finding.json#/$defs/digest_text"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"root":{"$ref":"finding.json#/$defs/digest_text"},"relation":{"description":"Absent where the predecessor was not given.","type":"string","enum":["continues","other-ledger","truncated","forked"]}}};
 
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.ledger_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema224, data, "ledger_id");
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "ledger_id");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema224, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "tree_size");
 errors++;
 }
 if(data.root === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema224, data, "root");
+vErrors = addError(vErrors, instancePath, "required", schema228, data, "root");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "ledger_id") || (key0 === "tree_size")) || (key0 === "root")) || (key0 === "relation"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema224, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema228, data, key0);
 errors++;
 }
 }
@@ -9368,44 +9732,44 @@ errors++;
 if(data.relation !== undefined){
 let data3 = data.relation;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema224.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema228.properties.relation, data3);
 errors++;
 }
 if(!((((data3 === "continues") || (data3 === "other-ledger")) || (data3 === "truncated")) || (data3 === "forked"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema224.properties.relation, data3);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema228.properties.relation, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema224, data);
+vErrors = addError(vErrors, instancePath, "type", schema228, data);
 errors++;
 }
-validate91.errors = vErrors;
+validate92.errors = vErrors;
 return errors === 0;
 }
 
-const schema232 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema236 = {"title":"Signer","description":"A key whose signatures were valid, and how many records carry one.","type":"object","required":["keyid","principals","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"description":"As the key's entry calls it.","type":"string"},"principals":{"type":"array","items":{"$ref":"common.json#/$defs/principal_pattern"}},"records":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema232, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "keyid");
 errors++;
 }
 if(data.principals === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema232, data, "principals");
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "principals");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema232, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema236, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "name")) || (key0 === "principals")) || (key0 === "records"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema232, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
 errors++;
 }
 }
@@ -9425,7 +9789,7 @@ errors++;
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema232.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema236.properties.name, data1);
 errors++;
 }
 }
@@ -9448,7 +9812,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/principals", "type", schema232.properties.principals, data2);
+vErrors = addError(vErrors, instancePath+"/principals", "type", schema236.properties.principals, data2);
 errors++;
 }
 }
@@ -9471,34 +9835,34 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema232, data);
+vErrors = addError(vErrors, instancePath, "type", schema236, data);
 errors++;
 }
-validate93.errors = vErrors;
+validate94.errors = vErrors;
 return errors === 0;
 }
 
-const schema236 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
+const schema240 = {"title":"RevokedKeyJson","description":"A key that was revoked in the ledger, and what the records that it signed rest on.","type":"object","required":["keyid","revoked_at_seq","records"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"revoked_at_seq":{"$ref":"common.json#/$defs/safe_integer"},"records":{"$ref":"common.json#/$defs/safe_integer"},"rests_on":{"description":"What covers the last of its records that need cover. Absent when there are none.","type":"string","enum":["checkpoints_by_others","own_checkpoints","nothing"]}}};
 
-function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema240, data, "keyid");
 errors++;
 }
 if(data.revoked_at_seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "revoked_at_seq");
+vErrors = addError(vErrors, instancePath, "required", schema240, data, "revoked_at_seq");
 errors++;
 }
 if(data.records === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema236, data, "records");
+vErrors = addError(vErrors, instancePath, "required", schema240, data, "records");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "keyid") || (key0 === "revoked_at_seq")) || (key0 === "records")) || (key0 === "rests_on"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema236, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema240, data, key0);
 errors++;
 }
 }
@@ -9552,48 +9916,48 @@ errors++;
 if(data.rests_on !== undefined){
 let data3 = data.rests_on;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema236.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "type", schema240.properties.rests_on, data3);
 errors++;
 }
 if(!(((data3 === "checkpoints_by_others") || (data3 === "own_checkpoints")) || (data3 === "nothing"))){
-vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema236.properties.rests_on, data3);
+vErrors = addError(vErrors, instancePath+"/rests_on", "enum", schema240.properties.rests_on, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema236, data);
+vErrors = addError(vErrors, instancePath, "type", schema240, data);
 errors++;
 }
-validate95.errors = vErrors;
+validate96.errors = vErrors;
 return errors === 0;
 }
 
-const schema243 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
+const schema247 = {"title":"CheckpointSignerJson","description":"The largest tree that a known key signed as the log or as a witness.","type":"object","required":["keyid","name","role","tree_size"],"additionalProperties":false,"properties":{"keyid":{"$ref":"common.json#/$defs/keyid"},"name":{"type":"string"},"role":{"type":"string","enum":["log","witness"]},"declared":{"description":"Of a witness: there, and true, when only the ledger declares its key and the user pins it nowhere.","type":"boolean"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.keyid === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema243, data, "keyid");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "keyid");
 errors++;
 }
 if(data.name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema243, data, "name");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "name");
 errors++;
 }
 if(data.role === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema243, data, "role");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "role");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema243, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema247, data, "tree_size");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "keyid") || (key0 === "name")) || (key0 === "role")) || (key0 === "declared")) || (key0 === "tree_size"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema243, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema247, data, key0);
 errors++;
 }
 }
@@ -9613,25 +9977,25 @@ errors++;
 if(data.name !== undefined){
 let data1 = data.name;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/name", "type", schema243.properties.name, data1);
+vErrors = addError(vErrors, instancePath+"/name", "type", schema247.properties.name, data1);
 errors++;
 }
 }
 if(data.role !== undefined){
 let data2 = data.role;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/role", "type", schema243.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "type", schema247.properties.role, data2);
 errors++;
 }
 if(!((data2 === "log") || (data2 === "witness"))){
-vErrors = addError(vErrors, instancePath+"/role", "enum", schema243.properties.role, data2);
+vErrors = addError(vErrors, instancePath+"/role", "enum", schema247.properties.role, data2);
 errors++;
 }
 }
 if(data.declared !== undefined){
 let data3 = data.declared;
 if(typeof data3 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/declared", "type", schema243.properties.declared, data3);
+vErrors = addError(vErrors, instancePath+"/declared", "type", schema247.properties.declared, data3);
 errors++;
 }
 }
@@ -9654,45 +10018,45 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema243, data);
+vErrors = addError(vErrors, instancePath, "type", schema247, data);
 errors++;
 }
-validate97.errors = vErrors;
+validate98.errors = vErrors;
 return errors === 0;
 }
 
-const schema246 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
+const schema250 = {"title":"AnchorJson","description":"A checkpoint that the user holds, and how the ledger stands to it.","type":"object","required":["path","tree_size","relation","signed_by"],"additionalProperties":false,"properties":{"path":{"type":"string"},"tree_size":{"$ref":"common.json#/$defs/safe_integer"},"relation":{"type":"string","enum":["extends","truncated","forked","other-origin"]},"signed_by":{"type":"array","items":{"$ref":"common.json#/$defs/keyid"}}}};
 
-function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.path === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema246, data, "path");
+vErrors = addError(vErrors, instancePath, "required", schema250, data, "path");
 errors++;
 }
 if(data.tree_size === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema246, data, "tree_size");
+vErrors = addError(vErrors, instancePath, "required", schema250, data, "tree_size");
 errors++;
 }
 if(data.relation === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema246, data, "relation");
+vErrors = addError(vErrors, instancePath, "required", schema250, data, "relation");
 errors++;
 }
 if(data.signed_by === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema246, data, "signed_by");
+vErrors = addError(vErrors, instancePath, "required", schema250, data, "signed_by");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "path") || (key0 === "tree_size")) || (key0 === "relation")) || (key0 === "signed_by"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema246, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema250, data, key0);
 errors++;
 }
 }
 if(data.path !== undefined){
 let data0 = data.path;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/path", "type", schema246.properties.path, data0);
+vErrors = addError(vErrors, instancePath+"/path", "type", schema250.properties.path, data0);
 errors++;
 }
 }
@@ -9716,11 +10080,11 @@ errors++;
 if(data.relation !== undefined){
 let data2 = data.relation;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/relation", "type", schema246.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "type", schema250.properties.relation, data2);
 errors++;
 }
 if(!((((data2 === "extends") || (data2 === "truncated")) || (data2 === "forked")) || (data2 === "other-origin"))){
-vErrors = addError(vErrors, instancePath+"/relation", "enum", schema246.properties.relation, data2);
+vErrors = addError(vErrors, instancePath+"/relation", "enum", schema250.properties.relation, data2);
 errors++;
 }
 }
@@ -9743,36 +10107,36 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema246.properties.signed_by, data3);
+vErrors = addError(vErrors, instancePath+"/signed_by", "type", schema250.properties.signed_by, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema246, data);
+vErrors = addError(vErrors, instancePath, "type", schema250, data);
 errors++;
 }
-validate99.errors = vErrors;
+validate100.errors = vErrors;
 return errors === 0;
 }
 
-const schema249 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}};
+const schema253 = {"title":"NotChecked","description":"Something that the verification could not or was not asked to check.","type":"object","required":["code","message"],"additionalProperties":false,"properties":{"code":{"$ref":"common.json#/$defs/code"},"message":{"type":"string"},"required":{"description":"True where it was to be checked (--require): the exit status is not 0 then.","type":"boolean"}}};
 
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.code === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "code");
+vErrors = addError(vErrors, instancePath, "required", schema253, data, "code");
 errors++;
 }
 if(data.message === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema249, data, "message");
+vErrors = addError(vErrors, instancePath, "required", schema253, data, "message");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "code") || (key0 === "message")) || (key0 === "required"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema249, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema253, data, key0);
 errors++;
 }
 }
@@ -9792,34 +10156,34 @@ errors++;
 if(data.message !== undefined){
 let data1 = data.message;
 if(typeof data1 !== "string"){
-vErrors = addError(vErrors, instancePath+"/message", "type", schema249.properties.message, data1);
+vErrors = addError(vErrors, instancePath+"/message", "type", schema253.properties.message, data1);
 errors++;
 }
 }
 if(data.required !== undefined){
 let data2 = data.required;
 if(typeof data2 !== "boolean"){
-vErrors = addError(vErrors, instancePath+"/required", "type", schema249.properties.required, data2);
+vErrors = addError(vErrors, instancePath+"/required", "type", schema253.properties.required, data2);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema249, data);
+vErrors = addError(vErrors, instancePath, "type", schema253, data);
 errors++;
 }
-validate101.errors = vErrors;
+validate102.errors = vErrors;
 return errors === 0;
 }
 
-const schema256 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
-const schema264 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
-const schema266 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
-const schema267 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
-const pattern197 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
-const pattern200 = new RegExp("^[1-9][0-9]*$", "u");
+const schema260 = {"title":"GrantUse","description":"A grant's caps, and what was made of them.","type":"object","required":["event_id","seq","principal_id","signers","executions","meters"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"principal_id":{"$ref":"common.json#/$defs/principal_id"},"expires_at":{"$ref":"common.json#/$defs/timestamp"},"parent_event_id":{"description":"The grant that it was delegated from.","$ref":"finding.json#/$defs/digest_text"},"signers":{"description":"Keys whose signatures of the grant count, in the order of its record.","type":"array","items":{"$ref":"common.json#/$defs/keyid"}},"executions":{"$ref":"common.json#/$defs/safe_integer"},"meters":{"type":"array","items":{"$ref":"report.json#/$defs/meter_use"}},"action_caps":{"description":"The most that one action may reserve and one execution may use.","type":"array","items":{"$ref":"report.json#/$defs/action_cap"}}}};
+const schema268 = {"title":"MeterUse","description":"One unit's cap: used (and how much of that is only estimated), set aside, and left.","type":"object","required":["unit","cap","used","reserved","left"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"cap":{"$ref":"report.json#/$defs/sum"},"used":{"$ref":"report.json#/$defs/sum"},"estimated":{"$ref":"report.json#/$defs/sum"},"reserved":{"$ref":"report.json#/$defs/sum"},"left":{"$ref":"report.json#/$defs/sum"}}};
+const schema270 = {"title":"Sum","description":"An exact quantity of as many digits as it needs: a sum, or a double written out, may have more than an event's amount.","type":"object","oneOf":[{"required":["t","v"],"additionalProperties":false,"properties":{"t":{"const":"int"},"v":{"$ref":"report.json#/$defs/digits"}}},{"required":["t","m","s"],"additionalProperties":false,"properties":{"t":{"const":"dec"},"m":{"$ref":"report.json#/$defs/digits"},"s":{"$ref":"common.json#/$defs/scale"}}},{"required":["t","n","d"],"additionalProperties":false,"properties":{"t":{"const":"rat"},"n":{"$ref":"report.json#/$defs/digits"},"d":{"description":"a positive integer text","type":"string","pattern":"^[1-9][0-9]*$"}}}],"discriminator":{"propertyName":"t"}};
+const schema271 = {"title":"Digits","description":"an integer text","type":"string","pattern":"^(?:0|-?[1-9][0-9]*)$"};
+const pattern200 = new RegExp("^(?:0|-?[1-9][0-9]*)$", "u");
+const pattern203 = new RegExp("^[1-9][0-9]*$", "u");
 
-function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -9828,36 +10192,36 @@ if(typeof tag0 == "string"){
 if(tag0 === "int"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[0], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[0], data, "t");
 errors++;
 }
 if(data.v === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[0], data, "v");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[0], data, "v");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "t") || (key0 === "v"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema266.oneOf[0], data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[0], data, key0);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data0 = data.t;
 if("int" !== data0){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema266.oneOf[0].properties.t, data0);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[0].properties.t, data0);
 errors++;
 }
 }
 if(data.v !== undefined){
 let data1 = data.v;
 if(typeof data1 === "string"){
-if(!pattern197.test(data1)){
-vErrors = addError(vErrors, instancePath+"/v", "pattern", schema267, data1);
+if(!pattern200.test(data1)){
+vErrors = addError(vErrors, instancePath+"/v", "pattern", schema271, data1);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/v", "type", schema267, data1);
+vErrors = addError(vErrors, instancePath+"/v", "type", schema271, data1);
 errors++;
 }
 }
@@ -9866,40 +10230,40 @@ errors++;
 else if(tag0 === "dec"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[1], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "t");
 errors++;
 }
 if(data.m === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[1], data, "m");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "m");
 errors++;
 }
 if(data.s === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[1], data, "s");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[1], data, "s");
 errors++;
 }
 for(const key1 in data){
 if(!(((key1 === "t") || (key1 === "m")) || (key1 === "s"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema266.oneOf[1], data, key1);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[1], data, key1);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data2 = data.t;
 if("dec" !== data2){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema266.oneOf[1].properties.t, data2);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[1].properties.t, data2);
 errors++;
 }
 }
 if(data.m !== undefined){
 let data3 = data.m;
 if(typeof data3 === "string"){
-if(!pattern197.test(data3)){
-vErrors = addError(vErrors, instancePath+"/m", "pattern", schema267, data3);
+if(!pattern200.test(data3)){
+vErrors = addError(vErrors, instancePath+"/m", "pattern", schema271, data3);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/m", "type", schema267, data3);
+vErrors = addError(vErrors, instancePath+"/m", "type", schema271, data3);
 errors++;
 }
 }
@@ -9925,104 +10289,104 @@ errors++;
 else if(tag0 === "rat"){
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.t === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[2], data, "t");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "t");
 errors++;
 }
 if(data.n === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[2], data, "n");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "n");
 errors++;
 }
 if(data.d === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema266.oneOf[2], data, "d");
+vErrors = addError(vErrors, instancePath, "required", schema270.oneOf[2], data, "d");
 errors++;
 }
 for(const key2 in data){
 if(!(((key2 === "t") || (key2 === "n")) || (key2 === "d"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema266.oneOf[2], data, key2);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema270.oneOf[2], data, key2);
 errors++;
 }
 }
 if(data.t !== undefined){
 let data5 = data.t;
 if("rat" !== data5){
-vErrors = addError(vErrors, instancePath+"/t", "const", schema266.oneOf[2].properties.t, data5);
+vErrors = addError(vErrors, instancePath+"/t", "const", schema270.oneOf[2].properties.t, data5);
 errors++;
 }
 }
 if(data.n !== undefined){
 let data6 = data.n;
 if(typeof data6 === "string"){
-if(!pattern197.test(data6)){
-vErrors = addError(vErrors, instancePath+"/n", "pattern", schema267, data6);
+if(!pattern200.test(data6)){
+vErrors = addError(vErrors, instancePath+"/n", "pattern", schema271, data6);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/n", "type", schema267, data6);
+vErrors = addError(vErrors, instancePath+"/n", "type", schema271, data6);
 errors++;
 }
 }
 if(data.d !== undefined){
 let data7 = data.d;
 if(typeof data7 === "string"){
-if(!pattern200.test(data7)){
-vErrors = addError(vErrors, instancePath+"/d", "pattern", schema266.oneOf[2].properties.d, data7);
+if(!pattern203.test(data7)){
+vErrors = addError(vErrors, instancePath+"/d", "pattern", schema270.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/d", "type", schema266.oneOf[2].properties.d, data7);
+vErrors = addError(vErrors, instancePath+"/d", "type", schema270.oneOf[2].properties.d, data7);
 errors++;
 }
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema266, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema270, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "discriminator", schema266, data, "t");
+vErrors = addError(vErrors, instancePath, "discriminator", schema270, data, "t");
 errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema266, data);
+vErrors = addError(vErrors, instancePath, "type", schema270, data);
 errors++;
 }
-validate105.errors = vErrors;
+validate106.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "unit");
 errors++;
 }
 if(data.cap === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "cap");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "cap");
 errors++;
 }
 if(data.used === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "used");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "used");
 errors++;
 }
 if(data.reserved === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "reserved");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "reserved");
 errors++;
 }
 if(data.left === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema264, data, "left");
+vErrors = addError(vErrors, instancePath, "required", schema268, data, "left");
 errors++;
 }
 for(const key0 in data){
 if(!((((((key0 === "unit") || (key0 === "cap")) || (key0 === "used")) || (key0 === "estimated")) || (key0 === "reserved")) || (key0 === "left"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema264, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema268, data, key0);
 errors++;
 }
 }
@@ -10040,61 +10404,61 @@ errors++;
 }
 }
 if(data.cap !== undefined){
-if(!(validate105(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate106(data.cap, {instancePath:instancePath+"/cap",parentData:data,parentDataProperty:"cap",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 if(data.used !== undefined){
-if(!(validate105(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate106(data.used, {instancePath:instancePath+"/used",parentData:data,parentDataProperty:"used",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 if(data.estimated !== undefined){
-if(!(validate105(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate106(data.estimated, {instancePath:instancePath+"/estimated",parentData:data,parentDataProperty:"estimated",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 if(data.reserved !== undefined){
-if(!(validate105(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate106(data.reserved, {instancePath:instancePath+"/reserved",parentData:data,parentDataProperty:"reserved",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 if(data.left !== undefined){
-if(!(validate105(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate106(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema264, data);
+vErrors = addError(vErrors, instancePath, "type", schema268, data);
 errors++;
 }
-validate104.errors = vErrors;
+validate105.errors = vErrors;
 return errors === 0;
 }
 
-const schema271 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
+const schema275 = {"title":"ActionCap","description":"One unit's cap for one action.","type":"object","required":["unit","amount"],"additionalProperties":false,"properties":{"unit":{"$ref":"common.json#/$defs/unit"},"amount":{"$ref":"report.json#/$defs/sum"}}};
 
-function validate112(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.unit === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "unit");
+vErrors = addError(vErrors, instancePath, "required", schema275, data, "unit");
 errors++;
 }
 if(data.amount === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema271, data, "amount");
+vErrors = addError(vErrors, instancePath, "required", schema275, data, "amount");
 errors++;
 }
 for(const key0 in data){
 if(!((key0 === "unit") || (key0 === "amount"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema271, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema275, data, key0);
 errors++;
 }
 }
@@ -10112,52 +10476,52 @@ errors++;
 }
 }
 if(data.amount !== undefined){
-if(!(validate105(data.amount, {instancePath:instancePath+"/amount",parentData:data,parentDataProperty:"amount",rootData}))){
-vErrors = joinErrors(vErrors, validate105.errors);
+if(!(validate106(data.amount, {instancePath:instancePath+"/amount",parentData:data,parentDataProperty:"amount",rootData}))){
+vErrors = joinErrors(vErrors, validate106.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema271, data);
+vErrors = addError(vErrors, instancePath, "type", schema275, data);
 errors++;
 }
-validate112.errors = vErrors;
+validate113.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema260, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema260, data, "seq");
 errors++;
 }
 if(data.principal_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "principal_id");
+vErrors = addError(vErrors, instancePath, "required", schema260, data, "principal_id");
 errors++;
 }
 if(data.signers === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "signers");
+vErrors = addError(vErrors, instancePath, "required", schema260, data, "signers");
 errors++;
 }
 if(data.executions === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "executions");
+vErrors = addError(vErrors, instancePath, "required", schema260, data, "executions");
 errors++;
 }
 if(data.meters === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema256, data, "meters");
+vErrors = addError(vErrors, instancePath, "required", schema260, data, "meters");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema256.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema256, data, key0);
+if(!(func1.call(schema260.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema260, data, key0);
 errors++;
 }
 }
@@ -10249,7 +10613,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/signers", "type", schema256.properties.signers, data5);
+vErrors = addError(vErrors, instancePath+"/signers", "type", schema260.properties.signers, data5);
 errors++;
 }
 }
@@ -10275,14 +10639,14 @@ let data8 = data.meters;
 if(Array.isArray(data8)){
 const len1 = data8.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate104(data8[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data8,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate104.errors);
+if(!(validate105(data8[i1], {instancePath:instancePath+"/meters/" + i1,parentData:data8,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate105.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/meters", "type", schema256.properties.meters, data8);
+vErrors = addError(vErrors, instancePath+"/meters", "type", schema260.properties.meters, data8);
 errors++;
 }
 }
@@ -10291,47 +10655,47 @@ let data10 = data.action_caps;
 if(Array.isArray(data10)){
 const len2 = data10.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate112(data10[i2], {instancePath:instancePath+"/action_caps/" + i2,parentData:data10,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate112.errors);
+if(!(validate113(data10[i2], {instancePath:instancePath+"/action_caps/" + i2,parentData:data10,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate113.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema256.properties.action_caps, data10);
+vErrors = addError(vErrors, instancePath+"/action_caps", "type", schema260.properties.action_caps, data10);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema256, data);
+vErrors = addError(vErrors, instancePath, "type", schema260, data);
 errors++;
 }
-validate103.errors = vErrors;
+validate104.errors = vErrors;
 return errors === 0;
 }
 
-const schema273 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
+const schema277 = {"title":"OpenAuthorization","description":"An allowed action that was never executed.","type":"object","required":["event_id","seq","tool_name"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"tool_name":{"$ref":"common.json#/$defs/tool_name"}}};
 
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema277, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema277, data, "seq");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema273, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema277, data, "tool_name");
 errors++;
 }
 for(const key0 in data){
 if(!(((key0 === "event_id") || (key0 === "seq")) || (key0 === "tool_name"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema273, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema277, data, key0);
 errors++;
 }
 }
@@ -10380,42 +10744,42 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema273, data);
+vErrors = addError(vErrors, instancePath, "type", schema277, data);
 errors++;
 }
-validate116.errors = vErrors;
+validate117.errors = vErrors;
 return errors === 0;
 }
 
-const schema277 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
+const schema281 = {"title":"OpenStart","description":"Something that was started (x.northroot.start) and is not recorded.","type":"object","required":["event_id","seq","auth_event_id","tool_name","started_at"],"additionalProperties":false,"properties":{"event_id":{"$ref":"finding.json#/$defs/digest_text"},"seq":{"$ref":"common.json#/$defs/safe_integer"},"auth_event_id":{"$ref":"finding.json#/$defs/digest_text"},"tool_name":{"$ref":"common.json#/$defs/tool_name"},"started_at":{"$ref":"common.json#/$defs/timestamp"}}};
 
-function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "event_id");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "event_id");
 errors++;
 }
 if(data.seq === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "seq");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "seq");
 errors++;
 }
 if(data.auth_event_id === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "auth_event_id");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "auth_event_id");
 errors++;
 }
 if(data.tool_name === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "tool_name");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "tool_name");
 errors++;
 }
 if(data.started_at === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema277, data, "started_at");
+vErrors = addError(vErrors, instancePath, "required", schema281, data, "started_at");
 errors++;
 }
 for(const key0 in data){
 if(!(((((key0 === "event_id") || (key0 === "seq")) || (key0 === "auth_event_id")) || (key0 === "tool_name")) || (key0 === "started_at"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema277, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema281, data, key0);
 errors++;
 }
 }
@@ -10490,38 +10854,38 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema277, data);
+vErrors = addError(vErrors, instancePath, "type", schema281, data);
 errors++;
 }
-validate118.errors = vErrors;
+validate119.errors = vErrors;
 return errors === 0;
 }
 
-const schema284 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
+const schema288 = {"title":"BaselineJson","description":"How the findings stand to those of an earlier report, which are acknowledged. The verdict does not depend on it.","type":"object","required":["known","new","gone","unlisted"],"additionalProperties":false,"properties":{"known":{"description":"Findings that the earlier report lists.","$ref":"common.json#/$defs/safe_integer"},"new":{"description":"Findings that it does not list; only these are listed here.","$ref":"common.json#/$defs/safe_integer"},"gone":{"description":"Findings of the earlier report that were not found again.","$ref":"common.json#/$defs/safe_integer"},"unlisted":{"description":"Findings that the earlier report counts and does not list: these are not acknowledged.","$ref":"common.json#/$defs/safe_integer"}}};
 
-function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.known === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema284, data, "known");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "known");
 errors++;
 }
 if(data.new === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema284, data, "new");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "new");
 errors++;
 }
 if(data.gone === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema284, data, "gone");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "gone");
 errors++;
 }
 if(data.unlisted === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema284, data, "unlisted");
+vErrors = addError(vErrors, instancePath, "required", schema288, data, "unlisted");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "known") || (key0 === "new")) || (key0 === "gone")) || (key0 === "unlisted"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema284, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema288, data, key0);
 errors++;
 }
 }
@@ -10595,81 +10959,81 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema284, data);
+vErrors = addError(vErrors, instancePath, "type", schema288, data);
 errors++;
 }
-validate121.errors = vErrors;
+validate122.errors = vErrors;
 return errors === 0;
 }
 
 
-function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/report.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.report_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "report_version");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "report_version");
 errors++;
 }
 if(data.tool === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "tool");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "tool");
 errors++;
 }
 if(data.ledger === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "ledger");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "ledger");
 errors++;
 }
 if(data.verdict === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "verdict");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "verdict");
 errors++;
 }
 if(data.exit_status === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "exit_status");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "exit_status");
 errors++;
 }
 if(data.trust === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "trust");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "trust");
 errors++;
 }
 if(data.checkpoints === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "checkpoints");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "checkpoints");
 errors++;
 }
 if(data.not_checked === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "not_checked");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "not_checked");
 errors++;
 }
 if(data.counts === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "counts");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "counts");
 errors++;
 }
 if(data.grants === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "grants");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "grants");
 errors++;
 }
 if(data.open_authorizations === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "open_authorizations");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "open_authorizations");
 errors++;
 }
 if(data.findings_total === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema218, data, "findings_total");
+vErrors = addError(vErrors, instancePath, "required", schema222, data, "findings_total");
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema218.properties, key0))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema218, data, key0);
+if(!(func1.call(schema222.properties, key0))){
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema222, data, key0);
 errors++;
 }
 }
 if(data.report_version !== undefined){
 let data0 = data.report_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/report_version", "type", schema218.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "type", schema222.properties.report_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/report_version", "const", schema218.properties.report_version, data0);
+vErrors = addError(vErrors, instancePath+"/report_version", "const", schema222.properties.report_version, data0);
 errors++;
 }
 }
@@ -10677,36 +11041,36 @@ if(data.tool !== undefined){
 let data1 = data.tool;
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 if(data1.name === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema218.properties.tool, data1, "name");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema222.properties.tool, data1, "name");
 errors++;
 }
 if(data1.version === undefined){
-vErrors = addError(vErrors, instancePath+"/tool", "required", schema218.properties.tool, data1, "version");
+vErrors = addError(vErrors, instancePath+"/tool", "required", schema222.properties.tool, data1, "version");
 errors++;
 }
 for(const key1 in data1){
 if(!((key1 === "name") || (key1 === "version"))){
-vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema218.properties.tool, data1, key1);
+vErrors = addError(vErrors, instancePath+"/tool", "additionalProperties", schema222.properties.tool, data1, key1);
 errors++;
 }
 }
 if(data1.name !== undefined){
 let data2 = data1.name;
 if(typeof data2 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema218.properties.tool.properties.name, data2);
+vErrors = addError(vErrors, instancePath+"/tool/name", "type", schema222.properties.tool.properties.name, data2);
 errors++;
 }
 }
 if(data1.version !== undefined){
 let data3 = data1.version;
 if(typeof data3 !== "string"){
-vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema218.properties.tool.properties.version, data3);
+vErrors = addError(vErrors, instancePath+"/tool/version", "type", schema222.properties.tool.properties.version, data3);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/tool", "type", schema218.properties.tool, data1);
+vErrors = addError(vErrors, instancePath+"/tool", "type", schema222.properties.tool, data1);
 errors++;
 }
 }
@@ -10714,36 +11078,36 @@ if(data.ledger !== undefined){
 let data4 = data.ledger;
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 if(data4.paths === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "paths");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "paths");
 errors++;
 }
 if(data4.origin === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "origin");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "origin");
 errors++;
 }
 if(data4.records === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "records");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "records");
 errors++;
 }
 if(data4.bytes === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "bytes");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "bytes");
 errors++;
 }
 if(data4.tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "tree_size");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "tree_size");
 errors++;
 }
 if(data4.root === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "root");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "root");
 errors++;
 }
 if(data4.tip_event_id === undefined){
-vErrors = addError(vErrors, instancePath+"/ledger", "required", schema218.properties.ledger, data4, "tip_event_id");
+vErrors = addError(vErrors, instancePath+"/ledger", "required", schema222.properties.ledger, data4, "tip_event_id");
 errors++;
 }
 for(const key2 in data4){
 if(!((((((((key2 === "paths") || (key2 === "origin")) || (key2 === "records")) || (key2 === "bytes")) || (key2 === "tree_size")) || (key2 === "root")) || (key2 === "tip_event_id")) || (key2 === "continues"))){
-vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema218.properties.ledger, data4, key2);
+vErrors = addError(vErrors, instancePath+"/ledger", "additionalProperties", schema222.properties.ledger, data4, key2);
 errors++;
 }
 }
@@ -10754,20 +11118,20 @@ const len0 = data5.length;
 for(let i0=0; i0<len0; i0++){
 let data6 = data5[i0];
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema218.properties.ledger.properties.paths.items, data6);
+vErrors = addError(vErrors, instancePath+"/ledger/paths/" + i0, "type", schema222.properties.ledger.properties.paths.items, data6);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema218.properties.ledger.properties.paths, data5);
+vErrors = addError(vErrors, instancePath+"/ledger/paths", "type", schema222.properties.ledger.properties.paths, data5);
 errors++;
 }
 }
 if(data4.origin !== undefined){
 let data7 = data4.origin;
 if((typeof data7 !== "string") && (data7 !== null)){
-vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema218.properties.ledger.properties.origin, data7);
+vErrors = addError(vErrors, instancePath+"/ledger/origin", "type", schema222.properties.ledger.properties.origin, data7);
 errors++;
 }
 }
@@ -10849,36 +11213,36 @@ errors++;
 }
 }
 if(data4.continues !== undefined){
-if(!(validate91(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
-vErrors = joinErrors(vErrors, validate91.errors);
+if(!(validate92(data4.continues, {instancePath:instancePath+"/ledger/continues",parentData:data4,parentDataProperty:"continues",rootData}))){
+vErrors = joinErrors(vErrors, validate92.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/ledger", "type", schema218.properties.ledger, data4);
+vErrors = addError(vErrors, instancePath+"/ledger", "type", schema222.properties.ledger, data4);
 errors++;
 }
 }
 if(data.verdict !== undefined){
 let data14 = data.verdict;
 if(typeof data14 !== "string"){
-vErrors = addError(vErrors, instancePath+"/verdict", "type", schema218.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "type", schema222.properties.verdict, data14);
 errors++;
 }
 if(!((((data14 === "ok") || (data14 === "violation")) || (data14 === "invalid")) || (data14 === "undecided"))){
-vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema218.properties.verdict, data14);
+vErrors = addError(vErrors, instancePath+"/verdict", "enum", schema222.properties.verdict, data14);
 errors++;
 }
 }
 if(data.exit_status !== undefined){
 let data15 = data.exit_status;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema218.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "type", schema222.properties.exit_status, data15);
 errors++;
 }
 if(!((((data15 === 0) || (data15 === 1)) || (data15 === 2)) || (data15 === 3))){
-vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema218.properties.exit_status, data15);
+vErrors = addError(vErrors, instancePath+"/exit_status", "enum", schema222.properties.exit_status, data15);
 errors++;
 }
 }
@@ -10886,31 +11250,31 @@ if(data.trust !== undefined){
 let data16 = data.trust;
 if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
 if(data16.mode === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "mode");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema222.properties.trust, data16, "mode");
 errors++;
 }
 if(data16.signatures === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "signatures");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema222.properties.trust, data16, "signatures");
 errors++;
 }
 if(data16.signers === undefined){
-vErrors = addError(vErrors, instancePath+"/trust", "required", schema218.properties.trust, data16, "signers");
+vErrors = addError(vErrors, instancePath+"/trust", "required", schema222.properties.trust, data16, "signers");
 errors++;
 }
 for(const key3 in data16){
 if(!((((key3 === "mode") || (key3 === "signatures")) || (key3 === "signers")) || (key3 === "revoked"))){
-vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema218.properties.trust, data16, key3);
+vErrors = addError(vErrors, instancePath+"/trust", "additionalProperties", schema222.properties.trust, data16, key3);
 errors++;
 }
 }
 if(data16.mode !== undefined){
 let data17 = data16.mode;
 if(typeof data17 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema218.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "type", schema222.properties.trust.properties.mode, data17);
 errors++;
 }
 if(!(((data17 === "policy") || (data17 === "self-declared")) || (data17 === "none"))){
-vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema218.properties.trust.properties.mode, data17);
+vErrors = addError(vErrors, instancePath+"/trust/mode", "enum", schema222.properties.trust.properties.mode, data17);
 errors++;
 }
 }
@@ -10918,24 +11282,24 @@ if(data16.signatures !== undefined){
 let data18 = data16.signatures;
 if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
 if(data18.valid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "valid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "valid");
 errors++;
 }
 if(data18.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "invalid");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "invalid");
 errors++;
 }
 if(data18.unverified === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "unverified");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "unverified");
 errors++;
 }
 if(data18.missing === undefined){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema218.properties.trust.properties.signatures, data18, "missing");
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "required", schema222.properties.trust.properties.signatures, data18, "missing");
 errors++;
 }
 for(const key4 in data18){
 if(!((((key4 === "valid") || (key4 === "invalid")) || (key4 === "unverified")) || (key4 === "missing"))){
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema218.properties.trust.properties.signatures, data18, key4);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "additionalProperties", schema222.properties.trust.properties.signatures, data18, key4);
 errors++;
 }
 }
@@ -11009,7 +11373,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema218.properties.trust.properties.signatures, data18);
+vErrors = addError(vErrors, instancePath+"/trust/signatures", "type", schema222.properties.trust.properties.signatures, data18);
 errors++;
 }
 }
@@ -11018,14 +11382,14 @@ let data23 = data16.signers;
 if(Array.isArray(data23)){
 const len1 = data23.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate93(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
-vErrors = joinErrors(vErrors, validate93.errors);
+if(!(validate94(data23[i1], {instancePath:instancePath+"/trust/signers/" + i1,parentData:data23,parentDataProperty:i1,rootData}))){
+vErrors = joinErrors(vErrors, validate94.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema218.properties.trust.properties.signers, data23);
+vErrors = addError(vErrors, instancePath+"/trust/signers", "type", schema222.properties.trust.properties.signers, data23);
 errors++;
 }
 }
@@ -11034,20 +11398,20 @@ let data25 = data16.revoked;
 if(Array.isArray(data25)){
 const len2 = data25.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate95(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
-vErrors = joinErrors(vErrors, validate95.errors);
+if(!(validate96(data25[i2], {instancePath:instancePath+"/trust/revoked/" + i2,parentData:data25,parentDataProperty:i2,rootData}))){
+vErrors = joinErrors(vErrors, validate96.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema218.properties.trust.properties.revoked, data25);
+vErrors = addError(vErrors, instancePath+"/trust/revoked", "type", schema222.properties.trust.properties.revoked, data25);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/trust", "type", schema218.properties.trust, data16);
+vErrors = addError(vErrors, instancePath+"/trust", "type", schema222.properties.trust, data16);
 errors++;
 }
 }
@@ -11055,20 +11419,20 @@ if(data.checkpoints !== undefined){
 let data27 = data.checkpoints;
 if(data27 && typeof data27 == "object" && !Array.isArray(data27)){
 if(data27.count === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "count");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema222.properties.checkpoints, data27, "count");
 errors++;
 }
 if(data27.last_tree_size === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "last_tree_size");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema222.properties.checkpoints, data27, "last_tree_size");
 errors++;
 }
 if(data27.unsealed === undefined){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema218.properties.checkpoints, data27, "unsealed");
+vErrors = addError(vErrors, instancePath+"/checkpoints", "required", schema222.properties.checkpoints, data27, "unsealed");
 errors++;
 }
 for(const key5 in data27){
 if(!(((((key5 === "count") || (key5 === "last_tree_size")) || (key5 === "unsealed")) || (key5 === "signers")) || (key5 === "anchors"))){
-vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema218.properties.checkpoints, data27, key5);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "additionalProperties", schema222.properties.checkpoints, data27, key5);
 errors++;
 }
 }
@@ -11128,14 +11492,14 @@ let data31 = data27.signers;
 if(Array.isArray(data31)){
 const len3 = data31.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate97(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
-vErrors = joinErrors(vErrors, validate97.errors);
+if(!(validate98(data31[i3], {instancePath:instancePath+"/checkpoints/signers/" + i3,parentData:data31,parentDataProperty:i3,rootData}))){
+vErrors = joinErrors(vErrors, validate98.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema218.properties.checkpoints.properties.signers, data31);
+vErrors = addError(vErrors, instancePath+"/checkpoints/signers", "type", schema222.properties.checkpoints.properties.signers, data31);
 errors++;
 }
 }
@@ -11144,20 +11508,20 @@ let data33 = data27.anchors;
 if(Array.isArray(data33)){
 const len4 = data33.length;
 for(let i4=0; i4<len4; i4++){
-if(!(validate99(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
-vErrors = joinErrors(vErrors, validate99.errors);
+if(!(validate100(data33[i4], {instancePath:instancePath+"/checkpoints/anchors/" + i4,parentData:data33,parentDataProperty:i4,rootData}))){
+vErrors = joinErrors(vErrors, validate100.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema218.properties.checkpoints.properties.anchors, data33);
+vErrors = addError(vErrors, instancePath+"/checkpoints/anchors", "type", schema222.properties.checkpoints.properties.anchors, data33);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema218.properties.checkpoints, data27);
+vErrors = addError(vErrors, instancePath+"/checkpoints", "type", schema222.properties.checkpoints, data27);
 errors++;
 }
 }
@@ -11166,14 +11530,14 @@ let data35 = data.not_checked;
 if(Array.isArray(data35)){
 const len5 = data35.length;
 for(let i5=0; i5<len5; i5++){
-if(!(validate101(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
-vErrors = joinErrors(vErrors, validate101.errors);
+if(!(validate102(data35[i5], {instancePath:instancePath+"/not_checked/" + i5,parentData:data35,parentDataProperty:i5,rootData}))){
+vErrors = joinErrors(vErrors, validate102.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema218.properties.not_checked, data35);
+vErrors = addError(vErrors, instancePath+"/not_checked", "type", schema222.properties.not_checked, data35);
 errors++;
 }
 }
@@ -11181,16 +11545,16 @@ if(data.counts !== undefined){
 let data37 = data.counts;
 if(data37 && typeof data37 == "object" && !Array.isArray(data37)){
 if(data37.by_type === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema218.properties.counts, data37, "by_type");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema222.properties.counts, data37, "by_type");
 errors++;
 }
 if(data37.by_verdict === undefined){
-vErrors = addError(vErrors, instancePath+"/counts", "required", schema218.properties.counts, data37, "by_verdict");
+vErrors = addError(vErrors, instancePath+"/counts", "required", schema222.properties.counts, data37, "by_verdict");
 errors++;
 }
 for(const key6 in data37){
 if(!((key6 === "by_type") || (key6 === "by_verdict"))){
-vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema218.properties.counts, data37, key6);
+vErrors = addError(vErrors, instancePath+"/counts", "additionalProperties", schema222.properties.counts, data37, key6);
 errors++;
 }
 }
@@ -11216,7 +11580,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema218.properties.counts.properties.by_type, data38);
+vErrors = addError(vErrors, instancePath+"/counts/by_type", "type", schema222.properties.counts.properties.by_type, data38);
 errors++;
 }
 }
@@ -11224,24 +11588,24 @@ if(data37.by_verdict !== undefined){
 let data40 = data37.by_verdict;
 if(data40 && typeof data40 == "object" && !Array.isArray(data40)){
 if(data40.ok === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "ok");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "ok");
 errors++;
 }
 if(data40.denied === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "denied");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "denied");
 errors++;
 }
 if(data40.violation === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "violation");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "violation");
 errors++;
 }
 if(data40.invalid === undefined){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema218.properties.counts.properties.by_verdict, data40, "invalid");
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "required", schema222.properties.counts.properties.by_verdict, data40, "invalid");
 errors++;
 }
 for(const key8 in data40){
 if(!((((key8 === "ok") || (key8 === "denied")) || (key8 === "violation")) || (key8 === "invalid"))){
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema218.properties.counts.properties.by_verdict, data40, key8);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "additionalProperties", schema222.properties.counts.properties.by_verdict, data40, key8);
 errors++;
 }
 }
@@ -11315,13 +11679,13 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema218.properties.counts.properties.by_verdict, data40);
+vErrors = addError(vErrors, instancePath+"/counts/by_verdict", "type", schema222.properties.counts.properties.by_verdict, data40);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/counts", "type", schema218.properties.counts, data37);
+vErrors = addError(vErrors, instancePath+"/counts", "type", schema222.properties.counts, data37);
 errors++;
 }
 }
@@ -11330,14 +11694,14 @@ let data45 = data.grants;
 if(Array.isArray(data45)){
 const len6 = data45.length;
 for(let i6=0; i6<len6; i6++){
-if(!(validate103(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
-vErrors = joinErrors(vErrors, validate103.errors);
+if(!(validate104(data45[i6], {instancePath:instancePath+"/grants/" + i6,parentData:data45,parentDataProperty:i6,rootData}))){
+vErrors = joinErrors(vErrors, validate104.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/grants", "type", schema218.properties.grants, data45);
+vErrors = addError(vErrors, instancePath+"/grants", "type", schema222.properties.grants, data45);
 errors++;
 }
 }
@@ -11346,14 +11710,14 @@ let data47 = data.open_authorizations;
 if(Array.isArray(data47)){
 const len7 = data47.length;
 for(let i7=0; i7<len7; i7++){
-if(!(validate116(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
-vErrors = joinErrors(vErrors, validate116.errors);
+if(!(validate117(data47[i7], {instancePath:instancePath+"/open_authorizations/" + i7,parentData:data47,parentDataProperty:i7,rootData}))){
+vErrors = joinErrors(vErrors, validate117.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema218.properties.open_authorizations, data47);
+vErrors = addError(vErrors, instancePath+"/open_authorizations", "type", schema222.properties.open_authorizations, data47);
 errors++;
 }
 }
@@ -11362,14 +11726,14 @@ let data49 = data.open_starts;
 if(Array.isArray(data49)){
 const len8 = data49.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate118(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
-vErrors = joinErrors(vErrors, validate118.errors);
+if(!(validate119(data49[i8], {instancePath:instancePath+"/open_starts/" + i8,parentData:data49,parentDataProperty:i8,rootData}))){
+vErrors = joinErrors(vErrors, validate119.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema218.properties.open_starts, data49);
+vErrors = addError(vErrors, instancePath+"/open_starts", "type", schema222.properties.open_starts, data49);
 errors++;
 }
 }
@@ -11385,7 +11749,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/findings", "type", schema218.properties.findings, data51);
+vErrors = addError(vErrors, instancePath+"/findings", "type", schema222.properties.findings, data51);
 errors++;
 }
 }
@@ -11407,50 +11771,50 @@ errors++;
 }
 }
 if(data.baseline !== undefined){
-if(!(validate121(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
-vErrors = joinErrors(vErrors, validate121.errors);
+if(!(validate122(data.baseline, {instancePath:instancePath+"/baseline",parentData:data,parentDataProperty:"baseline",rootData}))){
+vErrors = joinErrors(vErrors, validate122.errors);
 errors = vErrors.length;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema218, data);
+vErrors = addError(vErrors, instancePath, "type", schema222, data);
 errors++;
 }
-validate90.errors = vErrors;
+validate91.errors = vErrors;
 return errors === 0;
 }
 
-export const validateTrustPolicy: Validator = validate123;
-const schema289 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
+export const validateTrustPolicy: Validator = validate124;
+const schema293 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://northroot.dev/schemas/v1/trust-policy.json","title":"TrustPolicy","description":"Whom a verifier trusts: the ledgers' origins, the keys, and what must be signed.","type":"object","required":["trust_version","keys"],"additionalProperties":false,"properties":{"trust_version":{"type":"string","const":"1"},"origins":{"type":"array","minItems":1,"items":{"$ref":"common.json#/$defs/origin"}},"keys":{"type":"array","items":{"$ref":"key.json"}},"require":{"type":"object","additionalProperties":false,"properties":{"event_signatures":{"type":"string","enum":["required","optional"]},"checkpoints":{"description":"Whether there must be a checkpoint that meets the policy.","type":"string","enum":["required","optional"]},"checkpoint_quorum":{"description":"how many keys must sign a checkpoint: a whole number from 1 to 16","type":"integer","minimum":1,"maximum":16},"checkpoint_max_records":{"description":"the most records without a checkpoint after them: a whole number from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"checkpoint_max_age_seconds":{"description":"the most seconds from the last checkpoint to the time of verification: from 1 to 2^53 - 1","type":"integer","minimum":1,"maximum":9007199254740991},"witness_threshold":{"description":"how many of the policy's witness keys must cosign a checkpoint: a whole number from 1 to 64","type":"integer","minimum":1,"maximum":64},"max_unsealed_records":{"$ref":"common.json#/$defs/safe_integer"}}}}};
 
-function validate123(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 /*# sourceURL="https://northroot.dev/schemas/v1/trust-policy.json" */;
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
 if(data.trust_version === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema289, data, "trust_version");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "trust_version");
 errors++;
 }
 if(data.keys === undefined){
-vErrors = addError(vErrors, instancePath, "required", schema289, data, "keys");
+vErrors = addError(vErrors, instancePath, "required", schema293, data, "keys");
 errors++;
 }
 for(const key0 in data){
 if(!((((key0 === "trust_version") || (key0 === "origins")) || (key0 === "keys")) || (key0 === "require"))){
-vErrors = addError(vErrors, instancePath, "additionalProperties", schema289, data, key0);
+vErrors = addError(vErrors, instancePath, "additionalProperties", schema293, data, key0);
 errors++;
 }
 }
 if(data.trust_version !== undefined){
 let data0 = data.trust_version;
 if(typeof data0 !== "string"){
-vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema289.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "type", schema293.properties.trust_version, data0);
 errors++;
 }
 if("1" !== data0){
-vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema289.properties.trust_version, data0);
+vErrors = addError(vErrors, instancePath+"/trust_version", "const", schema293.properties.trust_version, data0);
 errors++;
 }
 }
@@ -11458,7 +11822,7 @@ if(data.origins !== undefined){
 let data1 = data.origins;
 if(Array.isArray(data1)){
 if(data1.length < 1){
-vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema289.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "minItems", schema293.properties.origins, data1);
 errors++;
 }
 const len0 = data1.length;
@@ -11507,7 +11871,7 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/origins", "type", schema289.properties.origins, data1);
+vErrors = addError(vErrors, instancePath+"/origins", "type", schema293.properties.origins, data1);
 errors++;
 }
 }
@@ -11523,7 +11887,7 @@ errors = vErrors.length;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/keys", "type", schema289.properties.keys, data3);
+vErrors = addError(vErrors, instancePath+"/keys", "type", schema293.properties.keys, data3);
 errors++;
 }
 }
@@ -11532,45 +11896,45 @@ let data5 = data.require;
 if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 for(const key1 in data5){
 if(!(((((((key1 === "event_signatures") || (key1 === "checkpoints")) || (key1 === "checkpoint_quorum")) || (key1 === "checkpoint_max_records")) || (key1 === "checkpoint_max_age_seconds")) || (key1 === "witness_threshold")) || (key1 === "max_unsealed_records"))){
-vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema289.properties.require, data5, key1);
+vErrors = addError(vErrors, instancePath+"/require", "additionalProperties", schema293.properties.require, data5, key1);
 errors++;
 }
 }
 if(data5.event_signatures !== undefined){
 let data6 = data5.event_signatures;
 if(typeof data6 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema289.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "type", schema293.properties.require.properties.event_signatures, data6);
 errors++;
 }
 if(!((data6 === "required") || (data6 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema289.properties.require.properties.event_signatures, data6);
+vErrors = addError(vErrors, instancePath+"/require/event_signatures", "enum", schema293.properties.require.properties.event_signatures, data6);
 errors++;
 }
 }
 if(data5.checkpoints !== undefined){
 let data7 = data5.checkpoints;
 if(typeof data7 !== "string"){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema289.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "type", schema293.properties.require.properties.checkpoints, data7);
 errors++;
 }
 if(!((data7 === "required") || (data7 === "optional"))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema289.properties.require.properties.checkpoints, data7);
+vErrors = addError(vErrors, instancePath+"/require/checkpoints", "enum", schema293.properties.require.properties.checkpoints, data7);
 errors++;
 }
 }
 if(data5.checkpoint_quorum !== undefined){
 let data8 = data5.checkpoint_quorum;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema289.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "type", schema293.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 16 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema289.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "maximum", schema293.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 if(data8 < 1 || isNaN(data8)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema289.properties.require.properties.checkpoint_quorum, data8);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_quorum", "minimum", schema293.properties.require.properties.checkpoint_quorum, data8);
 errors++;
 }
 }
@@ -11578,16 +11942,16 @@ errors++;
 if(data5.checkpoint_max_records !== undefined){
 let data9 = data5.checkpoint_max_records;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema289.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "type", schema293.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 9007199254740991 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema289.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "maximum", schema293.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 if(data9 < 1 || isNaN(data9)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema289.properties.require.properties.checkpoint_max_records, data9);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_records", "minimum", schema293.properties.require.properties.checkpoint_max_records, data9);
 errors++;
 }
 }
@@ -11595,16 +11959,16 @@ errors++;
 if(data5.checkpoint_max_age_seconds !== undefined){
 let data10 = data5.checkpoint_max_age_seconds;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema289.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "type", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 > 9007199254740991 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema289.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "maximum", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 if(data10 < 1 || isNaN(data10)){
-vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema289.properties.require.properties.checkpoint_max_age_seconds, data10);
+vErrors = addError(vErrors, instancePath+"/require/checkpoint_max_age_seconds", "minimum", schema293.properties.require.properties.checkpoint_max_age_seconds, data10);
 errors++;
 }
 }
@@ -11612,16 +11976,16 @@ errors++;
 if(data5.witness_threshold !== undefined){
 let data11 = data5.witness_threshold;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema289.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "type", schema293.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 64 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema289.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "maximum", schema293.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 if(data11 < 1 || isNaN(data11)){
-vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema289.properties.require.properties.witness_threshold, data11);
+vErrors = addError(vErrors, instancePath+"/require/witness_threshold", "minimum", schema293.properties.require.properties.witness_threshold, data11);
 errors++;
 }
 }
@@ -11645,22 +12009,22 @@ errors++;
 }
 }
 else {
-vErrors = addError(vErrors, instancePath+"/require", "type", schema289.properties.require, data5);
+vErrors = addError(vErrors, instancePath+"/require", "type", schema293.properties.require, data5);
 errors++;
 }
 }
 }
 else {
-vErrors = addError(vErrors, instancePath, "type", schema289, data);
+vErrors = addError(vErrors, instancePath, "type", schema293, data);
 errors++;
 }
-validate123.errors = vErrors;
+validate124.errors = vErrors;
 return errors === 0;
 }
 
-export const validateQuantity: Validator = validate125;
+export const validateQuantity: Validator = validate126;
 
-function validate125(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
+function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data}={}){
 let vErrors = null;
 let errors = 0;
 if(data && typeof data == "object" && !Array.isArray(data)){
@@ -11870,6 +12234,6 @@ else {
 vErrors = addError(vErrors, instancePath, "type", schema45, data);
 errors++;
 }
-validate125.errors = vErrors;
+validate126.errors = vErrors;
 return errors === 0;
 }

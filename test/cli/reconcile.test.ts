@@ -1,0 +1,80 @@
+/** `northroot reconcile` on the command line: sources and their hosts, outputs, exit statuses, wrong use. */
+
+import { mkdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { hasRecordings, recordedText } from '../hosts/recorded.js';
+import { expectError, expectOk, parse, Workshop } from './runner.js';
+
+const HTTP = 'cgf/run/driver/http.jsonl';
+const ADAPTER = 'cgf/run/driver/openclaw-v02.live.events.jsonl';
+
+describe.skipIf(!hasRecordings)('reconcile', () => {
+  const shop = new Workshop();
+  shop.write('http.jsonl', hasRecordings ? recordedText(HTTP) : '');
+  mkdirSync(shop.path('logs'));
+  shop.write('logs/adapter.jsonl', hasRecordings ? recordedText(ADAPTER) : '');
+  shop.write('bad.json', '{"expect_version":"1","tool":[]}');
+  shop.write('promised.json', '{"expect_version":"1","tools":[{"tool":"search_web"},{"tool":"nothing"}]}');
+  shop.write('note.txt', 'a note\n');
+  if (hasRecordings)
+    expectOk(
+      shop.run(['import', '--from', 'cgf', '--ledger', 'l.jsonl', '--create', '--unsigned', 'http.jsonl']),
+    );
+
+  it('says of the file that was imported that it is the same', () => {
+    const run = shop.run([
+      'reconcile',
+      'l.jsonl',
+      'cgf=http.jsonl',
+      '--output',
+      'json=r.json',
+      '--output',
+      'markdown=r.md',
+    ]);
+    expect(run.status).toBe(0);
+    expect(run.stdout).toContain('did not happen');
+    expect(parse<object>(shop.read('r.json'))).toMatchObject({
+      verdict: 'ok',
+      calls: { total: 13, same_file: 13, corroborated: 0 },
+      by_code: { SAME_FILE: 1 },
+    });
+    expect(shop.read('r.md')).toContain('Each call');
+  });
+
+  it('corroborates it by what the other side logged, and recognises a host', () => {
+    const run = shop.run(['reconcile', 'l.jsonl', 'logs', '--format', 'json']);
+    expect(run.status).toBe(1);
+    expect(parse<object>(run.stdout)).toMatchObject({
+      calls: { corroborated: 7, same_file: 0, ledger_only: 5, source_only: 1, contradicted: 0 },
+      by_code: { EXECUTION_NOT_IN_LEDGER: 1, NOT_IN_SOURCES: 5 },
+    });
+    expect(shop.run(['reconcile', 'l.jsonl', 'logs', '--from', 'cgf', '--allow-missing']).status).toBe(0);
+  });
+
+  it('holds both against what was promised', () => {
+    const run = shop.run([
+      'reconcile',
+      'l.jsonl',
+      'cgf=http.jsonl',
+      '--expect',
+      'promised.json',
+      '--format',
+      'json',
+    ]);
+    expect(run.status).toBe(1);
+    expect(parse<{ by_code: object }>(run.stdout).by_code).toMatchObject({ TOOL_MISSING: 1 });
+  });
+
+  it.each([
+    ['HOST_UNKNOWN', ['note.txt']],
+    ['EXPECTATION_INVALID', ['cgf=http.jsonl', '--expect', 'bad.json']],
+    ['USAGE', ['cgf=http.jsonl', '--output', 'json=http.jsonl']],
+    ['USAGE', ['cgf=http.jsonl', '--output', 'html=r.html']],
+    ['USAGE', ['cgf=http.jsonl', '--aid', 'nothing=note.txt']],
+    ['USAGE', ['cgf=-', 'cgf=-']],
+    ['USAGE', []],
+    ['FILE_NOT_FOUND', ['cgf=missing.jsonl']],
+  ])('refuses with %s: %j', (code, args) => {
+    expectError(shop.run(['reconcile', 'l.jsonl', ...args]), 2, code);
+  });
+});
