@@ -75,7 +75,7 @@ export function addImport(program: Command, run: Run): void {
     .description(
       `Reads the files of another system, holds them against that system's own rules, and makes authorizations, executions and evidence of them. With --ledger these are appended; without it they are written to standard output, ready for append, and the report goes to standard error. Every item of the files is accounted for, and nothing is made up. Importing the same files again adds nothing. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.`,
     )
-    .argument('[files...]', "the system's files; - for standard input; a folder stands for the files in it")
+    .argument('<files...>', "the system's files; - for standard input; a folder stands for the files in it")
     .addOption(
       new Option('--from <host>', 'the system').choices(HOSTS.map(({ name }) => name)).makeOptionMandatory(),
     )
@@ -99,7 +99,7 @@ export function addCheck(program: Command, run: Run): void {
     .description(
       'Checks files against a published profile of another system and reports what does not hold, with its rules, files and lines. Nothing is written but the report. The exit status is that of verify: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
-    .argument('[files...]', 'the files; - for standard input; a folder stands for the files in it')
+    .argument('<files...>', 'the files; - for standard input; a folder stands for the files in it')
     .addOption(
       new Option('--as <profile>', 'what they are checked as')
         .choices(CHECKERS.map(({ name }) => name))
@@ -255,7 +255,7 @@ async function readAll(
 ): Promise<Read> {
   const outputs = output.map(toOutput);
   const aids = aid.map((text) => toAid(text, subject));
-  const inputs = await filesAt(paths.length === 0 ? [STDIN] : paths);
+  const inputs = await filesAt(paths);
   await assertTargets(
     outputs.map(({ path }) => ({ path, kind: 'file' })),
     [...inputs, ...aids.map(({ path }) => path), ...(ledger === undefined ? [] : filesOf(ledger))],
