@@ -60,6 +60,13 @@ const KINDS = [
   [/^\s*<(?:!doctype html|html|\?xml)/i, 'a web page or XML', CHECK],
   [/^\x1f\x8b/, 'a gzip archive', 'unpack it first'],
   [/^(?![^]*\{")[^\0]*\0/, 'a binary file', CHECK],
+] as const satisfies readonly (readonly [start: RegExp, kind: string, hint: string])[];
+
+/**
+ * What most likely is no ledger, and could be one with a broken beginning, which verification calls invalid (SPEC §8). For whoever is given
+ * files without a word of what they are to be.
+ */
+const LIKELY_KINDS = [
   // What holds the beginning of an event is a ledger, however broken; of a longer line only the beginning is known.
   [/^(?![^]*"event)\s*\{(?:[^\n]*\n|[^]{0,4000}$)/, 'JSON of another kind', CHECK],
   [
@@ -104,10 +111,9 @@ export async function* refuseOtherFiles(
   yield head;
 }
 
-/** What begins with an event is known by its first line: whoever waits for the lines of a ledger gets them as they come. */
+/** What is JSON is known by its first line: whoever waits for the lines of an event gets them as they come. */
 function isDecided(head: Uint8Array): boolean {
-  if (isRecordStart(head)) return true;
-  return head[0] === OPENING_BRACE && head.includes(NEWLINE) && startOf(head, HEAD_BYTES).includes('"event');
+  return isRecordStart(head) || (head[0] === OPENING_BRACE && head.includes(NEWLINE));
 }
 
 function isRecordStart(head: Uint8Array): boolean {
@@ -125,14 +131,22 @@ function assertNoOtherFile(head: Uint8Array, name: string): void {
 function findKind(head: Uint8Array): (typeof KINDS)[number] | undefined {
   if (isRecordStart(head)) return undefined;
   const text = startOf(head, HEAD_BYTES);
-  // The first record, torn.
-  if (RECORD_START.startsWith(text)) return undefined;
   return KINDS.find(([start]) => start.test(text));
 }
 
-/** What a file looks like that begins with `head`, with its article; undefined: a ledger, however broken. At most 4096 bytes are looked at. */
-export function recogniseOtherFile(head: Uint8Array): OtherFileError['looksLike'] | undefined {
-  return findKind(head)?.[1];
+/**
+ * What a file that begins with `head` looks like, or most likely is, with its article; undefined: a ledger, however broken. At most 4096
+ * bytes are looked at.
+ */
+export function recogniseOtherFile(
+  head: Uint8Array,
+): OtherFileError['looksLike'] | (typeof LIKELY_KINDS)[number][1] | undefined {
+  const found = findKind(head);
+  if (found !== undefined || isRecordStart(head)) return found?.[1];
+  const text = startOf(head, HEAD_BYTES);
+  // The first record, torn.
+  if (RECORD_START.startsWith(text)) return undefined;
+  return LIKELY_KINDS.find(([start]) => start.test(text))?.[1];
 }
 
 function startOf(head: Uint8Array, length: number): string {

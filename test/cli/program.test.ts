@@ -96,6 +96,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   address: '127.0.0.1:0',
   basis: 'billed',
   amounts: 'usd=0.25,calls=1',
+  check: 'TRUST',
   code: 'ABANDONED',
   digest: 'sha-256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU',
   file: 'some.file',

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { createSigner, formatPrivateKey, formatPublicKeyAs, generatePrivateKey } from '../../src/index.js';
 import { isBundle } from '../../src/bundle/bundle-start.js';
 import { formatJournalHeader } from '../../src/journal/journal-file.js';
-import { refuseOtherFiles } from '../../src/fs/other-file.js';
+import { recogniseOtherFile, refuseOtherFiles } from '../../src/fs/other-file.js';
 import { streamSource, type LedgerSource } from '../../src/fs/source.js';
 
 const key = generatePrivateKey();
@@ -52,12 +52,6 @@ it.each<readonly [string, string | Uint8Array]>([
   ['Parquet file', `PAR1${SECRET}`],
   ['activity report', `{\n  "activity_version": "1", "x": "${SECRET}"}`],
   ['gzip', gzipSync(SECRET)],
-  ['JSON of another kind', `{"name":"${SECRET}"}`],
-  ['JSON of another kind', `{\n  "name": "${SECRET}",\n  "list": [{"a": 1}]\n}\n`],
-  ['table in CSV', `seq,time,"what, and who"\n1,2026-01-01,"{${SECRET}}"\n`],
-  ['table in CSV', `a;b\r\n1;2\r\n`],
-  ['text', `Dear all,\n${SECRET}\n`],
-  ['text', 'example.com/log\n5\nno root\n'],
   ['binary', Buffer.from(`\u007fELF\0${SECRET}`)],
 ])('%s', async (kind, bytes) => {
   const refusal: unknown = await readAll(sourceOf(bytes)).catch((error: unknown) => error);
@@ -66,10 +60,23 @@ it.each<readonly [string, string | Uint8Array]>([
   expect(JSON.stringify([refusal, (refusal as Error).message])).not.toContain(SECRET);
 });
 
+it.each<readonly [string, string]>([
+  ['JSON of another kind', `{"name":"${SECRET}"}`],
+  ['JSON of another kind', `{\n  "name": "${SECRET}",\n  "list": [{"a": 1}]\n}\n`],
+  ['table in CSV', `seq,time,"what, and who"\n1,2026-01-01,"{${SECRET}}"\n`],
+  ['table in CSV', `a;b\r\n1;2\r\n`],
+  ['text', `Dear all,\n${SECRET}\n`],
+  ['text', 'example.com/log\n5\nno root\n'],
+])('%s is most likely no ledger, and verified as one where it is given for one', async (kind, text) => {
+  expect(recogniseOtherFile(Buffer.from(text))).toContain(kind);
+  expect(await readAll(sourceOf(text))).toBe(Buffer.byteLength(text));
+});
+
 it.each(['ledgers', 'broken'])('every fixture of %s is read, however broken', async (folder) => {
   for (const name of readdirSync(`fixtures/${folder}`).filter((each) => each.endsWith('.jsonl'))) {
     const bytes = readFileSync(`fixtures/${folder}/${name}`);
     expect([name, await readAll(sourceOf(bytes))]).toEqual([name, bytes.length]);
+    expect([name, recogniseOtherFile(bytes)]).toEqual([name, undefined]);
   }
 });
 

@@ -110,7 +110,7 @@ export function addVerify(
         .default('violation'),
     )
     .option(
-      '--require <code>',
+      '--require <check>',
       'end with 2 in place of 0 where this was not checked, such as TRUST or TRUNCATION; may be given again',
       requirement,
       [],
