@@ -3,7 +3,7 @@
 import { isSelected, type RecordSelection } from '../export/selection.js';
 import { decodeUtf8 } from '../bytes/text.js';
 import type { AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
-import { formatDigest, toDigestText, type Digest } from '../value/digest.js';
+import { formatDigest, isDigest, toDigestText, type Digest } from '../value/digest.js';
 import type { MeterVector } from '../value/meter.js';
 import { hasFormOfRelease } from '../verify/authorizations.js';
 import type { EventVerdict, VerifyState } from '../verify/state.js';
@@ -67,6 +67,20 @@ export function ledgerEntryOf(
   if (examined.type !== 'authorization') return undefined;
   const event = examined.event();
   return event.authorization.kind === 'action' ? { ...base, ...ofAction(event) } : undefined;
+}
+
+/** What a record that is evidence of another system was made from; undefined of any other, and of one that is invalid. */
+export function evidenceSourceOf({
+  examined,
+  verdict,
+}: VerifiedRecord): { readonly system: string; readonly digest: string } | undefined {
+  if (examined?.wellFormed !== true || verdict === 'invalid' || !examined.eventType.startsWith('x.'))
+    return undefined;
+  const { source } = examined.event() as { readonly source?: unknown };
+  const { system, digest } = (source ?? {}) as { readonly system?: unknown; readonly digest?: unknown };
+  return typeof system === 'string' && isDigest(digest)
+    ? { system, digest: formatDigest(digest) }
+    : undefined;
 }
 
 type Part = Omit<LedgerEntry, 'seq' | 'eventId' | 'occurredAt' | 'verdict' | 'metaIds' | 'isMeant'>;

@@ -91,6 +91,8 @@ export class IndexedSource {
   readonly #byClaim = new Map<string, number[]>();
   readonly #byContent = new Map<string, number[]>();
   readonly #itemDigests = new Set<string>();
+  /** By observation: the digests of the items there that an import keeps as evidence. */
+  readonly #evidence = new Map<number, string[]>();
 
   constructor(source: ReconcileSource) {
     this.source = source;
@@ -115,8 +117,10 @@ export class IndexedSource {
       const digest = digests.get(bytes) ?? formatDigest(sha256Digest(bytes));
       digests.set(bytes, digest);
       this.#itemDigests.add(digest);
-      const there = kind === 'evidence' ? undefined : byPlace.get(placeKey(at));
-      if (there !== undefined) this.#byClaim.set(sourceIdOf(id), there);
+      const there = byPlace.get(placeKey(at));
+      if (there === undefined) continue;
+      if (kind === 'evidence') for (const index of there) push(this.#evidence, index, digest);
+      else this.#byClaim.set(sourceIdOf(id), there);
     }
   }
 
@@ -127,6 +131,11 @@ export class IndexedSource {
       source.system === this.source.system &&
       this.#itemDigests.has(source.digest)
     );
+  }
+
+  /** The digests of the items that an observation was made from, as far as an import keeps them as evidence. */
+  evidenceOf({ index }: Seen): readonly string[] {
+    return this.#evidence.get(index) ?? [];
   }
 
   /** Where a call is found by what names it; `isMany` where there are too many to tell apart. */
@@ -191,7 +200,7 @@ function placeKey({ file, line, pointer }: HostPlace): string {
   return `${line ?? ''} ${pointer ?? ''} ${file}`;
 }
 
-function push(index: Map<string, number[]>, key: string, value: number): void {
+function push<K, V>(index: Map<K, V[]>, key: K, value: V): void {
   const list = index.get(key);
   if (list === undefined) index.set(key, [value]);
   else list.push(value);

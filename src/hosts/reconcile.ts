@@ -24,7 +24,13 @@ import { VERSION } from '../version.js';
 import { verdictOf } from './account.js';
 import { Expectations } from './expectation.js';
 import type { HostPlace } from './host.js';
-import { CallAssembly, ledgerEntryOf, type LedgerCall, type LedgerEntry } from './ledger-calls.js';
+import {
+  CallAssembly,
+  evidenceSourceOf,
+  ledgerEntryOf,
+  type LedgerCall,
+  type LedgerEntry,
+} from './ledger-calls.js';
 import { compareCall, type CallAspect, type Comparison, type ReconcileCode } from './reconcile-compare.js';
 import { Matcher, type Found, type MatchedCall, type Unclaimed } from './reconcile-match.js';
 import { IndexedSource, type ReconcileSource, type Seen } from './reconcile-sources.js';
@@ -110,6 +116,10 @@ export async function reconcileLedger(
       reconciler.takeRecord(record.ordinal);
       const entry = ledgerEntryOf(record, selection);
       if (entry !== undefined) reconciler.take(entry);
+      else {
+        const source = evidenceSourceOf(record);
+        if (source !== undefined) reconciler.takeEvidence(source.system, source.digest);
+      }
       return undefined;
     },
   });
@@ -144,6 +154,7 @@ export class Reconciler {
   };
   readonly #listed: Ranked<ReconcileCall>;
   readonly #findings: Ranked<ReconcileFinding>;
+  readonly #evidence = new Set<string>();
   readonly #byCode = new Map<string, number>();
   readonly #sameFiles = new Map<string, number>();
   readonly #counted = { ledgerCalls: 0, ledgerExecutions: 0, byMeta: 0, byContent: 0, withoutParams: 0 };
@@ -175,6 +186,15 @@ export class Reconciler {
   take(entry: LedgerEntry): void {
     const call = this.#assembly.take(entry);
     if (call !== undefined) this.#takeCall(call);
+  }
+
+  /**
+   * To be called with what evidence of the ledger was made from: the system, and the digest of the item. What a source shows there the
+   * ledger has, though no call of it.
+   */
+  takeEvidence(system: string, digest: string): void {
+    if (!this.#sources.some(({ source }) => source.system === system)) return;
+    this.#evidence.add(`${system} ${digest}`);
   }
 
   /** The report, when the ledger is verified to its end. */
@@ -325,8 +345,12 @@ export class Reconciler {
   }
 
   /** What only a source has. */
-  #settleUnclaimed({ source: { source }, seen, isAmbiguous }: Unclaimed): void {
+  #settleUnclaimed({ source: indexed, seen, isAmbiguous }: Unclaimed): void {
+    const { source } = indexed;
     const { observation, tool } = seen;
+    const isKept = indexed
+      .evidenceOf(seen)
+      .some((digest) => this.#evidence.has(`${source.system} ${digest}`));
     const { callIds, outcome, occurredAt, decision } = observation;
     const codes = new Set<ReconcileCode>();
     const at = toPlace(observation.at);
@@ -337,6 +361,7 @@ export class Reconciler {
     };
     const { allowsMissing = false } = this.#options;
     if (isAmbiguous) find('CALL_AMBIGUOUS', 'warning', 'none');
+    else if (isKept) this.#sameFiles.set(source.name, (this.#sameFiles.get(source.name) ?? 0) + 1);
     else if (outcome === undefined)
       find('DECISION_NOT_IN_LEDGER', 'warning', 'none', {
         expected: 'nothing',
@@ -352,13 +377,13 @@ export class Reconciler {
           actual: `executed, ${outcome}`,
         },
       );
-    this.#promise({ tool, occurredAt, inLedger: false }, { ...about, source: source.name, at }, codes);
+    this.#promise({ tool, occurredAt, inLedger: isKept }, { ...about, source: source.name, at }, codes);
     this.#list({
-      state: isAmbiguous ? 'ambiguous' : 'source_only',
+      state: isAmbiguous ? 'ambiguous' : isKept ? 'same_file' : 'source_only',
       ...about,
       ...given('occurred_at', occurredAt),
       ledger: [],
-      sources: [{ source: source.name, by: 'source', at: [at], same_file: false }],
+      sources: [{ source: source.name, by: 'source', at: [at], same_file: isKept }],
       codes: [...codes],
     });
   }

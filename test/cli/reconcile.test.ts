@@ -1,6 +1,6 @@
 /** `northroot reconcile` on the command line: sources and their hosts, outputs, exit statuses, wrong use. */
 
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { hasRecordings, recordedText } from '../hosts/recorded.js';
 import { expectError, expectOk, parse, Workshop } from './runner.js';
@@ -77,4 +77,33 @@ describe.skipIf(!hasRecordings)('reconcile', () => {
   ])('refuses with %s: %j', (code, args) => {
     expectError(shop.run(['reconcile', 'l.jsonl', ...args]), 2, code);
   });
+});
+
+it('knows what an import kept as evidence for what the file says', () => {
+  const shop = new Workshop();
+  for (const name of ['hooks.jsonl', 'transcript.jsonl'])
+    shop.write(name, readFileSync(new URL(`../hosts/claude-code/samples/${name}`, import.meta.url), 'utf8'));
+  const files = ['hooks.jsonl', 'transcript.jsonl'];
+  const into = ['--ledger', 'l.jsonl', '--create', '--unsigned'];
+  expectOk(shop.run(['import', '--from', 'claude-code', ...into, ...files]));
+  const reconcile = (ledger: string): object =>
+    parse<object>(shop.run(['reconcile', ledger, ...files, '--format', 'json']).stdout);
+  expect(reconcile('l.jsonl')).toMatchObject({
+    verdict: 'ok',
+    calls: { same_file: 11, source_only: 0, corroborated: 0 },
+  });
+  // Without the evidence of the transcript its model calls are nowhere in the ledger.
+  expectOk(
+    shop.run([
+      'import',
+      '--from',
+      'claude-code',
+      '--ledger',
+      'h.jsonl',
+      '--create',
+      '--unsigned',
+      'hooks.jsonl',
+    ]),
+  );
+  expect(reconcile('h.jsonl')).toMatchObject({ verdict: 'invalid', calls: { source_only: 6 } });
 });
