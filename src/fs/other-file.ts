@@ -80,7 +80,7 @@ const LIKELY_KINDS = [
 /** A file of another kind was given for a ledger (`NOT_A_LEDGER`). */
 export class OtherFileError extends NorthrootError {
   /** What it looks like, with its article. */
-  readonly looksLike: (typeof KINDS)[number][1];
+  readonly looksLike: (typeof KINDS | typeof LIKELY_KINDS)[number][1];
 
   constructor(name: string, looksLike: OtherFileError['looksLike'], hint: string) {
     super('NOT_A_LEDGER', `${printable(name)} is not a ledger: it looks like ${looksLike}`, { hint });
@@ -89,10 +89,15 @@ export class OtherFileError extends NorthrootError {
   }
 }
 
-/** `chunks` as they are, unless they begin as a file of another kind does; each may be overwritten as before. */
+/**
+ * `chunks` as they are, unless they begin as a file of another kind does; each may be overwritten as before.
+ *
+ * @param options - `likely`: what could be a ledger with a broken beginning, and most likely is none, is refused too
+ */
 export async function* refuseOtherFiles(
   chunks: AsyncIterable<Uint8Array>,
   name: string,
+  { likely = false }: { readonly likely?: boolean } = {},
 ): AsyncGenerator<Uint8Array, void, void> {
   let head: Uint8Array | undefined = new Uint8Array();
   for await (const chunk of chunks) {
@@ -102,12 +107,12 @@ export async function* refuseOtherFiles(
     }
     head = concatBytes([head, chunk]);
     if (head.length < HEAD_BYTES && !isDecided(head)) continue;
-    assertNoOtherFile(head, name);
+    assertNoOtherFile(head, name, likely);
     yield head;
     head = undefined;
   }
   if (head === undefined) return;
-  assertNoOtherFile(head, name);
+  assertNoOtherFile(head, name, likely);
   yield head;
 }
 
@@ -121,8 +126,8 @@ function isRecordStart(head: Uint8Array): boolean {
 }
 
 /** @throws OtherFileError for a file of another kind. */
-function assertNoOtherFile(head: Uint8Array, name: string): void {
-  const found = findKind(head);
+function assertNoOtherFile(head: Uint8Array, name: string, likely: boolean): void {
+  const found = findKind(head) ?? (likely ? findLikelyKind(head) : undefined);
   if (found === undefined) return;
   const [, looksLike, hint] = found;
   throw new OtherFileError(name, looksLike, hint);
@@ -138,15 +143,16 @@ function findKind(head: Uint8Array): (typeof KINDS)[number] | undefined {
  * What a file that begins with `head` looks like, or most likely is, with its article; undefined: a ledger, however broken. At most 4096
  * bytes are looked at.
  */
-export function recogniseOtherFile(
-  head: Uint8Array,
-): OtherFileError['looksLike'] | (typeof LIKELY_KINDS)[number][1] | undefined {
-  const found = findKind(head);
-  if (found !== undefined || isRecordStart(head)) return found?.[1];
+export function recogniseOtherFile(head: Uint8Array): OtherFileError['looksLike'] | undefined {
+  return (findKind(head) ?? findLikelyKind(head))?.[1];
+}
+
+function findLikelyKind(head: Uint8Array): (typeof LIKELY_KINDS)[number] | undefined {
+  if (isRecordStart(head)) return undefined;
   const text = startOf(head, HEAD_BYTES);
   // The first record, torn.
   if (RECORD_START.startsWith(text)) return undefined;
-  return LIKELY_KINDS.find(([start]) => start.test(text))?.[1];
+  return LIKELY_KINDS.find(([start]) => start.test(text));
 }
 
 function startOf(head: Uint8Array, length: number): string {

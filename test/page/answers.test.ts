@@ -60,15 +60,24 @@ describe.skipIf(!isReady)('the answers of the page', () => {
 
   describe('of a file that is no ledger', () => {
     const NOTE = Buffer.from(demo.note).toString();
+    const LIKELY: [string, string, string][] = [
+      ['costs.csv', 'seq,tool,usd\n1,llm.chat,0.1\n', 'a table in CSV'],
+      ['letter.txt', 'Dear all,\nsee below\n', 'a text'],
+      ['package.json', '{\n  "name": "x",\n  "require": {}\n}\n', 'JSON of another kind'],
+      ['one.json', '{"a":1}', 'JSON of another kind'],
+    ];
     const FILES: [string, string][] = [
-      ['costs.csv', 'seq,tool,usd\n1,llm.chat,0.1\n'],
-      ['letter.txt', 'Dear all,\nsee below\n'],
-      ['package.json', '{\n  "name": "x",\n  "require": {}\n}\n'],
-      ['one.json', '{"a":1}'],
       ['key.pub', '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n'],
       ['half.checkpoint', NOTE.slice(0, -20)],
       ['no-root.checkpoint', NOTE.replace(/\n[^\n]{43}=\n/, '\n')],
     ];
+
+    it.each(LIKELY)('%s: what it most likely is, and no verdict', async (name, text, kind) => {
+      const shown = await open.choose([name, Buffer.from(text)]);
+      expect(shown).toMatchObject({ verdict: 'undecided', exitStatus: '2' });
+      expect(await open.text('main')).toContain(`is not a ledger: it looks like ${kind}`);
+      expect(await open.text('main')).not.toMatch(/records|Evidence/);
+    });
 
     it.each(FILES)('%s: what it is, as the command line says, and no verdict', async (name, text) => {
       const bytes = Buffer.from(text);

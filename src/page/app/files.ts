@@ -90,6 +90,7 @@ function toInputs(files: readonly File[], given: Omit<Against, 'now'>): Inputs {
     published: undefined,
     faults: undefined,
     growth: undefined,
+    isGuess: true,
     now: undefined,
   };
 }

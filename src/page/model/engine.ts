@@ -165,13 +165,14 @@ function toSource(inputs: Inputs, bytes: Bytes, native: NativeSignatures | undef
 }
 
 async function* segmentsOf(
-  { segments }: Inputs,
+  { segments, isGuess = false }: Inputs,
   bytes: Bytes,
   native: NativeSignatures | undefined,
 ): AsyncGenerator<Segment, void, void> {
   let start = 0;
   for (const { file, firstSeq, bytes: size } of segments) {
-    const chunks = refuseOtherFiles(readPieces(bytes.slice(start, start + size), native), file);
+    const pieces = readPieces(bytes.slice(start, start + size), native);
+    const chunks = refuseOtherFiles(pieces, file, { likely: isGuess });
     start += size;
     yield await Promise.resolve({ file, firstSeq, chunks });
   }

@@ -58,6 +58,8 @@ export interface Inputs extends Against {
   readonly faults:
     { readonly faults: readonly FileFault<TileFaultCode>[]; readonly total: number } | undefined;
   readonly growth: SourceGrowth | undefined;
+  /** Whether nobody said that these are a ledger: what most likely is none is refused. */
+  readonly isGuess?: boolean;
 }
 
 /** What kind of event a record holds: an authorization is a grant or an action; any other type is `other`. */
