@@ -52,8 +52,8 @@ test('a finding says which record it is about, and how that is shown', async () 
   ]);
   const textOf = (path: string): string =>
     renderReport({ ...report, ledger: { ...report.ledger, paths: [path] } }, plainPaint, commandGuide);
-  expect(textOf('-')).toContain('seq 2, agent:a1, fs.read\n');
-  expect(textOf('a/b.jsonl')).toContain('seq 2, agent:a1, fs.read: northroot show a/b.jsonl 2\n');
+  expect(textOf('-')).toContain('seq 2, agent:a1, fs.read, 2 usd\n');
+  expect(textOf('a/b.jsonl')).toContain('seq 2, agent:a1, fs.read, 2 usd: northroot show a/b.jsonl 2\n');
   expect(textOf("it's.jsonl")).toContain(`northroot show 'it'\\''s.jsonl' 2\n`);
   expect(textOf('\u001b[2J')).not.toContain('northroot show');
 });
