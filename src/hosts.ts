@@ -42,6 +42,7 @@ export {
   appendImport,
   firstTimeOf,
   planImport,
+  planReading,
   readKnownLedger,
   type ImportPlan,
   type ImportResult,

@@ -13,6 +13,6 @@ export function describeHostFinding(finding: HostFinding): string {
   return [
     about === undefined ? what : `${what}: ${printable(about, MAX_VALUE)}`,
     ...(expected === undefined ? [] : [`; expected ${printable(expected, MAX_VALUE)}`]),
-    ...(actual === undefined ? [] : [`; found ${printable(actual, MAX_VALUE)}`]),
+    ...(actual === undefined ? [] : [`; found ${actual === '' ? 'nothing' : printable(actual, MAX_VALUE)}`]),
   ].join('');
 }

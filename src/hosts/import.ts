@@ -52,14 +52,14 @@ export interface ImportPlan {
  * @throws TypeError, RangeError for options that are not known or of the wrong type
  */
 export function planImport(host: Host, files: readonly HostFile[], options: PlanOptions = {}): ImportPlan {
-  checkOptions('planImport', options, {
-    into: 'object',
-    occurredAt: 'string',
-    aids: 'object',
-  });
+  checkOptions('planImport', options, { into: 'object', occurredAt: 'string', aids: 'object' });
   const { into, ...hostOptions } = options;
+  return planReading(host, host.read(files, hostOptions), into);
+}
+
+/** The same for files that were read, so that they need not be read again for another ledger. @param into - As {@link PlanOptions.into}. */
+export function planReading(host: Host, reading: HostReading, into?: KnownLedger): ImportPlan {
   const known: KnownLedger['sources'] = into?.sources ?? new Map<string, string>();
-  const reading = host.read(files, hostOptions);
   const made = eventsOfClaims(reading.claims, {
     system: host.name,
     ledgerId: into?.ledgerId,
@@ -138,11 +138,11 @@ export async function readKnownLedger(
   return { ledgerId, sources, openEnds };
 }
 
-/** The earliest time of a plan's events: for the genesis of a ledger that is made for them. */
-export function firstTimeOf({ events }: Pick<ImportPlan, 'events'>): string | undefined {
+/** The earliest time that files state of what is to be recorded: for the genesis of a ledger that is made for it. */
+export function firstTimeOf({ claims }: Pick<HostReading, 'claims'>): string | undefined {
   let first: string | undefined;
-  for (const { event } of events) {
-    if (first === undefined || compareTimestamps(event.occurred_at, first) < 0) first = event.occurred_at;
+  for (const { occurredAt } of claims) {
+    if (first === undefined || compareTimestamps(occurredAt, first) < 0) first = occurredAt;
   }
   return first;
 }

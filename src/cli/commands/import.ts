@@ -14,7 +14,7 @@ import {
   listFiles,
   openLedger,
   plainPaint,
-  planImport,
+  planReading,
   printable,
   readKnownLedger,
   renderImport,
@@ -142,13 +142,12 @@ async function importFiles(
   const { ledger: path, check: isCheck = false } = options;
   assertCombination(options);
   const { files, outputs, hostOptions } = await readAll(context, host, paths, options, path);
+  const reading = host.read(files, hostOptions);
   if (path === undefined) {
-    const plan = planImport(host, files, hostOptions);
-    if (!isCheck) {
-      for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
-      return report(context, reportImport(plan), options, outputs, 'stderr');
-    }
-    return report(context, reportImport(plan), options, outputs, 'stdout');
+    const plan = planReading(host, reading);
+    if (isCheck) return report(context, reportImport(plan), options, outputs, 'stdout');
+    for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
+    return report(context, reportImport(plan), options, outputs, 'stderr');
   }
   const isNew = await isUnbegun(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
@@ -156,19 +155,17 @@ async function importFiles(
       hint: `northroot import --create --ledger ${printable(path)} makes it and appends to it`,
     });
   }
-  // Said before a ledger is made for nothing.
-  const first = isNew ? planImport(host, files, hostOptions) : undefined;
-  if (isCheck || first?.events.length === 0) {
+  // No ledger is made for nothing.
+  if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
-    const plan = first ?? planImport(host, files, { ...hostOptions, into });
-    return report(context, reportImport(plan), options, outputs, 'stdout');
+    return report(context, reportImport(planReading(host, reading, into)), options, outputs, 'stdout');
   }
-  const ledger = await openTarget(context, path, options, first);
+  const ledger = await openTarget(context, path, options, isNew ? firstTimeOf(reading) : undefined);
   let plan: ImportPlan;
   let result: ImportResult;
   try {
     const into = await readKnownLedger(await openLedger(path), host.name, signal);
-    plan = planImport(host, files, { ...hostOptions, into });
+    plan = planReading(host, reading, into);
     result = await appendImport(ledger, plan);
   } finally {
     await ledger.close();
@@ -192,17 +189,16 @@ async function openTarget(
   { terminal, signal }: Context,
   path: string,
   options: ImportOptions,
-  first: ImportPlan | undefined,
+  /** Of a ledger that is to be made. */
+  time: string | undefined,
 ): Promise<Ledger> {
   const { origin, unsigned = false, key } = options;
-  const time = first === undefined ? undefined : firstTimeOf(first);
   const open = async (signer: Signer | undefined): Promise<Ledger> => {
     try {
       return await Ledger.open(path, {
         ...writingOptions(terminal, signer, options),
         signal,
-        ...(first === undefined ? {} : { create: origin === undefined ? {} : { origin } }),
-        ...(time === undefined ? {} : { now: () => time }),
+        ...(time === undefined ? {} : { now: () => time, create: origin === undefined ? {} : { origin } }),
         stopsAtRefusal: true,
       });
     } catch (error) {
