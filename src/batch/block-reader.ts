@@ -4,14 +4,16 @@
  */
 
 import { allocateBytes } from '../bytes/concat.js';
-import type { LedgerSource, Segment } from '../fs/source.js';
-import { LineSplitter, type RawLine } from '../ledger/line-splitter.js';
+import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../fs/source.js';
+import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 
 /** Whole lines of one file. */
 export interface Block {
   readonly segment: Segment;
-  /** In the room that was given for it. */
+  /** In the room that was given for it, but for lines that are given with `verdicts`. */
   readonly bytes: Uint8Array;
+  /** See `GivenLines`. */
+  readonly verdicts?: Uint8Array;
 }
 
 /** One line that is longer than a block: of it only length and hash are kept. */
@@ -22,8 +24,67 @@ export interface LongLine {
 
 const NEWLINE = 0x0a;
 
+/** What gives blocks, one after the other. */
+export interface BlockInput {
+  /** How many bytes of the ledger end with what was given last. */
+  readonly given: number;
+  /**
+   * The next block, written into `room`; undefined at the end.
+   *
+   * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
+   */
+  read(room: Uint8Array): Promise<Block | LongLine | undefined>;
+  /** Closes what is open, wherever reading ended. */
+  close(): Promise<void>;
+}
+
+/** The blocks of a source. */
+export function openBlocks(
+  source: LedgerSource,
+  signal?: AbortSignal,
+  onPartOfLine?: () => void,
+): BlockInput {
+  return source.given === undefined
+    ? new BlockReader(source, signal, onPartOfLine)
+    : new GivenBlocks(source.given, signal);
+}
+
+/** Blocks as others made them. */
+class GivenBlocks implements BlockInput {
+  given = 0;
+  readonly #blocks: AsyncIterator<GivenLines | GivenLongLine>;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(blocks: AsyncIterable<GivenLines | GivenLongLine>, signal: AbortSignal | undefined) {
+    this.#blocks = blocks[Symbol.asyncIterator]();
+    this.#signal = signal;
+  }
+
+  async read(room: Uint8Array): Promise<Block | LongLine | undefined> {
+    this.#signal?.throwIfAborted();
+    const next = await this.#blocks.next();
+    if (next.done === true) return undefined;
+    const { segment } = next.value;
+    if ('bytes' in next.value) {
+      const { bytes, verdicts } = next.value;
+      this.given += bytes.length;
+      if (bytes.length > room.length) return { segment, bytes, verdicts };
+      room.set(bytes);
+      return { segment, bytes: room.subarray(0, bytes.length), verdicts };
+    }
+    const { length, terminated, leaf } = next.value;
+    this.given += length + (terminated ? 1 : 0);
+    const bytes = new Uint8Array(MAX_LINE_BYTES);
+    return { segment, line: { bytes, length, terminated, longLeafHash: leaf, offset: 0, number: 0 } };
+  }
+
+  async close(): Promise<void> {
+    await this.#blocks.return?.();
+  }
+}
+
 /** Reads blocks, one after the other. A block ends where a chunk does: nobody waits for more than there is. */
-export class BlockReader {
+class BlockReader implements BlockInput {
   readonly #segments: AsyncIterator<Segment>;
   readonly #signal: AbortSignal | undefined;
   readonly #onPartOfLine: (() => void) | undefined;
@@ -44,16 +105,10 @@ export class BlockReader {
     this.#onPartOfLine = onPartOfLine;
   }
 
-  /** How many bytes of the ledger end with what was given last. */
   get given(): number {
     return this.#given;
   }
 
-  /**
-   * The next block, written into `room`; undefined at the end.
-   *
-   * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
-   */
   async read(room: Uint8Array): Promise<Block | LongLine | undefined> {
     for (;;) {
       const segment = await this.#openSegment();
@@ -90,7 +145,6 @@ export class BlockReader {
     }
   }
 
-  /** Closes what is open, wherever reading ended. */
   async close(): Promise<void> {
     await this.#chunks?.return?.();
     await this.#segments.return?.();

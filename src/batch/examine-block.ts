@@ -9,6 +9,7 @@ import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { leafHash } from '../tree/compact-range.js';
 import { writeLatin1 } from '../bytes/text.js';
+import { NorthrootError } from '../error.js';
 import { keysDeclaredBy, type DeclaredKey, type KnownKeys } from './known-keys.js';
 
 /** What became of a signature: it was not computed, as its key was not known there, or the equation says so. */
@@ -42,8 +43,19 @@ export interface ExaminedBlock extends BlockFacts {
 /** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
 export type Depth = 'hashes' | 'all';
 
-/** Examines the lines of a block. @param bytes - See `Block.bytes`; unchanged as long as `examined` may be asked. */
-export function examineBlock(bytes: Uint8Array, keys: KnownKeys, depth: Depth): ExaminedBlock {
+/**
+ * Examines the lines of a block.
+ *
+ * @param bytes - See `Block.bytes`; unchanged as long as `examined` may be asked.
+ * @param given - Verdicts that others came to: those that say VALID are believed but for a sample, all others are computed.
+ * @throws NorthrootError `PART_WRONG` where `given` is not about these lines, or not true.
+ */
+export function examineBlock(
+  bytes: Uint8Array,
+  keys: KnownKeys,
+  depth: Depth,
+  given?: Uint8Array,
+): ExaminedBlock {
   const ends = findLineEnds(bytes);
   const lines = ends.length;
   const leaves = new Uint8Array(lines * HASH_BYTES);
@@ -67,17 +79,43 @@ export function examineBlock(bytes: Uint8Array, keys: KnownKeys, depth: Depth): 
       keys.add([key]);
     }
     if (facts.signatures === undefined || facts.span === undefined || facts.signatures.length === 0) continue;
-    const message = eventMessage(line.subarray(facts.span.start, facts.span.end));
-    for (const signature of facts.signatures) verdicts.push(verdictOn(signature, message, keys));
+    const { start: from, end: to } = facts.span;
+    let made: Uint8Array | undefined;
+    const message = (): Uint8Array => (made ??= eventMessage(line.subarray(from, to)));
+    for (const signature of facts.signatures) {
+      verdicts.push(verdictOn(signature, message, keys, given?.[verdicts.length]));
+    }
+  }
+  if (given !== undefined && depth === 'all' && given.length !== verdicts.length) {
+    throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
   }
   verdictsAt[lines] = verdicts.length;
   return { lines, ends, leaves, verdictsAt, verdicts: Uint8Array.from(verdicts), declared, examined };
 }
 
-function verdictOn({ keyid, sig }: SignatureEntry, message: Uint8Array, keys: KnownKeys): number {
+/** One of so many verdicts that others came to is computed again. */
+const SAMPLE = 256;
+
+function verdictOn(
+  { keyid, sig }: SignatureEntry,
+  message: () => Uint8Array,
+  keys: KnownKeys,
+  given: number | undefined,
+): number {
+  if (given === VALID && Math.random() * SAMPLE >= 1) return VALID;
   const key = keys.find(keyid);
-  if (key === undefined) return NOT_COMPUTED;
-  return isValidSignature(message, sig, key) ? VALID : INVALID;
+  if (key === undefined) return given === VALID ? VALID : NOT_COMPUTED;
+  const verdict = isValidSignature(message(), sig, key) ? VALID : INVALID;
+  if (given !== undefined && given !== NOT_COMPUTED && given !== verdict) {
+    throw partIsWrong(`says ${given === VALID ? 'valid' : 'invalid'} of a signature that is not`);
+  }
+  return verdict;
+}
+
+function partIsWrong(what: string): NorthrootError {
+  return new NorthrootError('PART_WRONG', `a part of the verification ${what}`, {
+    hint: 'it was changed, or made of another ledger: make it again',
+  });
 }
 
 function findLineEnds(bytes: Uint8Array): Int32Array {

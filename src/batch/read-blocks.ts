@@ -11,7 +11,7 @@ import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { LedgerLine } from '../ledger/read-lines.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { SignatureBackend } from '../signature/backend.js';
-import { allocateRoom, BlockReader, type LongLine } from './block-reader.js';
+import { allocateRoom, openBlocks, type BlockInput, type LongLine } from './block-reader.js';
 import { examineBlock, NOT_COMPUTED, VALID, type BlockFacts, type ExaminedBlock } from './examine-block.js';
 import { KnownKeys, type DeclaredKey } from './known-keys.js';
 import { WorkerPool } from './worker-pool.js';
@@ -80,7 +80,7 @@ export async function* readBlocks(
   source: LedgerSource,
   options: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
-  const reader = new BlockReader(source, options.signal, options.onPartOfLine);
+  const reader = openBlocks(source, options.signal, options.onPartOfLine);
   const places = new Places();
   try {
     const room = allocateRoom(options.blockBytes ?? BLOCK_BYTES);
@@ -92,7 +92,7 @@ export async function* readBlocks(
     let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
     while (block !== undefined) {
       const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
-      const facts = 'line' in block ? undefined : examineBlock(block.bytes, keys, depth);
+      const facts = 'line' in block ? undefined : examineBlock(block.bytes, keys, depth, block.verdicts);
       declared.push(...(facts?.declared ?? []));
       yield 'line' in block
         ? places.ofLongLine(block)
@@ -130,7 +130,7 @@ type Pending =
 const ROOMS_PER_THREAD = 3;
 
 async function* readInThreads(
-  reader: BlockReader,
+  reader: BlockInput,
   places: Places,
   pool: WorkerPool,
   { blockBytes = BLOCK_BYTES, hashedBytes = 0 }: ReadBlocksOptions,
@@ -154,7 +154,8 @@ async function* readInThreads(
           rooms.push(room);
         } else {
           const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
-          const facts = pool.examine(room, block.bytes.length, depth);
+          if (block.bytes.buffer !== room) throw new RangeError('the block is larger than its room');
+          const facts = pool.examine(room, block.bytes.length, depth, block.verdicts);
           // It is looked at when its turn comes.
           facts.catch(() => undefined);
           pending.push({ ...block, room, facts });

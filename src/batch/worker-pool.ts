@@ -1,5 +1,6 @@
 /** Threads that examine blocks: who gets which, what they are told of keys, and what happens when one dies or hangs. */
 
+import { NorthrootError } from '../error.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { BlockFacts, Depth } from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
@@ -10,12 +11,23 @@ export interface BlockRequest {
   readonly room: SharedArrayBuffer;
   readonly length: number;
   readonly depth: Depth;
+  /** See `examineBlock`. */
+  readonly given: Uint8Array | undefined;
   /** Keys that the thread was not told of. */
   readonly declared: readonly DeclaredKey[];
 }
 
-/** What a thread answers: the facts, or what surprised it. */
-export type BlockAnswer = { readonly facts: BlockFacts } | { readonly error: string };
+/** What a thread answers: the facts, what is wrong with what it was given, or what surprised it. */
+export type BlockAnswer =
+  | { readonly facts: BlockFacts }
+  | {
+      readonly refusal: {
+        readonly code: string;
+        readonly message: string;
+        readonly hint: string | undefined;
+      };
+    }
+  | { readonly error: string };
 
 /** A thread that was silent for so many seconds, while it had work, hangs: the slowest block takes a few. */
 const PATIENCE_S = 120;
@@ -73,15 +85,15 @@ export class WorkerPool {
   /**
    * Has a block examined.
    *
-   * @throws Error when a thread dies, hangs or is surprised: an internal error, which says nothing of the ledger.
+   * @throws NorthrootError as `examineBlock`; Error when a thread dies, hangs or is surprised: an internal error, which says nothing of the ledger.
    */
-  examine(room: SharedArrayBuffer, length: number, depth: Depth): Promise<BlockFacts> {
+  examine(room: SharedArrayBuffer, length: number, depth: Depth, given?: Uint8Array): Promise<BlockFacts> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const member = this.#members.reduce((least, each) =>
       each.waiting.length < least.waiting.length ? each : least,
     );
     if (member.waiting.length === 0) member.silent = 0;
-    const request: BlockRequest = { room, length, depth, declared: this.#keys.slice(member.told) };
+    const request: BlockRequest = { room, length, depth, given, declared: this.#keys.slice(member.told) };
     member.told = this.#keys.length;
     return new Promise((resolve, reject) => {
       member.waiting.push({ resolve, reject });
@@ -110,6 +122,9 @@ export class WorkerPool {
     const waiting = member.waiting.shift();
     if ('error' in answer) {
       this.#fail(`a thread of the verifier failed: ${answer.error}`, undefined, waiting);
+    } else if ('refusal' in answer) {
+      const { code, message, hint } = answer.refusal;
+      waiting?.reject(new NorthrootError(code, message, hint === undefined ? {} : { hint }));
     } else {
       this.declare(answer.facts.declared);
       waiting?.resolve(answer.facts);
