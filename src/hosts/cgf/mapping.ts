@@ -134,7 +134,9 @@ class Mapper {
     const isAllowed = permits(decision);
     const bodies = all.map(({ body }) => body);
     const version = first(bodies, (body) => textAt(body, 'policy_version'));
-    const reason = first([...bodies, ...of.statements.filter(isBlock).map(({ body }) => body)], (body) =>
+    // The code of a block is that of the decision which blocks, not of one whose enforcement failed.
+    const blocks = isAllowed ? [] : of.statements.filter(isBlock);
+    const reason = first([...bodies, ...blocks.map(({ body }) => body)], (body) =>
       textAt(body, 'reason_code'),
     );
     const { bundle } = this.#context;
