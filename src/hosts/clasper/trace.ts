@@ -225,6 +225,8 @@ export class TraceReader {
   #calls(at: HostPlace, trace: SourceObject, steps: readonly SourceValue[], about: string): Call[] {
     const calls: { -readonly [K in keyof Call]: Call[K] }[] = [];
     const open = new Map<string, (typeof calls)[number]>();
+    // Results that stand before their calls.
+    const early = new Map<string, (typeof calls)[number]>();
     const counts = new Map<string, number>();
     const begin = (id: string, call: Omit<Call, 'id'>): void => {
       const count = (counts.get(id) ?? 0) + 1;
@@ -246,7 +248,11 @@ export class TraceReader {
       const tool = firstText(textAt(data, 'toolName'));
       const pointer = `/steps/${i}`;
       const before = open.get(id);
-      if (type === 'tool_call') begin(id, { tool, pointer, call: step, result: undefined });
+      const orphan = type === 'tool_call' ? early.get(id) : undefined;
+      if (orphan !== undefined) {
+        orphan.call = step;
+        early.delete(id);
+      } else if (type === 'tool_call') begin(id, { tool, pointer, call: step, result: undefined });
       else if (before === undefined) {
         this.#desk.find(
           'CLA-8',
@@ -259,6 +265,7 @@ export class TraceReader {
           },
         );
         begin(id, { tool, pointer, call: undefined, result: step });
+        early.set(id, calls.at(-1)!);
       } else {
         before.result = step;
         open.delete(id);
