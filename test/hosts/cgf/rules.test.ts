@@ -573,6 +573,11 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
     it.each([
       [21, '"decision": "BLOCK"', '"decision": "DEFER"', 'DECISION_NOT_OF_POLICY'],
       [15, '["readonly-allowlist"]', '["default-allow"]', 'RULE_NOT_OF_POLICY'],
+      [15, '"reason_code": "READONLY_ALLOWLIST"', '"reason_code": "DEFAULT_ALLOW"', 'RULE_NOT_OF_POLICY'],
+      [11, '"_quarantine_1795291447.129216"', '"production"', 'CONSTRAINT_NOT_OF_POLICY'],
+      [11, '"source_namespace": "large_file"', '"source_namespace": "other"', 'CONSTRAINT_NOT_OF_POLICY'],
+      [9, '"params": {}', '"params": {"delay": 1}', 'CONSTRAINT_NOT_OF_POLICY'],
+      [15, '"constraint": null', '"constraint": {"type": "delay", "params": {}}', 'CONSTRAINT_NOT_OF_POLICY'],
       [15, '"confidence": 0.95', '"confidence": 0.85', 'CONFIDENCE_NOT_OF_POLICY'],
       [15, '"policy_version": "1.0.0"', '"policy_version": "1.0.1"', 'POLICY_NOT_GIVEN'],
     ])('has in line %i another decision than the bundle makes: %s as %s', (line, from, to, code) => {
