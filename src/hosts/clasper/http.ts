@@ -306,7 +306,12 @@ export class HttpReader {
       const decisionCode =
         kind === 'pending'
           ? 'PENDING_APPROVAL'
-          : codeOf(firstText(textAt(response, 'blocked_reason'), refusalOf(textAt(response, 'error'))));
+          : codeOf(
+              firstText(
+                textAt(response, 'blocked_reason'),
+                isRefusal ? refusalOf(textAt(response, 'error')) : 'DENIED',
+              ),
+            );
       const checks: Check[] =
         kind === 'pending' ? [{ check: 'approval', result: 'fail', code: 'PENDING' }] : [];
       isRepeated = !this.#desk.claim({ kind: 'grant', ...base, decision: 'deny', decisionCode, checks });

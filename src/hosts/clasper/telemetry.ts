@@ -86,7 +86,7 @@ export class TelemetryReader {
       });
     }
     const required = REQUIRED[type ?? ''];
-    const missing = required?.find((name) => payload?.has(name) !== true);
+    const missing = required?.find((name) => (valueAt(payload, name) ?? null) === null);
     if (payload === undefined || required === undefined || missing !== undefined || ids.executionId === '') {
       this.#desk.find('INPUT', 'MEMBER_MISSING', 'invalid', part.at, {
         about: ids.executionId,

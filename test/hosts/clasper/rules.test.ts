@@ -194,6 +194,49 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       expect(found(lines)).toEqual(['CLA-2 ID_MISMATCH', 'CLA-3 ADAPTER_NOT_GRANTED']);
     });
 
+    it('a result of another tool than was called', () => {
+      const other = (line: string) =>
+        resigned(line, (payload) => {
+          const { steps } = payload['trace'] as { steps: Record<string, unknown>[] };
+          dataOf(steps.find(({ type }) => type === 'tool_result')!)['toolName'] = 'fs.rm';
+          delete dataOf(steps.find(({ type }) => type === 'tool_call')!)['tool_token_jti'];
+          for (const step of steps) delete step['step_hash'];
+        });
+      expect(found(flowWith(27, other))).toEqual([
+        'CLA-6 TOOL_TOKEN_NOT_STATED',
+        'CLA-8 RESULT_OF_OTHER_TOOL',
+        'CLA-8 STEP_HASHES_MISSING',
+      ]);
+    });
+
+    it('amounts that are none, and a cost that is null', () => {
+      const odd = (line: string) =>
+        resigned(line, (payload) => {
+          const trace = payload['trace'] as {
+            steps: Record<string, unknown>[];
+            usage: Record<string, unknown>;
+          };
+          trace.usage['totalCost'] = '0.0031';
+          trace.steps[0]['durationMs'] = -1;
+          for (const step of trace.steps) delete step['step_hash'];
+        });
+      expect(found(flowWith(27, odd))).toEqual([
+        'CLA-8 STEP_HASHES_MISSING',
+        'INPUT AMOUNT_INVALID',
+        'INPUT AMOUNT_INVALID',
+      ]);
+      const none = (line: string) => resigned(line, (payload) => (payload['cost_usd'] = null));
+      expect(found(flowWith(30, none))).toEqual(['CLA-4 COST_NOT_REPORTED', 'INPUT MEMBER_MISSING']);
+    });
+
+    it('a denial without a reason has no other reason', () => {
+      const line = calls(7)[0].replace('"blocked_reason":"policy_denied",', '');
+      expect(read([http([...calls(1, 2), line])]).claims.at(-1)).toMatchObject({
+        decision: 'deny',
+        decisionCode: 'DENIED',
+      });
+    });
+
     it('a result that stands before its call is one call', () => {
       const swapped = (line: string) =>
         resigned(line, (payload) => {
