@@ -21,7 +21,7 @@ import {
   type Case,
   type Decided,
 } from './cases.js';
-import { isSameNumber } from './policy.js';
+import { isSameInPython, isSameNumber } from './policy.js';
 import { decisionIn, failModeIn, type Statement, type Statements } from './reader.js';
 import { FAIL_MODES, isFailMode, RISK_TIERS, type Decision, type FailMode } from './vocabulary.js';
 
@@ -896,7 +896,7 @@ class CaseChecker {
     for (const other of proposals)
       for (const name of ['action_params', 'context_refs', 'estimated_cost']) {
         const [expected, actual] = [proposal?.body.get(name), other.body.get(name)];
-        if (expected === undefined || actual === undefined || isSameValue(expected, actual)) continue;
+        if (expected === undefined || actual === undefined || isSameInPython(expected, actual)) continue;
         if (name === 'action_params' && isHashed) continue;
         this.#wrong('SOURCES_DISAGREE', other.at, `${name} as proposed`, 'another value');
       }
@@ -974,15 +974,10 @@ function differenceOf(a: SourceObject, b: SourceObject): [string, string] | unde
   ]) {
     const [one, other] = [valueAt(a, name), valueAt(b, name)];
     // A log does not have them; what a source has as null it says that there is none.
-    if (one === undefined || other === undefined || isSameValue(one, other)) continue;
+    if (one === undefined || other === undefined || isSameInPython(one, other)) continue;
     return [`${name} ${shown(one)}`, shown(other)];
   }
   return undefined;
-}
-
-function isSameValue(a: SourceValue, b: SourceValue): boolean {
-  const form = 'py-json-sorted-compact-ascii';
-  return pythonJson(a, form) === pythonJson(b, form);
 }
 
 /** A text as it is; of anything else only what it is: contents are not told. */

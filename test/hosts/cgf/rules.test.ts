@@ -416,6 +416,10 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       expect(change(HTTP, replacing(22, from, to))).toEqual({ 'CGF-9 SOURCES_DISAGREE': 1 });
     });
 
+    it('has a cost in its replay that the server wrote as a float: the same', () => {
+      expect(change(HTTP, replacing(22, '"tokens": 9', '"tokens": 9.0'))).toEqual({});
+    });
+
     it('logs other params than it sent', () => {
       const edits = { [HTTP]: replacing(3, '"/etc/hosts"', '"/etc/passwd"') };
       // The replay of the same proposal is not the same either.
