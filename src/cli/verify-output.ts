@@ -29,7 +29,7 @@ import {
 import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
 import { jsonText } from './json-text.js';
-import { collect } from './options.js';
+import { collectOutputs, targetsOf, type FormatOutput } from './report-output.js';
 import { commandGuide } from './remedies.js';
 import { assertTargets, STDOUT } from './targets.js';
 import type { Terminal } from './terminal.js';
@@ -59,17 +59,11 @@ const HOLDS_ALL: readonly Format[] = ['text', 'json', 'junit', 'gitlab'];
 /** The options of a command that reports. */
 export interface OutputOptions {
   readonly format: Format;
-  readonly output: readonly string[];
+  readonly output: readonly FormatOutput<Format>[];
   readonly sarifAnchor?: string;
   readonly baseline?: string;
   readonly now?: string;
   readonly maxFindings: number;
-}
-
-/** One form of the report, and where it goes. */
-interface Output {
-  readonly format: Format;
-  readonly path: string;
 }
 
 /** Adds the options that say how a report is written. */
@@ -81,7 +75,7 @@ export function addOutputs(command: Command): Command {
     .option(
       '--output <format=path>',
       'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
-      outputs,
+      collectOutputs(FORMATS),
       [],
     )
     .option(
@@ -100,19 +94,6 @@ function anchorFile(text: string): string {
   return text;
 }
 
-function outputs(text: string, previous: readonly string[] = []): string[] {
-  const { format, path } = toOutput(text);
-  if (!(FORMATS as readonly string[]).includes(format) || path === '') {
-    throw new InvalidArgumentError(`Expected format=path, the format one of ${FORMATS.join(', ')}.`);
-  }
-  return collect(text, previous);
-}
-
-function toOutput(text: string): Output {
-  const at = text.indexOf('=');
-  return { format: text.slice(0, Math.max(at, 0)) as Format, path: text.slice(at + 1) };
-}
-
 /** A baseline, where one is asked for. */
 export async function readBaseline(path: string | undefined): Promise<Baseline | undefined> {
   return path === undefined ? undefined : parseBaseline(await readSmallFile(path, MAX_BASELINE_BYTES));
@@ -129,7 +110,7 @@ export interface Verified {
 
 /** Every form that one run writes. */
 export class VerifyOutputs {
-  readonly #outputs: readonly Output[];
+  readonly #outputs: readonly FormatOutput<Format>[];
   readonly #options: OutputOptions;
   readonly #terminal: Terminal;
   readonly #isDirect: boolean;
@@ -146,7 +127,7 @@ export class VerifyOutputs {
   constructor(terminal: Terminal, options: OutputOptions, isFormatGiven: boolean, canSpool: boolean) {
     this.#terminal = terminal;
     this.#options = options;
-    const asked = options.output.map(toOutput);
+    const asked = options.output;
     const toStdout = asked.filter(({ path }) => path === STDOUT);
     if (toStdout.length > 1 || (toStdout.length === 1 && isFormatGiven)) {
       throw new CommandError('USAGE', 'standard output takes one report', {
@@ -171,10 +152,7 @@ export class VerifyOutputs {
    * @throws NorthrootError `USAGE`, `FILE_NOT_FOUND`.
    */
   async check(inputs: readonly (string | undefined)[]): Promise<void> {
-    await assertTargets(
-      this.#files.map(({ path }) => ({ path, kind: 'file' })),
-      inputs,
-    );
+    await assertTargets(targetsOf(this.#files), inputs);
   }
 
   /** Takes a finding as it is found. */
@@ -210,12 +188,12 @@ export class VerifyOutputs {
     }
   }
 
-  get #files(): Output[] {
+  get #files(): FormatOutput<Format>[] {
     return this.#outputs.filter(({ path }) => path !== STDOUT);
   }
 
   async #fill(
-    [file, ...others]: readonly Output[],
+    [file, ...others]: readonly FormatOutput<Format>[],
     open: readonly (readonly [Format, ByteSink])[],
     verify: () => Promise<Verified>,
   ): Promise<Verified> {

@@ -66,14 +66,12 @@ function reportReading(
     files: [...byFile].map(([name, counts]) => ({ name, ...counts })),
     items: { ...total },
     reasons: [...byReason].sort(([a], [b]) => (a < b ? -1 : 1)).map(([reason, items]) => ({ reason, items })),
-    rules: [...subject.rules.filter(({ id }) => id !== INPUT_RULE.id), INPUT_RULE].map(
-      ({ id, statement, undecidable }) => ({
-        id,
-        statement,
-        findings: ofRule(id),
-        ...(undecidable === undefined ? {} : { undecidable }),
-      }),
-    ),
+    rules: [...subject.rules, INPUT_RULE].map(({ id, statement, undecidable }) => ({
+      id,
+      statement,
+      findings: ofRule(id),
+      ...(undecidable === undefined ? {} : { undecidable }),
+    })),
     findings: sorted.slice(0, maxFindings).map(toFinding),
     findings_total: reading.findings.length,
   };

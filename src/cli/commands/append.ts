@@ -28,7 +28,14 @@ import { jsonText } from '../json-text.js';
 import { byteSize, checkpointSchedule, extensionType, principalId, seconds } from '../options.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { withEntitledKeys } from './append-draft.js';
-import { asUsageError, findNamedSigner, notePathOf, openWithOwnKey, writingOptions } from './ledger-key.js';
+import {
+  assertOrigin,
+  asUsageError,
+  findNamedSigner,
+  notePathOf,
+  openWithOwnKey,
+  writingOptions,
+} from './ledger-key.js';
 import { NO_INDEX, viewOf } from '../view.js';
 import { describeNotice } from './notices.js';
 
@@ -280,13 +287,7 @@ async function openLedger(
   const named = unsigned ? undefined : await findNamedSigner(terminal, key);
   const isSettled = unsigned || named !== undefined;
   const ledger = isSettled ? await open(named) : await openWithOwnKey(terminal, path, open);
-  if (origin === undefined || origin === ledger.origin) return ledger;
-  await ledger.close();
-  throw new CommandError(
-    'ORIGIN_MISMATCH',
-    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
-    { exitStatus: 2, hint: 'check the path, or leave --origin out' },
-  );
+  return assertOrigin(ledger, origin);
 }
 
 /** A finding as result lines have it: its place is the record that the line is about. */

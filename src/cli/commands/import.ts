@@ -9,9 +9,7 @@ import {
   firstTimeOf,
   HOSTS,
   isUnbegun,
-  kindOfPath,
   Ledger,
-  listFiles,
   openLedger,
   plainPaint,
   planReading,
@@ -19,7 +17,6 @@ import {
   readKnownLedger,
   renderImport,
   renderImportMarkdown,
-  replaceFile,
   reportCheck,
   reportImport,
   type Checker,
@@ -29,30 +26,37 @@ import {
   type ImportPlan,
   type ImportReport,
   type ImportResult,
+  type Paint,
   type Signer,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
-import { readInput, STDIN } from '../input.js';
+import {
+  addHostReading,
+  assertStdinOnce,
+  filesAt,
+  readHostFile,
+  toAid,
+  type Aid,
+  type HostReadingOptions,
+} from '../host-files.js';
 import { jsonText } from '../json-text.js';
-import { collect, instant, seconds } from '../options.js';
+import { seconds } from '../options.js';
+import {
+  addReportOutput,
+  targetsOf,
+  writeReport,
+  writeReportFiles,
+  type ReportOutputOptions,
+} from '../report-output.js';
 import { assertTargets, filesOf, STDOUT } from '../targets.js';
 import { NO_INDEX } from '../view.js';
-import { asUsageError, findNamedSigner, openWithOwnKey, writingOptions } from './ledger-key.js';
+import { assertOrigin, asUsageError, findNamedSigner, openWithOwnKey, writingOptions } from './ledger-key.js';
 
 const FORMATS = ['text', 'markdown', 'json'] as const;
 type Format = (typeof FORMATS)[number];
 
-/** The most that one file may have, in bytes: all of it is read before anything is judged. */
-const MAX_FILE_BYTES = 512 * 1024 * 1024;
-
-interface ReadingOptions {
-  readonly aid: readonly string[];
-  readonly occurredAt?: string;
-  readonly format: Format;
-  readonly output: readonly string[];
-  readonly maxFindings?: number;
-}
+interface ReadingOptions extends HostReadingOptions, ReportOutputOptions<Format> {}
 
 interface ImportOptions extends ReadingOptions {
   readonly from: string;
@@ -111,25 +115,7 @@ export function addCheck(program: Command, run: Run): void {
 }
 
 function addReading(command: Command): Command {
-  return command
-    .option(
-      '--aid <name=path>',
-      'a file that is no traffic but helps to judge it, such as policy-bundle=policy.json; may be given again',
-      collect,
-      [],
-    )
-    .option(
-      '--occurred-at <time>',
-      'for items that state no time, and that no item with one comes before',
-      instant,
-    )
-    .addOption(new Option('--format <format>', 'of the report').choices(FORMATS).default('text'))
-    .option(
-      '--output <format=path>',
-      'write the report to a file too, in any of these formats; may be given again',
-      collect,
-      [],
-    );
+  return addReportOutput(addHostReading(command), FORMATS);
 }
 
 async function importFiles(
@@ -141,13 +127,13 @@ async function importFiles(
   const host = HOSTS.find(({ name }) => name === options.from) as Host;
   const { ledger: path, check: isCheck = false } = options;
   assertCombination(options);
-  const { files, outputs, hostOptions } = await readAll(context, host, paths, options, path);
+  const { files, hostOptions } = await readAll(context, host, paths, options, path);
   const reading = host.read(files, hostOptions);
   if (path === undefined) {
     const plan = planReading(host, reading);
-    if (isCheck) return report(context, reportImport(plan), options, outputs, 'stdout');
+    if (isCheck) return report(context, reportImport(plan), options);
     for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
-    return report(context, reportImport(plan), options, outputs, 'stderr');
+    return report(context, reportImport(plan), options, 'stderr');
   }
   const isNew = await isUnbegun(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
@@ -158,7 +144,7 @@ async function importFiles(
   // No ledger is made for nothing.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
-    return report(context, reportImport(planReading(host, reading, into)), options, outputs, 'stdout');
+    return report(context, reportImport(planReading(host, reading, into)), options);
   }
   const ledger = await openTarget(context, path, options, isNew ? firstTimeOf(reading) : undefined);
   let plan: ImportPlan;
@@ -170,10 +156,23 @@ async function importFiles(
   } finally {
     await ledger.close();
   }
-  return report(context, reportImport(plan, result), options, outputs, 'stdout');
+  return report(context, reportImport(plan, result), options);
 }
 
-function assertCombination({ ledger, check: isCheck, create, origin, key, unsigned }: ImportOptions): void {
+function assertCombination({
+  ledger,
+  check: isCheck,
+  output,
+  create,
+  origin,
+  key,
+  unsigned,
+}: ImportOptions): void {
+  if (ledger === undefined && isCheck !== true && output.some(({ path }) => path === STDOUT)) {
+    throw new CommandError('USAGE', 'standard output has the events', {
+      hint: '--check reports only, and --ledger appends them',
+    });
+  }
   if (key !== undefined && unsigned === true) {
     throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
@@ -208,16 +207,7 @@ async function openTarget(
   const named = unsigned ? undefined : await findNamedSigner(terminal, key);
   const ledger =
     unsigned || named !== undefined ? await open(named) : await openWithOwnKey(terminal, path, open);
-  if (origin === undefined || origin === ledger.origin) return ledger;
-  await ledger.close();
-  throw new CommandError(
-    'ORIGIN_MISMATCH',
-    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
-    {
-      exitStatus: 2,
-      hint: 'check the path, or leave --origin out',
-    },
-  );
+  return assertOrigin(ledger, origin);
 }
 
 async function check(
@@ -226,18 +216,12 @@ async function check(
   options: ReadingOptions & { readonly as: string },
 ): Promise<ExitStatus> {
   const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
-  const { files, outputs, hostOptions } = await readAll(context, checker, paths, options, undefined);
-  return report(context, reportCheck(checker, checker.check(files, hostOptions)), options, outputs, 'stdout');
-}
-
-interface Output {
-  readonly format: Format;
-  readonly path: string;
+  const { files, hostOptions } = await readAll(context, checker, paths, options, undefined);
+  return report(context, reportCheck(checker, checker.check(files, hostOptions)), options);
 }
 
 interface Read {
   readonly files: readonly HostFile[];
-  readonly outputs: readonly Output[];
   readonly hostOptions: HostOptions;
 }
 
@@ -249,20 +233,21 @@ async function readAll(
   { aid, output, occurredAt }: ReadingOptions,
   ledger: string | undefined,
 ): Promise<Read> {
-  const outputs = output.map(toOutput);
-  const aids = aid.map((text) => toAid(text, subject));
-  const inputs = await filesAt(paths);
-  await assertTargets(
-    outputs.map(({ path }) => ({ path, kind: 'file' })),
-    [...inputs, ...aids.map(({ path }) => path), ...(ledger === undefined ? [] : filesOf(ledger))],
-  );
+  const aids = aid.map((text) => assertAid(toAid(text), subject));
+  assertStdinOnce(paths);
+  const inputs: string[] = [];
+  for (const path of paths) inputs.push(...(await filesAt(path)));
+  await assertTargets(targetsOf(output), [
+    ...inputs,
+    ...aids.map(({ path }) => path),
+    ...(ledger === undefined ? [] : filesOf(ledger)),
+  ]);
   const files: HostFile[] = [];
   for (const path of inputs) files.push(await readHostFile(context, path));
   const read: Record<string, HostFile> = {};
   for (const { name, path } of aids) read[name] = await readHostFile(context, path);
   return {
     files,
-    outputs,
     hostOptions: {
       ...(occurredAt === undefined ? {} : { occurredAt }),
       ...(aids.length === 0 ? {} : { aids: read }),
@@ -270,68 +255,37 @@ async function readAll(
   };
 }
 
-async function readHostFile(context: Context, path: string): Promise<HostFile> {
-  return { name: path === STDIN ? 'stdin' : path, bytes: await readInput(path, context, MAX_FILE_BYTES) };
-}
-
-/** The files themselves, in place of folders the files in them. */
-async function filesAt(paths: readonly string[]): Promise<string[]> {
-  if (paths.filter((path) => path === STDIN).length > 1) {
-    throw new CommandError('USAGE', 'standard input can be read once only');
-  }
-  const files: string[] = [];
-  for (const path of paths) {
-    if (path === STDIN || (await kindOfPath(path)) !== 'folder') files.push(path);
-    else files.push(...(await listFiles(path)));
-  }
-  return files;
-}
-
-function toAid(
-  text: string,
-  { aids, name: of }: Pick<Host, 'aids' | 'name'>,
-): { name: string; path: string } {
-  const [, name = text, path] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
+function assertAid(aid: Aid, { aids, name: of }: Pick<Host, 'aids' | 'name'>): Aid {
   const names = Object.keys(aids);
-  if (path !== undefined && names.includes(name)) return { name, path };
-  const like = didYouMean(name, names);
+  if (names.includes(aid.name)) return aid;
   const known = names.map((each) => `${each} (${aids[each] ?? ''})`).join(', ');
-  throw new CommandError('USAGE', `${printable(text)} is not an aid of ${of} and its path`, {
-    hint: [
-      ...(like === undefined ? [] : [like]),
-      names.length === 0 ? `${of} takes none` : `aids are ${known}`,
-    ].join(' '),
-  });
-}
-
-function toOutput(text: string): Output {
-  const [, name, path = ''] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
-  const format = FORMATS.find((each) => each === name);
-  if (format !== undefined && path !== STDOUT) return { format, path };
-  throw new CommandError('USAGE', `${printable(text)} is not a format and a path`, {
-    hint: `such as json=import.json; formats are ${FORMATS.join(', ')}`,
+  const like = didYouMean(aid.name, names);
+  const taken = names.length === 0 ? `${of} takes none` : `aids are ${known}`;
+  throw new CommandError('USAGE', `${printable(aid.name)} is not an aid of ${of}`, {
+    hint: like === undefined ? taken : `${like} ${taken}`,
   });
 }
 
 async function report(
   { terminal }: Context,
   result: ImportReport,
-  { format }: ReadingOptions,
-  outputs: readonly Output[],
-  to: 'stdout' | 'stderr',
+  options: ReadingOptions,
+  to: 'stdout' | 'stderr' = 'stdout',
 ): Promise<ExitStatus> {
-  for (const output of outputs) await replaceFile(output.path, Buffer.from(render(output.format, result)));
-  const text =
-    format === 'text' && to === 'stdout' ? renderImport(result, terminal.paint) : render(format, result);
-  if (to === 'stdout') await terminal.write(text);
-  else terminal.say(text.trimEnd());
+  const write = (format: Format, paint: Paint): string => render(format, result, paint);
+  if (to === 'stdout') {
+    await writeReport(terminal, options, write);
+  } else {
+    await writeReportFiles(options, write);
+    terminal.say(write(options.format, plainPaint).trimEnd());
+  }
   return result.exit_status;
 }
 
-function render(format: Format, result: ImportReport): string {
+function render(format: Format, result: ImportReport, paint: Paint): string {
   switch (format) {
     case 'text':
-      return renderImport(result, plainPaint);
+      return renderImport(result, paint);
     case 'markdown':
       return renderImportMarkdown(result);
     case 'json':

@@ -165,3 +165,18 @@ export function asUsageError(error: unknown): unknown {
     cause: error,
   });
 }
+
+/**
+ * The ledger, where it has the origin that was asked for.
+ *
+ * @throws NorthrootError `ORIGIN_MISMATCH`; the ledger is closed then.
+ */
+export async function assertOrigin(ledger: Ledger, origin: string | undefined): Promise<Ledger> {
+  if (origin === undefined || origin === ledger.origin) return ledger;
+  await ledger.close();
+  throw new CommandError(
+    'ORIGIN_MISMATCH',
+    `expected origin ${printable(origin)}, found ${printable(ledger.origin)}`,
+    { exitStatus: 2, hint: 'check the path, or leave --origin out' },
+  );
+}

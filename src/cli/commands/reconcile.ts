@@ -2,12 +2,11 @@
 
 import { Option, type Command } from 'commander';
 import {
+  didYouMean,
   HOSTS,
   kindOfPath,
-  listFiles,
   MAX_EXPECTATION_BYTES,
   parseExpectation,
-  plainPaint,
   printable,
   readSmallFile,
   readSource,
@@ -15,47 +14,42 @@ import {
   reconcileLedger,
   renderReconciliation,
   renderReconciliationMarkdown,
-  replaceFile,
   type Host,
   type HostFile,
+  type Paint,
   type ReconcileReport,
   type ReconcileSource,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import {
-  openLedgerInput,
-  readAnchors,
-  readInput,
-  readTrustPolicy,
-  readWitnessPolicy,
-  STDIN,
-} from '../input.js';
+  addHostReading,
+  filesAt,
+  readHostFile,
+  toAid,
+  type Aid,
+  type HostReadingOptions,
+} from '../host-files.js';
+import { openLedgerInput, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { collect, instant, wholeNumber } from '../options.js';
+import { wholeNumber } from '../options.js';
+import { addReportOutput, targetsOf, writeReport, type ReportOutputOptions } from '../report-output.js';
 import { addSelection, toSelection, type SelectionOptions } from '../selection.js';
-import { assertTargets, filesOf, STDOUT } from '../targets.js';
+import { assertTargets, filesOf } from '../targets.js';
+import { addVerifying, filesOfVerifying, readVerifying, type VerifyingOptions } from '../verifying.js';
+
+const HOST_NAMES = HOSTS.map(({ name }) => name);
 
 const FORMATS = ['text', 'markdown', 'json'] as const;
 type Format = (typeof FORMATS)[number];
 
-/** The most that one file may have, in bytes: all of it is read before anything is compared. */
-const MAX_FILE_BYTES = 512 * 1024 * 1024;
-
-interface ReconcileOptions extends SelectionOptions {
+interface ReconcileOptions
+  extends SelectionOptions, HostReadingOptions, VerifyingOptions, ReportOutputOptions<Format> {
   readonly from?: string;
-  readonly aid: readonly string[];
-  readonly occurredAt?: string;
   readonly expect?: string;
   readonly allowMissing?: boolean;
   readonly window: number;
   readonly maxListed: number;
-  readonly format: Format;
-  readonly output: readonly string[];
-  readonly trust?: string;
-  readonly witnessPolicy?: string;
-  readonly checkpoint: readonly string[];
-  readonly now?: string;
 }
 
 export function addReconcile(
@@ -73,22 +67,8 @@ export function addReconcile(
       '<sources...>',
       'files of other systems, or folders of them, each as HOST=PATH, or as PATH where one host alone takes it for its own',
     )
-    .addOption(
-      new Option('--from <host>', 'the host of all sources that name none').choices(
-        HOSTS.map(({ name }) => name),
-      ),
-    )
-    .option(
-      '--aid <name=path>',
-      'a file that is no traffic but helps to read it; see import. May be given again',
-      collect,
-      [],
-    )
-    .option(
-      '--occurred-at <time>',
-      'for items that state no time, and that no item with one comes before',
-      instant,
-    )
+    .addOption(new Option('--from <host>', 'the host of all sources that name none').choices(HOST_NAMES));
+  addHostReading(command)
     .option(
       '--expect <file>',
       'what was promised beforehand: tools, counts, a window of time, sequences (JSON)',
@@ -100,31 +80,15 @@ export function addReconcile(
       wholeNumber(0),
       300,
     );
-  addSelection(command)
-    .addOption(new Option('--format <format>', 'of the report').choices(FORMATS).default('text'))
-    .option(
-      '--output <format=path>',
-      'write the report to a file too, in any of these formats; may be given again',
-      collect,
-      [],
-    )
-    .option('--max-listed <n>', 'the most calls, and the most findings, in the report', wholeNumber(0), 1_000)
-    .option('--trust <file>', 'verify with this trust policy')
-    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
-    .option(
-      '--checkpoint <file>',
-      'a checkpoint that you hold (a signed note): the ledger must extend it; may be given again',
-      collect,
-      [],
-    )
-    .option(
-      '--now <time>',
-      'the time by which the age of checkpoints is judged (default: the present)',
-      instant,
-    )
-    .action((ledger: string, sources: string[], options: ReconcileOptions) =>
-      run((context) => reconcile(context, ledger, sources, options)),
-    );
+  addReportOutput(addSelection(command), FORMATS).option(
+    '--max-listed <n>',
+    'the most calls, and the most findings, in the report',
+    wholeNumber(0),
+    1_000,
+  );
+  addVerifying(command).action((ledger: string, sources: string[], options: ReconcileOptions) =>
+    run((context) => reconcile(context, ledger, sources, options)),
+  );
 }
 
 async function reconcile(
@@ -134,24 +98,16 @@ async function reconcile(
   options: ReconcileOptions,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const outputs = options.output.map(toOutput);
   const inputs = await inputsOf(given, options.from, ledger);
   const aids = options.aid.map(toAid);
-  await assertTargets(
-    outputs.map(({ path }) => ({ path, kind: 'file' })),
-    [
-      ...filesOf(ledger),
-      ...inputs.map(({ path }) => path),
-      ...aids.map(({ path }) => path),
-      options.expect,
-      options.trust,
-      options.witnessPolicy,
-      ...options.checkpoint,
-    ],
-  );
-  const trust = await readTrustPolicy(options.trust);
-  const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
-  const checkpoints = await readAnchors(options.checkpoint);
+  await assertTargets(targetsOf(options.output), [
+    ...filesOf(ledger),
+    ...inputs.map(({ path }) => path),
+    ...aids.map(({ path }) => path),
+    options.expect,
+    ...filesOfVerifying(options),
+  ]);
+  const verifying = await readVerifying(options, terminal);
   const expectation =
     options.expect === undefined
       ? undefined
@@ -159,30 +115,23 @@ async function reconcile(
   const selection = await toSelection(context, ledger, options);
   const sources = await readSources(context, inputs, aids, options.occurredAt);
   const report = await reconcileLedger(await openLedgerInput(ledger, context), sources, {
+    ...verifying,
     selection,
     expectation,
-    trust,
-    witnessPolicy,
-    checkpoints,
     signal,
     allowsMissing: options.allowMissing,
     windowSeconds: options.window,
     maxListed: options.maxListed,
-    now: options.now,
     onProgress: (done, size) => terminal.progress(done, size),
   });
-  for (const { format, path } of outputs) await replaceFile(path, Buffer.from(render(format, report)));
-  const { format } = options;
-  await terminal.write(
-    format === 'text' ? renderReconciliation(report, terminal.paint) : render(format, report),
-  );
+  await writeReport(terminal, options, (format, paint) => render(format, report, paint));
   return report.exit_status;
 }
 
-function render(format: Format, report: ReconcileReport): string {
+function render(format: Format, report: ReconcileReport, paint: Paint): string {
   switch (format) {
     case 'text':
-      return renderReconciliation(report, plainPaint);
+      return renderReconciliation(report, paint);
     case 'markdown':
       return renderReconciliationMarkdown(report);
     case 'json':
@@ -206,9 +155,13 @@ async function inputsOf(
   for (const text of given) {
     const [, name, rest = text] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
     const named = hostOf(name);
+    if (name !== undefined && named === undefined && (await kindOfPath(text)) === 'missing') {
+      throw new CommandError('USAGE', `${printable(name)} is not a host`, {
+        hint: `${didYouMean(name, HOST_NAMES) ?? ''} hosts are ${HOST_NAMES.join(', ')}`.trim(),
+      });
+    }
     const [path, host] = named === undefined ? [text, hostOf(from)] : [rest, named];
-    const isFolder = path !== STDIN && (await kindOfPath(path)) === 'folder';
-    for (const file of isFolder ? await listFiles(path) : [path]) {
+    for (const file of await filesAt(path)) {
       const key = `${host?.name ?? ''}=${file}`;
       if (file === STDIN && (ledger === STDIN || inputs.has(key)))
         throw new CommandError('USAGE', 'standard input can be read once only');
@@ -226,15 +179,12 @@ function hostOf(name: string | undefined): Host | undefined {
 async function readSources(
   context: Context,
   inputs: readonly Input[],
-  aids: readonly { readonly name: string; readonly path: string }[],
+  aids: readonly Aid[],
   occurredAt: string | undefined,
 ): Promise<readonly ReconcileSource[]> {
   const byHost = new Map<Host, HostFile[]>();
   for (const { path, host } of inputs) {
-    const file: HostFile = {
-      name: path === STDIN ? 'stdin' : path,
-      bytes: await readInput(path, context, MAX_FILE_BYTES),
-    };
+    const file = await readHostFile(context, path);
     const its = host ?? recogniseHost(file, HOSTS);
     const files = byHost.get(its);
     if (files === undefined) byHost.set(its, [file]);
@@ -249,7 +199,7 @@ async function readSources(
         hint: known.length === 0 ? 'they take none' : `aids are ${known.join(', ')}`,
       });
     }
-    read.set(name, { name: path, bytes: await readInput(path, context, MAX_FILE_BYTES) });
+    read.set(name, await readHostFile(context, path));
   }
   return [...byHost].map(([host, files]) => {
     const own = [...read].filter(([name]) => Object.hasOwn(host.aids, name));
@@ -257,20 +207,5 @@ async function readSources(
       ...(occurredAt === undefined ? {} : { occurredAt }),
       ...(own.length === 0 ? {} : { aids: Object.fromEntries(own) }),
     });
-  });
-}
-
-function toAid(text: string): { readonly name: string; readonly path: string } {
-  const [, name, path] = /^([a-z0-9-]+)=(.+)$/s.exec(text) ?? [];
-  if (name !== undefined && path !== undefined && path !== STDIN) return { name, path };
-  throw new CommandError('USAGE', `${printable(text)} is not the name of an aid and its path`);
-}
-
-function toOutput(text: string): { readonly format: Format; readonly path: string } {
-  const [, name, path = ''] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
-  const format = FORMATS.find((each) => each === name);
-  if (format !== undefined && path !== STDOUT) return { format, path };
-  throw new CommandError('USAGE', `${printable(text)} is not a format and a path`, {
-    hint: `such as json=reconcile.json; formats are ${FORMATS.join(', ')}`,
   });
 }

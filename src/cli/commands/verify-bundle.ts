@@ -30,7 +30,7 @@ interface BundleVerifyOptions {
   readonly maxFindings: number;
   readonly baseline?: string;
   readonly sarifAnchor?: string;
-  readonly output: readonly string[];
+  readonly output: readonly unknown[];
 }
 
 /** Options that are of ledgers alone. */

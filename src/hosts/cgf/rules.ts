@@ -2,7 +2,7 @@
 
 import type { HostRule } from '../host.js';
 
-/** CGF-1 to CGF-15, and `INPUT`. */
+/** CGF-1 to CGF-15. */
 export const CGF_RULES: readonly HostRule[] = [
   {
     id: 'CGF-1',
@@ -40,5 +40,4 @@ export const CGF_RULES: readonly HostRule[] = [
   { id: 'CGF-13', statement: 'What is used is not more than what was estimated.' },
   { id: 'CGF-14', statement: 'The hash of the policy bundle is that of its content.' },
   { id: 'CGF-15', statement: 'A decision is the one that the policy bundle gives for its proposal.' },
-  { id: 'INPUT', statement: 'The files hold items that can be read.' },
 ];

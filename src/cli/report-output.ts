@@ -1,0 +1,75 @@
+/** Where a report goes, and as what: to standard output, and into files that appear whole. */
+
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { plainPaint, replaceFile, type Paint } from '../index.js';
+import { STDOUT, type Target } from './targets.js';
+import type { Terminal } from './terminal.js';
+
+/** One form of a report, and where it goes; `-` is standard output. */
+export interface FormatOutput<F extends string> {
+  readonly format: F;
+  readonly path: string;
+}
+
+/** What {@link addReportOutput} gives. */
+export interface ReportOutputOptions<F extends string> {
+  readonly format: F;
+  readonly output: readonly FormatOutput<F>[];
+}
+
+/** Adds `--format` and `--output`. */
+export function addReportOutput(command: Command, formats: readonly string[]): Command {
+  return command
+    .addOption(new Option('--format <format>', 'of the report').choices(formats).default('text'))
+    .option(
+      '--output <format=path>',
+      'write the report to a file too, in any of these formats; may be given again. - is standard output, in place of --format',
+      collectOutputs(formats),
+      [],
+    );
+}
+
+/** Takes each value of an `--output`, `format=path`. */
+export function collectOutputs<F extends string>(
+  formats: readonly F[],
+): (text: string, previous?: readonly FormatOutput<F>[]) => FormatOutput<F>[] {
+  return (text, previous = []) => {
+    const at = text.indexOf('=');
+    const format = formats.find((each) => each === text.slice(0, Math.max(at, 0)));
+    const path = text.slice(at + 1);
+    if (format === undefined || path === '') {
+      throw new InvalidArgumentError(`Expected format=path, the format one of ${formats.join(', ')}.`);
+    }
+    return [...previous, { format, path }];
+  };
+}
+
+/** The files of outputs, to be looked at before long work. */
+export function targetsOf(outputs: readonly { readonly path: string }[]): Target[] {
+  return outputs.map(({ path }) => ({ path, kind: 'file' }));
+}
+
+/** The format of what goes to standard output. */
+export function screenFormat<F extends string>({ format, output }: ReportOutputOptions<F>): F {
+  return output.find(({ path }) => path === STDOUT)?.format ?? format;
+}
+
+/** Writes the files, then standard output. @param render - With colours for a terminal, without them for a file. */
+export async function writeReport<F extends string>(
+  terminal: Terminal,
+  options: ReportOutputOptions<F>,
+  render: (format: F, paint: Paint) => string,
+): Promise<void> {
+  await writeReportFiles(options, render);
+  await terminal.write(render(screenFormat(options), terminal.paint));
+}
+
+/** Writes the files alone. */
+export async function writeReportFiles<F extends string>(
+  { output }: ReportOutputOptions<F>,
+  render: (format: F, paint: Paint) => string,
+): Promise<void> {
+  for (const { format, path } of output) {
+    if (path !== STDOUT) await replaceFile(path, Buffer.from(render(format, plainPaint)));
+  }
+}

@@ -1,0 +1,60 @@
+/** How a command verifies the ledger that it reports on: the options, and what they name. */
+
+import type { Command } from 'commander';
+import type { Anchor, TrustPolicy, WitnessPolicy } from '../index.js';
+import { readAnchors, readTrustPolicy, readWitnessPolicy } from './input.js';
+import { collect, instant } from './options.js';
+import type { Terminal } from './terminal.js';
+
+/** What {@link addVerifying} gives. */
+export interface VerifyingOptions {
+  readonly trust?: string;
+  readonly witnessPolicy?: string;
+  readonly checkpoint: readonly string[];
+  readonly now?: string;
+}
+
+/** Adds `--trust`, `--witness-policy`, `--checkpoint` and `--now`. */
+export function addVerifying(command: Command): Command {
+  return command
+    .option('--trust <file>', 'verify with this trust policy')
+    .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
+    .option(
+      '--checkpoint <file>',
+      'a checkpoint that you hold (a signed note): the ledger must extend it; may be given again',
+      collect,
+      [],
+    )
+    .option(
+      '--now <time>',
+      'the time by which the age of checkpoints is judged (default: the present)',
+      instant,
+    );
+}
+
+/** The files that are read for it. */
+export function filesOfVerifying({
+  trust,
+  witnessPolicy,
+  checkpoint,
+}: VerifyingOptions): (string | undefined)[] {
+  return [trust, witnessPolicy, ...checkpoint];
+}
+
+/** Reads them. */
+export async function readVerifying(
+  { trust, witnessPolicy, checkpoint, now }: VerifyingOptions,
+  terminal: Terminal,
+): Promise<{
+  readonly trust: TrustPolicy | undefined;
+  readonly witnessPolicy: WitnessPolicy | undefined;
+  readonly checkpoints: readonly Anchor[];
+  readonly now: string | undefined;
+}> {
+  return {
+    trust: await readTrustPolicy(trust),
+    witnessPolicy: await readWitnessPolicy(witnessPolicy, terminal),
+    checkpoints: await readAnchors(checkpoint),
+    now,
+  };
+}
