@@ -25,6 +25,8 @@ export interface Decision {
   readonly id: string;
   readonly tool: string;
   readonly paramsDigest: Digest | undefined;
+  /** What the model is told of it; kept nowhere. */
+  readonly reason?: string | undefined;
   readonly at: HostPlace;
 }
 
@@ -46,6 +48,8 @@ export interface Call {
   readonly proposals: Proposal[];
   readonly decisions: Decision[];
   ending: Ending | undefined;
+  /** Whether its result says that no tool was called. */
+  isNotCalled: boolean;
   /** Whether the files name it: a permission request that follows no PreToolUse does not. */
   readonly isNamed: boolean;
 }
@@ -64,7 +68,7 @@ export class Calls {
   of(id: string, session: string, isNamed = true): Call {
     let call = this.#calls.get(id);
     if (call === undefined) {
-      call = { id, session, proposals: [], decisions: [], ending: undefined, isNamed };
+      call = { id, session, proposals: [], decisions: [], ending: undefined, isNotCalled: false, isNamed };
       this.#calls.set(id, call);
     }
     return call;

@@ -58,7 +58,8 @@ export class HookReader {
       this.#recorder.reading.drop(item.at, 'answer', isIts ? 'NOT_ABOUT_A_TOOL' : 'INPUT_NOT_FOUND');
       return;
     }
-    if (!this.#decide(about, answer))
+    const isAsked = DECIDING.includes(about.line.event);
+    if (!isAsked || !this.#decide(about, answer))
       this.#keep(about.line, about.occurredAt, `answer:${about.call.id}:${contentOf(line)}`, 'answer');
   }
 
@@ -151,6 +152,7 @@ export class HookReader {
       code: `${event === 'PermissionRequest' ? 'PERMISSION' : 'HOOK'}_${answer.decision.toUpperCase()}`,
       paramsDigest: updatedInput === undefined ? paramsDigest : jcsDigest(updatedInput),
       name: `${snakeCase(event)}_decision`,
+      reason: answer.reason,
       tool,
       occurredAt,
     });
@@ -164,6 +166,7 @@ export class HookReader {
       code: 'PERMISSION_DENIED',
       paramsDigest,
       name: 'permission_denied',
+      reason: textAt(line.input, 'reason'),
       tool,
       occurredAt,
     });
@@ -188,7 +191,8 @@ export class HookReader {
       event === 'PostToolUseFailure' ||
       isInterrupted ||
       valueAt(input, 'tool_response', 'success') === false ||
-      valueAt(input, 'tool_response', 'is_error') === true;
+      valueAt(input, 'tool_response', 'is_error') === true ||
+      valueAt(input, 'tool_response', 'isError') === true;
     const duration = amountOf(numberAt(input, 'duration_ms'));
     const isNew = this.#recorder.end(call, item, {
       from: 'hook',
@@ -251,6 +255,9 @@ export class HookReader {
     reading.item({ at, type: line.event, fate: 'evidence' });
   }
 }
+
+/** Events whose answer says whether a tool may run; that of the others says what is thought of what was done. */
+const DECIDING: readonly string[] = ['PreToolUse', 'PermissionRequest'];
 
 const TOOL_EVENTS: readonly string[] = [
   'PreToolUse',

@@ -60,14 +60,14 @@ export class Recorder {
       readonly occurredAt: string;
     },
   ): boolean {
-    const { decision, code, paramsDigest, name, tool, occurredAt } = said;
+    const { decision, code, paramsDigest, name, tool, reason, occurredAt } = said;
     const before = call.decisions.find(
       (each) => each.decision === decision && (decision === 'deny' || each.code === code),
     );
     if (before !== undefined && !differs(before.paramsDigest, paramsDigest)) return false;
     const nth = call.decisions.filter(({ id }) => id.startsWith(`${name}:`)).length;
     const id = `${name}:${call.id}${nth === 0 ? '' : `:${nth + 1}`}`;
-    call.decisions.push({ decision, code, id, tool, paramsDigest, at });
+    call.decisions.push({ decision, code, id, tool, paramsDigest, reason, at });
     this.reading.claim({
       kind: 'action',
       id,
@@ -181,7 +181,8 @@ export class Recorder {
       const proposal = proposalOf(call);
       const decision = decisionOf(call);
       const { ending } = call;
-      if (call.isNamed && proposal !== undefined && ending === undefined && decision?.decision !== 'deny') {
+      const isOpen = ending === undefined && decision?.decision !== 'deny' && !call.isNotCalled;
+      if (call.isNamed && proposal !== undefined && isOpen) {
         this.find('CC-9', 'RESULT_MISSING', WARNING, proposal.at, {
           about: call.id,
           expected: 'a result, or a denial',
