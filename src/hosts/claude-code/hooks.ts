@@ -30,6 +30,8 @@ export class HookReader {
   readonly #largest = new Map<string, number>();
   readonly #kept = new Set<string>();
   #hasPreToolUse = false;
+  /** The tool use of the last line that was about one. */
+  #asking: Call | undefined;
 
   constructor(recorder: Recorder) {
     this.#recorder = recorder;
@@ -88,9 +90,14 @@ export class HookReader {
     const params = valueAt(input, 'tool_input');
     const paramsDigest = params === undefined ? undefined : jcsDigest(params);
     const id = textAt(input, 'tool_use_id');
-    let call = id === undefined ? calls.open(session, tool, paramsDigest) : calls.of(id, session);
-    if (call === undefined && event === 'PermissionRequest' && !isAnswer)
-      call = calls.of(`unnamed:${contentOf(line)}`, session, false);
+    let call = id === undefined ? undefined : calls.of(id, session);
+    if (call === undefined && isAnswer) call = this.#asking;
+    else if (call === undefined && event !== 'PermissionRequest')
+      call = calls.open(session, tool, paramsDigest);
+    else if (call === undefined)
+      call =
+        calls.request(session, tool, paramsDigest) ?? calls.of(`unnamed:${contentOf(line)}`, session, false);
+    this.#asking = call;
     if (call === undefined) {
       if (!isAnswer) {
         this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, {

@@ -131,6 +131,51 @@ describe('an answer on a line of its own', () => {
   });
 });
 
+it('tells permission requests of equal tool uses apart by their order', () => {
+  const use = { ...BASH, tool_input: { command: 'ls' } };
+  const request = (at: number, behavior: string, isBeside: boolean): object[] => {
+    const output = { hookSpecificOutput: { hookEventName: 'PermissionRequest', decision: { behavior } } };
+    const asked = hook(at, 'PermissionRequest', use);
+    return isBeside ? [{ ...asked, output }] : [asked, output];
+  };
+  for (const isBeside of [true, false]) {
+    const log = fileOf('hooks.jsonl', [
+      hook(0, 'PreToolUse', { ...use, tool_use_id: 'toolu_0' }),
+      hook(1, 'PreToolUse', { ...use, tool_use_id: 'toolu_1' }),
+      ...request(2, 'allow', isBeside),
+      ...request(3, 'deny', isBeside),
+      hook(4, 'PostToolUse', { ...use, tool_use_id: 'toolu_0', tool_response: {} }),
+      hook(5, 'PreToolUse', { ...use, tool_use_id: 'toolu_2' }),
+      ...request(6, 'allow', isBeside),
+      hook(7, 'PostToolUse', { ...use, tool_use_id: 'toolu_2', tool_response: {} }),
+    ]);
+    const { findings, claims } = claudeCode.read([log]);
+    expect(findings).toEqual([]);
+    expect(
+      claims.flatMap((claim) => (claim.kind === 'action' ? [[claim.id.split(':')[1], claim.decision]] : [])),
+    ).toEqual([
+      ['toolu_0', 'allow'],
+      ['toolu_1', 'deny'],
+      ['toolu_2', 'allow'],
+    ]);
+  }
+});
+
+it('takes permission requests of tool uses that nothing named for one each', () => {
+  const output = {
+    hookSpecificOutput: { hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } },
+  };
+  const ended = (at: number, id: string): object =>
+    hook(at, 'PostToolUse', { ...BASH, tool_use_id: id, tool_response: {} });
+  const log = fileOf('hooks.jsonl', [
+    hook(0, 'PermissionRequest', { ...BASH, output }),
+    hook(1, 'PermissionRequest', { ...BASH, output }),
+    ended(2, 'toolu_0'),
+    ended(3, 'toolu_1'),
+  ]);
+  expect(claudeCode.read([log]).findings).toEqual([]);
+});
+
 it('has a tool of an MCP server that answered with an error as failed', () => {
   const { claims } = claudeCode.read([
     fileOf('hooks.jsonl', [
