@@ -124,6 +124,21 @@ describe('a call that both have', () => {
     expect(report.exit_status).toBe(of === 'invalid' ? 1 : 3);
   });
 
+  it.each([
+    ['llm.chat', 'llm.openai/gpt-x', true],
+    ['llm.azure/gpt-x', 'llm.azure.ai.openai/gpt-x', true],
+    ['llm.bedrock/anthropic/claude-x', 'llm.aws.bedrock/claude-x', true],
+    ['llm.openai/gpt-x-2026-08-06', 'llm.openai/gpt-x', true],
+    ['llm.openai/gpt-x', 'llm.openai/gpt-x-mini', false],
+    ['llm.anthropic/claude-large', 'llm.anthropic/claude-small', false],
+    ['chat', 'llm.openai/gpt-x', false],
+  ])('of a model is contradicted by another model, and not by another name: %s, %s', async (own, its, is) => {
+    const report = await reconcile(ledgerOf(line('1', { tool: own })), [line('1', { tool: its })]);
+    expect(statesOf(report)).toEqual(is ? { corroborated: 1 } : { contradicted: 1 });
+    expect(codesOf(report)).toEqual(is ? [] : ['TOOL_DIFFERS']);
+    expect(report.agreed.tool).toBe(0);
+  });
+
   it('is a violation where a source executed what the ledger denied', async () => {
     const report = await reconcile(ledgerOf(line('1', { allow: false, ran: undefined })), [
       line('1', { allow: undefined }),
