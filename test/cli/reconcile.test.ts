@@ -79,6 +79,31 @@ describe.skipIf(!hasRecordings)('reconcile', () => {
   });
 });
 
+it.each([
+  ['hooks.jsonl', 'l.jsonl'],
+  ['claude-code=hooks.jsonl', 'l.jsonl'],
+  ['hooks.jsonl', 'claude-code=l.jsonl'],
+])('says that the ledger comes first: %s %s', (first, second) => {
+  const shop = new Workshop();
+  const hooks = new URL('../hosts/claude-code/samples/hooks.jsonl', import.meta.url);
+  shop.write('hooks.jsonl', readFileSync(hooks, 'utf8'));
+  expectOk(
+    shop.run([
+      'import',
+      '--from',
+      'claude-code',
+      '--ledger',
+      'l.jsonl',
+      '--create',
+      '--unsigned',
+      'hooks.jsonl',
+    ]),
+  );
+  const run = shop.run(['reconcile', first, second]);
+  expect([run.status, run.stdout]).toEqual([2, '']);
+  expect(run.stderr).toContain('the ledger comes first');
+});
+
 it('knows what an import kept as evidence for what the file says', () => {
   const shop = new Workshop();
   for (const name of ['hooks.jsonl', 'transcript.jsonl'])
