@@ -377,7 +377,7 @@ export class Reconciler {
           actual: `executed, ${outcome}`,
         },
       );
-    this.#promise({ tool, occurredAt, inLedger: isKept }, { ...about, source: source.name, at }, codes);
+    this.#promise({ tool, occurredAt, inLedger: false }, { ...about, source: source.name, at }, codes);
     this.#list({
       state: isAmbiguous ? 'ambiguous' : isKept ? 'same_file' : 'source_only',
       ...about,
@@ -462,7 +462,10 @@ export class Reconciler {
       if (verdict === 'violation') this.#find('SOURCE_VIOLATION', 'error', 'violation', { source });
     }
     for (const [source, calls] of this.#sameFiles)
-      this.#find('SAME_FILE', 'info', 'none', { source, actual: `${calls} calls` });
+      this.#find('SAME_FILE', 'info', 'none', {
+        source,
+        actual: `${calls} ${calls === 1 ? 'call' : 'calls'}`,
+      });
   }
 
   #verdict({ verdict }: ReconciledLedger): ReconcileReport['verdict'] {

@@ -403,6 +403,24 @@ describe('what was promised', () => {
     expect(report.exit_status).toBe(status);
   });
 
+  it('counts as calls of the ledger what the report says are its calls, whatever it keeps as evidence', async () => {
+    const kept = { id: '2', ms: T, tool: 'fetch' };
+    const expectation: ReconcileExpectation = { expect_version: '1', counts: [{ of: 'ledger' }] };
+    const seen: Host = {
+      ...plainHost,
+      read: (files, options) => {
+        const reading = plainHost.read(files, options);
+        const evidence = reading.claims.flatMap(({ kind, id, at }) =>
+          kind === 'evidence' ? [{ at, callIds: [id], outcome: 'success' as const, meters: [] }] : [],
+        );
+        return { ...reading, observations: [...reading.observations, ...evidence] };
+      },
+    };
+    const report = await reconcile(ledgerOf(line('1'), kept), [line('1'), kept], { expectation }, seen);
+    expect(statesOf(report)).toEqual({ same_file: 2 });
+    expect([report.ledger.calls, report.expected?.counts]).toEqual([1, [{ of: 'ledger', calls: 1 }]]);
+  });
+
   it('names the gaps', async () => {
     const expectation = expecting({ sequences: [{ of: 'other', prefix: 'c-', first: 0, last: 7 }] });
     const report = await reconcile(ledgerOf(...lines), lines, { expectation });
