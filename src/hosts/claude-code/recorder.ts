@@ -22,7 +22,7 @@ const VIOLATION = { severity: 'error', class: 'violation' } as const;
 export const WARNING = { severity: 'warning', class: 'none' } as const;
 
 /** What a finding says besides. */
-export type Details = Pick<HostFinding, 'about' | 'expected' | 'actual' | 'related'>;
+export type Details = Pick<HostFinding, 'about' | 'lacks' | 'expected' | 'actual' | 'related'>;
 
 /** What the two readers share. */
 export class Recorder {
@@ -120,6 +120,7 @@ export class Recorder {
     if (decision === undefined) {
       this.find('CC-7', 'DECISION_NOT_STATED', INVALID, at, {
         about: call.id,
+        lacks: 'decision',
         expected: 'a decision',
         actual: 'none in these files',
       });
