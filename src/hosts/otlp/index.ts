@@ -290,7 +290,10 @@ class SpanReader {
     const below = new Map<Read, Read[]>();
     for (const span of this.#kept) {
       const agent = span.kind === 'inference' ? above.get(keyOf(span)) : undefined;
-      if (agent !== undefined) below.set(agent, [...(below.get(agent) ?? []), span]);
+      if (agent === undefined) continue;
+      const calls = below.get(agent);
+      if (calls === undefined) below.set(agent, [span]);
+      else calls.push(span);
     }
     for (const [agent, calls] of below) {
       for (const name of ['input_tokens', 'output_tokens']) {

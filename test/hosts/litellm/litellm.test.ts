@@ -208,6 +208,17 @@ it('counts the rows of all pages of a list', () => {
   expect(found(litellm.read(pages.slice(1)))).toEqual(['LL-10 ROWS_MISSING']);
 });
 
+it('reads a long list on one line, and lines whose first one is cut at its beginning', () => {
+  const [first, ...rest] = linesOf(rows) as object[];
+  const long = { ...first, messages: 'x'.repeat(17 * 1024 * 1024) };
+  const { items } = litellm.read([{ name: 'f', bytes: Buffer.from(JSON.stringify([long, ...rest])) }]);
+  expect(items).toHaveLength(6);
+  const cut = litellm.read([{ ...rows, bytes: rows.bytes.subarray(10) }]);
+  expect(cut.items).toHaveLength(6);
+  expect(cut.items.filter(({ fate }) => fate === 'dropped')).toHaveLength(1);
+  expect(found(cut)).toEqual(['INPUT NOT_JSON']);
+});
+
 it('reads whatever it is given', () => {
   holdsForBrokenFiles(litellm, [rows, page]);
 });
