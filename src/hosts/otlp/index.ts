@@ -27,11 +27,18 @@ export const otlp: Host = {
 };
 
 const MAX_FACT_LENGTH = 256;
+/** A collector may write all that it is sent to one file. */
+const SIGNALS = ['resourceMetrics', 'resourceLogs', 'resourceProfiles'] as const;
+const LOOKED_AT = 1_000;
 /** The second until version 0.15 of the protocol. */
 const SCOPES = ['scopeSpans', 'instrumentationLibrarySpans'] as const;
 
 function recognises(file: HostFile): boolean {
-  for (const { value } of peekDocuments(file)) return listAt(value, 'resourceSpans') !== undefined;
+  let left = LOOKED_AT;
+  for (const { value } of peekDocuments(file)) {
+    if (listAt(value, 'resourceSpans') !== undefined) return true;
+    if (!SIGNALS.some((name) => listAt(value, name) !== undefined) || --left === 0) return false;
+  }
   return false;
 }
 

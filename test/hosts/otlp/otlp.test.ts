@@ -248,6 +248,13 @@ it('passes nothing over that stands where spans should', () => {
   ]);
 });
 
+it('recognises spans among the other signals of a collector', () => {
+  const others = [{ resourceMetrics: [] }, { resourceLogs: [] }];
+  expect(otlp.recognises(fileOf('f', [...others, ...linesOf(lines)]))).toBe(true);
+  expect(otlp.recognises(fileOf('f', others))).toBe(false);
+  expect(otlp.recognises(fileOf('f', [{ a: 1 }, ...linesOf(lines)]))).toBe(false);
+});
+
 it('walks circles and long chains of parents', () => {
   const spans = Array.from({ length: 5_000 }, (_, index) => ({
     traceId: 'a'.repeat(32),
