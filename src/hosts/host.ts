@@ -51,6 +51,8 @@ export interface HostFinding {
   readonly at: HostPlace;
   /** The host's own id of what is concerned: a proposal, a call. */
   readonly about?: string | undefined;
+  /** What these files alone do not state of `about`: where a ledger does, they are not broken for it (`reconcile`). */
+  readonly lacks?: 'decision' | undefined;
   /** In a few words. */
   readonly expected?: string | undefined;
   readonly actual?: string | undefined;
