@@ -721,6 +721,7 @@ class Check {
       if (row === undefined) continue;
       this.#link(entry, row, chains[row.table]);
       this.#columns(entry, row);
+      if (row.table === 'core') this.#signedLink(entry, row, chains.core);
       const strong = new Set(pinned ?? [...entries.keys, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
       const isSigned = row.signature?.some((byte) => byte !== 0) === true;
       if (row.domain !== undefined && !domainsOf(row.eventType).includes(row.domain))
@@ -837,6 +838,27 @@ class Check {
     chain.sequence = row.sequence;
   }
 
+  /**
+   * The daemon's payloads in the core's table: the signature covers the hash of the row before, which the table's own hash, without any
+   * key, does not protect. Rows that were taken over from the daemon's own table have the hashes of that one; none follows the first
+   * that has this one's.
+   */
+  #signedLink(entry: Entry, row: LedgerRow, chain: Chain): void {
+    const said = row.content === undefined ? undefined : textAt(row.content, 'prev_hash');
+    if (said === undefined || row.prevHash === undefined) return;
+    if (said === row.prevHash) chain.isSignedOver ||= said !== GENESIS;
+    else if (chain.isSignedOver)
+      this.#find(
+        'AP-10',
+        'LEDGER_ROW_CONTRADICTS_PAYLOAD',
+        ERROR,
+        entry,
+        `prev_hash ${said}`,
+        row.prevHash,
+        row.id,
+      );
+  }
+
   /** What a row's columns say and its payload too. */
   #columns(entry: Entry, row: LedgerRow): void {
     const { content } = row;
@@ -910,10 +932,12 @@ interface Chain {
   /** What the next row may name: the hash that the row states, and the one that it ought to have. */
   hashes: readonly string[];
   sequence: bigint | undefined;
+  /** Whether payloads in the core's table name its hashes. */
+  isSignedOver: boolean;
 }
 
 function newChain(): Chain {
-  return { entry: undefined, hashes: [], sequence: undefined };
+  return { entry: undefined, hashes: [], sequence: undefined, isSignedOver: false };
 }
 
 function hasReceipts(episode: Episode): boolean {
