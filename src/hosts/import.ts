@@ -81,6 +81,8 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
   const others = new Set<string>();
   /** Claims that the ledger has as another source of the host told of them. */
   const elsewhere = new Set<string>();
+  /** Claims that the ledger has, from the same item or from another source. */
+  const standing = new Set<string>();
   const byType = new Map<string, number>();
   const events: ClaimedEvent[] = [];
   let existing = 0;
@@ -93,10 +95,15 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     const had = own ?? (other === undefined ? undefined : known.get(other));
     const isLater = into?.openEnds.has(other ?? sourceId) === true && event['outcome'] !== 'unknown';
     if (had === id || (other !== undefined && !isLater)) {
+      standing.add(sourceId);
       if (other !== undefined) elsewhere.add(sourceId);
       existing += 1;
-    } else if (claimed.kind === 'digests' && elsewhere.has(restsOn!)) {
-      // The ledger has another event of it, with digests of its own.
+    } else if (
+      claimed.kind === 'digests' &&
+      standing.has(restsOn!) &&
+      (had !== undefined || elsewhere.has(restsOn!))
+    ) {
+      // The ledger has digests of it. What could be computed again depends on which other files there were.
       existing += 1;
     } else if (had === undefined && (restsOn === undefined || !others.has(restsOn))) {
       ids.set(sourceId, id);

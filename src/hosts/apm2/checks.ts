@@ -518,11 +518,12 @@ class Check {
     const most = (ns + 999_999n) / 1_000_000n + BigInt(found.length);
     if (counts.wallMs < ms || counts.wallMs > most) wrong('total_wall_ms', String(ms), counts.wallMs);
     const byRequest = new Map(episode.cases.map((each) => [each.request, each]));
-    const outcomes = found.map(({ requestId }) =>
-      byRequest.get(requestId)?.executed[0]?.value.text('outcome'),
-    );
+    const outcomes = found.map(({ requestId }) => {
+      const executed = byRequest.get(requestId)?.executed[0];
+      return executed === undefined ? undefined : outcomeTextOf(executed.value);
+    });
     if (outcomes.some((outcome) => outcome === undefined)) return;
-    const successes = BigInt(outcomes.filter((outcome) => outcome?.toUpperCase() === 'SUCCESS').length);
+    const successes = BigInt(outcomes.filter((outcome) => outcome === 'SUCCESS').length);
     if (counts.successful + counts.failed === counts.executions && counts.successful !== successes)
       wrong('successful_executions', String(successes), counts.successful);
   }
@@ -949,6 +950,14 @@ function firstEntryOf(episode: Episode): Entry | undefined {
   if (first === undefined) return episode.indexes[0]?.entry ?? episode.spawns[0]?.entry;
   const { requested, intents, decided, executed, receipts, responses, actuations } = first;
   return [requested, intents, decided, executed, receipts, responses, actuations].flat()[0]?.entry;
+}
+
+/** What an event says of how an execution ended, without what protobuf's names of it begin with. */
+export function outcomeTextOf(fields: Fields): string | undefined {
+  return fields
+    .text('outcome')
+    ?.replace(/^(?:TOOL_)?OUTCOME_/i, '')
+    .toUpperCase();
 }
 
 /** What a decision says; undefined for anything but ALLOW and DENY. */
