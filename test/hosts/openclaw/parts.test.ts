@@ -1,5 +1,6 @@
 /** Recordings in parts, in several imports, in other orders, given twice: what is in a ledger stands, and nothing counts twice. */
 
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { openclaw } from '../../../src/hosts/openclaw/index.js';
 import {
@@ -261,4 +262,19 @@ it('tells the next run of a session from the one before in a file of its own', (
   const two = planOf([fileOf('2', linesOf(...run(500)))], ledgerOf(one));
   expect([two.events.length, ...severeOf(two)]).toEqual([2]);
   expect(accountFor(two.reading.items).total.dropped).toBe(0);
+});
+
+it('adds to a ledger that has the audit records no call twice', () => {
+  const fingerprint = `sha256:${createHash('sha256').update('c1').digest('hex')}`;
+  const audit = {
+    ...{ schemaVersion: 1, sequence: 1, eventId: 'e1', occurredAt: 1795292352000, kind: 'tool_action' },
+    ...{ action: 'tool.action.finished', status: 'succeeded', agentId: 'main', sessionId: 's1', runId: 'r1' },
+    ...{ toolCallId: fingerprint, toolName: 'exec' },
+  };
+  const one = planOf([fileOf('audit.jsonl', linesOf(audit))]);
+  const lines = linesOf(start, before(2, 'c1', {}), after(3, 'c1', {}, { result: DONE }));
+  const two = planOf([hooks(lines)], ledgerOf(one));
+  expect(kindsOf(one)).toMatchObject({ authorizations: 0, executions: 1 });
+  expect(kindsOf(two)).toMatchObject({ authorizations: 1, executions: 0 });
+  expect([two.existing, two.conflicting]).toEqual([1, 0]);
 });
