@@ -22,8 +22,8 @@ describe("the core's chain", () => {
       .map((line) => JSON.parse(line) as { payload: string; event_hash: string });
     const hash = (before: string, payload: string): string =>
       Buffer.from(blake3(Buffer.from(before + payload, 'hex'))).toString('hex');
-    expect(first!.event_hash).toBe(hash('00'.repeat(32), first!.payload));
-    expect(second!.event_hash).toBe(hash(first!.event_hash, second!.payload));
+    expect(first.event_hash).toBe(hash('00'.repeat(32), first.payload));
+    expect(second.event_hash).toBe(hash(first.event_hash, second.payload));
   });
 
   it('goes in without a finding, whichever way its rows are signed', () => {
@@ -42,7 +42,7 @@ describe("the core's chain", () => {
 
   it('has hashes in any case, and a first row after 32 zero bytes', () => {
     const [first, ...rest] = coreLedger(ROWS).trimEnd().split('\n');
-    const zeros = first!.replace('"prev_hash":null', `"prev_hash":"${'00'.repeat(32)}"`);
+    const zeros = first.replace('"prev_hash":null', `"prev_hash":"${'00'.repeat(32)}"`);
     const upper = [zeros, ...rest].join('\n').replace(/"[0-9a-f]{64,}"/g, (hex) => hex.toUpperCase());
     expect(codes(upper.replaceAll('D75A980182', 'd75a980182'))).toEqual([]);
   });

@@ -581,12 +581,12 @@ describe('an episode in several imports', () => {
     plans.flatMap(({ events }) => events).filter(({ kind }) => kind === 'execution').length;
 
   it('adds receipts and lines to a ledger that has the events, and no call twice', () => {
-    const one = planOf([rows!, profiles!]);
+    const one = planOf([rows, profiles]);
     for (const more of [
-      [rows!, profiles!, receipts!, chunk!],
-      [receipts!, chunk!],
-      [rows!, profiles!, receipts!, log!],
-      [rows!, profiles!, log!],
+      [rows, profiles, receipts, chunk],
+      [receipts, chunk],
+      [rows, profiles, receipts, log],
+      [rows, profiles, log],
     ]) {
       const two = planOf(more, ledgerOf(one));
       expect(conflicts(two)).toEqual([]);
@@ -596,12 +596,12 @@ describe('an episode in several imports', () => {
   });
 
   it('says what is known later of a ledger that has receipts or lines', () => {
-    const all = [rows!, profiles!, receipts!, chunk!, log!];
+    const all = [rows, profiles, receipts, chunk, log];
     for (const first of [
-      [receipts!],
+      [receipts],
       [
-        log!,
-        fileOf(`${Buffer.from(rows!.bytes).toString().split('\n').slice(0, 2).join('\n')}\n`, 'begin.jsonl'),
+        log,
+        fileOf(`${Buffer.from(rows.bytes).toString().split('\n').slice(0, 2).join('\n')}\n`, 'begin.jsonl'),
       ],
     ]) {
       const one = planOf(first);
@@ -612,7 +612,7 @@ describe('an episode in several imports', () => {
   });
 
   it('still says where an event is another', () => {
-    const one = planOf([rows!, profiles!]);
+    const one = planOf([rows, profiles]);
     const [changed] = episode({
       events: (e) => [
         e.attributed,
@@ -622,7 +622,7 @@ describe('an episode in several imports', () => {
         with_(e.executed, { outcome: 'FAILURE' }),
       ],
     });
-    expect(conflicts(planOf([changed!, profiles!], ledgerOf(one)))).toContain('SOURCE_CONFLICT');
+    expect(conflicts(planOf([changed, profiles], ledgerOf(one)))).toContain('SOURCE_CONFLICT');
   });
 });
 
