@@ -98,6 +98,11 @@ interface ClaimBase {
   readonly principalId: string;
   /** Kept beside northroot's own digests, in an evidence event of its own. */
   readonly foreignDigests?: readonly ForeignDigest[] | undefined;
+  /**
+   * Ids of the claims that other sources of the host make of the same thing. Where a ledger has one of them from an earlier import,
+   * nothing is added: what stands there stands.
+   */
+  readonly sameAs?: readonly string[] | undefined;
 }
 
 interface AuthorizationClaim extends ClaimBase {
