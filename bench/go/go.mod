@@ -1,0 +1,3 @@
+module northroot/bench
+
+go 1.19
