@@ -1,0 +1,282 @@
+/**
+ * Prints the table of targets: what verifying and appending cost beside others, as ratios of one run. On a shared machine only those
+ * mean anything. Nothing is asserted on time.
+ *
+ *     npm run bench [-- --records 1000000 --quick --large --rounds 3 --only go,rules --folder /tmp --keep --json --all]
+ */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, release, tmpdir, type } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { VERSION } from '../dist/index.js';
+import { KINDS } from './targets/kinds.js';
+import { makeLedger } from './targets/make-ledger.js';
+import {
+  buildGo,
+  checkVerifiers,
+  findPeers,
+  goVerify,
+  northrootVerify,
+  pythonVerify,
+} from './targets/peers.js';
+import { verifyByCommand } from './targets/processes.js';
+import { COMPARISONS, fillRow, ROWS } from './targets/rows.js';
+import { makeTasks } from './targets/tasks.js';
+
+const RECORDS = 1_000_000;
+const QUICK_RECORDS = 50_000;
+const LARGE_FACTOR = 10;
+const MIN_RECORDS = 5_000;
+const CHECK_RECORDS = 3_000;
+const SMALL_RECORDS = 20;
+const MAX_SAMPLED = 100_000;
+const MAX_APPENDS = 20_000;
+/** The ledger grows by one record in a hundred. */
+const GROWTH = 101;
+/** Figures by programs of their own. */
+const FURTHER = [
+  'compare.js',
+  'ed25519.js',
+  'append.js',
+  'start.js',
+  'writers.js',
+  'cost.js',
+  'live.js',
+];
+
+const { values } = parseArgs({
+  options: {
+    records: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    large: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string' },
+    folder: { type: 'string', default: tmpdir() },
+    keep: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    all: { type: 'boolean', default: false },
+  },
+});
+const records = Number(values.records ?? (values.quick ? QUICK_RECORDS : RECORDS));
+const rounds = Number(values.rounds);
+if (!(Number.isInteger(records) && records >= MIN_RECORDS && Number.isInteger(rounds) && rounds >= 1)) {
+  throw new RangeError(`expected --records of at least ${MIN_RECORDS} and --rounds of at least 1`);
+}
+const wanted = values.only?.split(',');
+const unknown = wanted?.filter((id) => id !== 'peers' && !ROWS.some((row) => row.id === id)) ?? [];
+if (unknown.length > 0) {
+  throw new RangeError(`--only takes peers and ${ROWS.map(({ id }) => id).join(', ')}, not ${unknown}`);
+}
+const rows = ROWS.filter(({ id }) => wanted === undefined || wanted.includes(id));
+const comparisons = wanted === undefined || wanted.includes('peers') ? COMPARISONS : [];
+
+mkdirSync(values.folder, { recursive: true });
+const folder = mkdtempSync(join(values.folder, 'northroot-bench-'));
+const ledgerFolder = values.keep ? values.folder : folder;
+try {
+  const results = await measure();
+  if (values.json) console.log(JSON.stringify(results, undefined, 2));
+  else print(results);
+  process.exitCode = results.failed.length === 0 ? 0 : 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+if (values.all && !values.json) for (const script of FURTHER) runFurther(script);
+
+async function measure() {
+  const loadBefore = loadavg();
+  const peers = findPeers();
+  const go = { program: peers.go.missing === undefined ? buildGo(folder) : undefined };
+  await checkPeers(peers, go);
+  const ledgers = {};
+  const sampled = Math.min(records, MAX_SAMPLED);
+  const appends = Math.min(records, MAX_APPENDS);
+  const tasks = makeTasks({ folder, ledgers, records, appends, sampled, go, peers });
+  const missing = {};
+  for (const [name, { missing: why, needs = [] }] of Object.entries(tasks)) {
+    const lacking = needs.find((peer) => peers[peer].missing !== undefined);
+    missing[name] = why ?? (lacking === undefined ? undefined : peers[lacking].missing);
+  }
+  if (!values.large) missing.large2 = 'asked for with --large';
+  if (!existsSync('/proc/self/status')) {
+    for (const name of ['open2', 'limited2', 'large2']) missing[name] ??= 'the peak is known on Linux alone';
+  }
+  const isWhole = (row) => row.tasks.every((name) => missing[name] === undefined);
+  const names = new Set([...rows.filter(isWhole).flatMap((row) => row.tasks), ...comparisons]);
+  const order = Object.keys(tasks).filter((name) => names.has(name) && missing[name] === undefined);
+  for (const name of order) {
+    const { ledger } = tasks[name];
+    const kinds = ledger === 'sample' ? ['signed', 'sample'] : ledger === undefined ? [] : [ledger];
+    for (const kind of kinds) ledgers[kind] ??= await provideLedger(kind, ledgers, sampled);
+  }
+  const { samples, failed } = await runInTurns(tasks, order, missing);
+  return {
+    tool: { name: 'northroot', version: VERSION },
+    machine: {
+      cpu: cpus()[0]?.model,
+      cpus: cpus().length,
+      system: `${type()} ${release()}`,
+      load_before: loadBefore,
+      load_after: loadavg(),
+    },
+    peers,
+    records,
+    rounds,
+    ledgers: Object.fromEntries(Object.entries(ledgers).map(([kind, { path: _, ...facts }]) => [kind, facts])),
+    rows: rows.map((row) => {
+      const why = row.tasks.map((name) => missing[name]).find((reason) => reason !== undefined);
+      const { id, title, basis } = row;
+      return why === undefined ? fillRow(row, samples, records) : { id, title, basis, not_measured: why };
+    }),
+    comparisons: comparisons.map((name) => {
+      const { title } = tasks[name];
+      if (missing[name] !== undefined) return { title, not_measured: missing[name] };
+      return {
+        title,
+        records_per_s: (1000 * sampled) / samples[name].wall,
+        ...(samples.sample1 !== undefined && { ratio: samples.sample1.wall / samples[name].wall }),
+      };
+    }),
+    samples,
+    failed,
+  };
+}
+
+/** Each task once in each round; of times the least, of rates and memory the most. A task that fails is told, and left out from then on. */
+async function runInTurns(tasks, order, missing) {
+  const samples = {};
+  const failed = [];
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of order) {
+      const { title, prepare, run, once = false } = tasks[name];
+      if (missing[name] !== undefined || (once && round > 0)) continue;
+      progress(`round ${round + 1} of ${rounds}: ${title}`);
+      try {
+        if (round === 0) await prepare?.();
+        const { stdout: _, stderr: __, root: ___, ...sample } = run();
+        samples[name] = best(samples[name], sample);
+      } catch (error) {
+        missing[name] = `failed: ${error.message}`;
+        failed.push({ task: name, error: error.message });
+      }
+    }
+  }
+  return { samples, failed };
+}
+
+function best(known, sample) {
+  const isMore = (name) => ['rate', 'rss'].includes(name);
+  const choose = (name, a, b) => (isMore(name) ? Math.max(a, b) : Math.min(a, b));
+  return Object.fromEntries(
+    Object.entries(sample).map(([name, value]) => [name, choose(name, known?.[name] ?? value, value)]),
+  );
+}
+
+/** A ledger of a kind, made now or found in the folder that is kept, with what is known of it. */
+async function provideLedger(kind, ledgers, sampled) {
+  if (kind === 'sample') return takeSample(ledgers.signed, sampled);
+  const count = { small: SMALL_RECORDS, large: LARGE_FACTOR * records }[kind] ?? records;
+  const maker = { small: 'signed', large: 'sealed' }[kind] ?? kind;
+  const path = join(ledgerFolder, `${maker}-${count}.jsonl`);
+  const facts = `${path}.facts.json`;
+  if (existsSync(facts) && existsSync(path)) {
+    const known = JSON.parse(readFileSync(facts, 'utf8'));
+    if (known.bytes === statSync(path).size) return { path, ...known };
+  }
+  progress(`making ${count} records: ${maker}`);
+  const made = await makeLedger(path, maker, count, Math.floor(count / GROWTH));
+  writeFileSync(facts, JSON.stringify(made));
+  return { path, ...made };
+}
+
+/** The first lines of a ledger, for those that are too slow for all of it. */
+function takeSample({ path }, count) {
+  const sample = join(folder, 'sample.jsonl');
+  const buffer = Buffer.alloc(1 << 20);
+  const [from, to] = [openSync(path, 'r'), openSync(sample, 'w')];
+  let left = count;
+  while (left > 0) {
+    let bytes = buffer.subarray(0, readSync(from, buffer));
+    if (bytes.length === 0) break;
+    for (let at = bytes.indexOf(0x0a); at !== -1 && left > 0; at = bytes.indexOf(0x0a, at + 1)) {
+      left -= 1;
+      if (left === 0) bytes = bytes.subarray(0, at + 1);
+    }
+    writeFileSync(to, bytes);
+  }
+  closeSync(from);
+  closeSync(to);
+  return { path: sample, records: count };
+}
+
+/** Whether each kind of ledger is right, and whoever verifies sees what is wrong. */
+async function checkPeers(peers, go) {
+  const path = join(folder, 'check.jsonl');
+  for (const kind of Object.keys(KINDS)) {
+    progress(`checking ${CHECK_RECORDS} records: ${kind}`);
+    const { records: count } = await makeLedger(path, kind, CHECK_RECORDS, CHECK_RECORDS / 10);
+    verifyByCommand(folder, path, count, []);
+  }
+  const signed = await makeLedger(path, 'signed', CHECK_RECORDS);
+  const verifiers = { northroot: northrootVerify };
+  if (go.program !== undefined) verifiers.Go = (file) => goVerify(go.program, file, 2);
+  if (peers.cryptography?.version !== undefined) verifiers.Python = pythonVerify;
+  progress(`checking that changed ledgers are seen: ${Object.keys(verifiers).join(', ')}`);
+  checkVerifiers(verifiers, folder, path, signed);
+}
+
+function runFurther(script) {
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  if (!existsSync(path)) return;
+  console.log(`\n${script}`);
+  spawnSync(process.execPath, [path, '--folder', values.folder], { stdio: 'inherit' });
+}
+
+function progress(what) {
+  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${what}\n`);
+}
+
+function print({ tool, machine, peers, rows: filled, comparisons: others }) {
+  const load = (averages) => averages.map((each) => each.toFixed(1)).join(' ');
+  console.log(`${tool.name} ${tool.version}, ${records} records, best of ${rounds} interleaved rounds`);
+  console.log(`${machine.cpu}, ${machine.cpus} CPUs, ${machine.system}`);
+  console.log(`load average ${load(machine.load_before)} before, ${load(machine.load_after)} after`);
+  for (const [name, { version: found, missing }] of Object.entries(peers))
+    console.log(`  ${name.padEnd(14)} ${found ?? missing}`);
+  if (records < RECORDS)
+    console.log(`\nthe targets are for ${RECORDS} records: with fewer, starting and compiling weigh more`);
+  printTable(
+    ['what', 'basis', 'measured', 'target', 'met', 'beside it'],
+    filled.map((row) => {
+      const { title, basis, measured, target, met, stretch_met: stretched, note, not_measured: why } = row;
+      if (why !== undefined) return [title, basis, `not measured: ${why}`];
+      const verdict = `${met ? 'met' : 'not met'}${stretched ? ', stretch too' : ''}`;
+      return [title, basis, measured, target, verdict, note];
+    }),
+  );
+  if (others.length === 0) return;
+  printTable(
+    ['others, one thread each', 'records/s', 'northroot = 1'],
+    others.map(({ title, records_per_s: rate, ratio, not_measured: why }) =>
+      why === undefined
+        ? [title, rate.toFixed(0), ratio === undefined ? '' : ratio.toFixed(2)]
+        : [title, `not measured: ${why}`],
+    ),
+  );
+}
+
+function printTable(heads, lines) {
+  const isRest = (line, column) => column === line.length - 1;
+  const widths = heads.map((_, column) =>
+    Math.max(
+      ...[heads, ...lines].map((line) => (isRest(line, column) ? 0 : (line[column]?.length ?? 0))),
+    ),
+  );
+  console.log();
+  for (const line of [heads, ...lines])
+    console.log(line.map((cell, column) => (isRest(line, column) ? cell : cell.padEnd(widths[column]))).join('  '));
+}
