@@ -41,6 +41,7 @@ export {
 export {
   appendImport,
   firstTimeOf,
+  ImportOutdatedError,
   planImport,
   planReading,
   readKnownLedger,

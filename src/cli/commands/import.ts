@@ -8,6 +8,7 @@ import {
   didYouMean,
   firstTimeOf,
   HOSTS,
+  ImportOutdatedError,
   isUnbegun,
   Ledger,
   openLedger,
@@ -23,9 +24,7 @@ import {
   type Host,
   type HostFile,
   type HostOptions,
-  type ImportPlan,
   type ImportReport,
-  type ImportResult,
   type Paint,
   type Signer,
 } from '../../index.js';
@@ -69,6 +68,9 @@ interface ImportOptions extends ReadingOptions {
   readonly lockTimeout: number;
   readonly index: boolean;
 }
+
+/** So often other imports of the same may come between. */
+const MAX_ATTEMPTS = 20;
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -146,17 +148,26 @@ async function importFiles(
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
     return report(context, reportImport(planReading(host, reading, into)), options);
   }
-  const ledger = await openTarget(context, path, options, isNew ? firstTimeOf(reading) : undefined);
-  let plan: ImportPlan;
-  let result: ImportResult;
-  try {
-    const into = await readKnownLedger(await openLedger(path), host.name, signal);
-    plan = planReading(host, reading, into);
-    result = await appendImport(ledger, plan);
-  } finally {
-    await ledger.close();
+  let before = 0;
+  for (let attempt = 1; ; attempt += 1) {
+    const time = isNew && attempt === 1 ? firstTimeOf(reading) : undefined;
+    const ledger = await openTarget(context, path, options, time);
+    let done: ImportReport;
+    try {
+      const into = await readKnownLedger(await openLedger(path), host.name, signal);
+      const plan = planReading(host, reading, into);
+      const { appended, existing } = await appendImport(ledger, plan);
+      done = reportImport(plan, { appended: before + appended, existing });
+    } catch (error) {
+      // Another import came between: what it recorded stands.
+      if (!(error instanceof ImportOutdatedError) || attempt === MAX_ATTEMPTS) throw error;
+      before += error.result.appended;
+      continue;
+    } finally {
+      await ledger.close();
+    }
+    return report(context, done, options);
   }
-  return report(context, reportImport(plan, result), options);
 }
 
 function assertCombination({
