@@ -3,6 +3,8 @@
  * whenever the same files are read, so that importing them again adds nothing.
  */
 
+import { setMaxListeners } from 'node:events';
+
 import type { LedgerSource } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import type { JsonObject } from '../json/value.js';
@@ -213,6 +215,8 @@ export async function appendImport(
   const planned = new Map<string, string>();
   for (const { sourceId, event } of events) planned.set(sourceId, toDigestText(event.event_id.b64));
   const outdated = new AbortController();
+  // Each append that waits listens to it.
+  setMaxListeners(0, outdated.signal);
   const abort = (): void => outdated.abort();
   const end = ledger.onOther(({ event, eventId }) => {
     const { system, id } = sourceOf(event);

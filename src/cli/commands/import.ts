@@ -1,5 +1,6 @@
 /** `northroot import` and `northroot check`: what other systems recorded, held against their own rules, and brought into a ledger. */
 
+import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import {
   appendImport,
@@ -39,6 +40,7 @@ import {
   type Aid,
   type HostReadingOptions,
 } from '../host-files.js';
+import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
 import {
@@ -246,15 +248,22 @@ async function readAll(
 ): Promise<Read> {
   const aids = aid.map((text) => assertAid(toAid(text), subject));
   assertStdinOnce(paths);
-  const inputs: string[] = [];
-  for (const path of paths) inputs.push(...(await filesAt(path)));
+  const inputs = new Map<string, string>();
+  for (const path of paths) {
+    for (const found of await filesAt(path)) {
+      // A folder of logs may have the ledger in it that is made of them.
+      const isOwn = found !== path && ledger !== undefined && isOf(ledger, found);
+      const place = found === STDIN ? STDIN : resolve(found);
+      if (!isOwn && !inputs.has(place)) inputs.set(place, found);
+    }
+  }
   await assertTargets(targetsOf(output), [
-    ...inputs,
+    ...inputs.values(),
     ...aids.map(({ path }) => path),
     ...(ledger === undefined ? [] : filesOf(ledger)),
   ]);
   const files: HostFile[] = [];
-  for (const path of inputs) files.push(await readHostFile(context, path));
+  for (const path of inputs.values()) files.push(await readHostFile(context, path));
   const read: Record<string, HostFile> = {};
   for (const { name, path } of aids) read[name] = await readHostFile(context, path);
   return {
@@ -264,6 +273,12 @@ async function readAll(
       ...(aids.length === 0 ? {} : { aids: read }),
     },
   };
+}
+
+/** Whether a path is that of a ledger, or of what has its name and a suffix: its key, what a crash left. */
+function isOf(ledger: string, path: string): boolean {
+  const [own, other] = [resolve(ledger), resolve(path)];
+  return other === own || other.startsWith(`${own}.`);
 }
 
 function assertAid(aid: Aid, { aids, name: of }: Pick<Host, 'aids' | 'name'>): Aid {
