@@ -82,6 +82,7 @@ export { type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/a
 export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export {
   DEFAULT_MAX_FINDINGS,
+  MAX_THREADS,
   runVerification,
   type VerificationResult,
   type VerifyOptions,

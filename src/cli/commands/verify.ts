@@ -10,6 +10,7 @@ import {
   findRecord,
   kindOfPath,
   matchesFilter,
+  MAX_THREADS,
   NorthrootError,
   NOT_CHECKED_CODES,
   printable,
@@ -61,6 +62,7 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly grant?: string;
   readonly state?: string;
   readonly new?: boolean;
+  readonly threads?: number;
 }
 
 export function addVerify(
@@ -120,6 +122,11 @@ export function addVerify(
       'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
     )
     .option('--new', 'with --state: list only findings that are new since the state was saved')
+    .option(
+      '--threads <n>',
+      'examine lines in so many threads (default: the processors); the result does not depend on it',
+      wholeNumber(1, MAX_THREADS),
+    )
     .action((path: string, options: VerifyCommandOptions) => {
       const isFormatGiven = command.getOptionValueSource('format') === 'cli';
       return run((context) => verify(context, path, options, isFormatGiven));
@@ -194,6 +201,7 @@ async function verify(
       checkpoints,
       ...(predecessor === undefined ? {} : { predecessor }),
       ...(from === undefined ? {} : { from }),
+      ...(options.threads === undefined ? {} : { threads: options.threads }),
       onProgress: (done, size) => terminal.progress(done, size),
       onFinding: (finding) => outputs.take(finding),
     });
