@@ -18,11 +18,25 @@ export const SCRIPT = new URL('../dist/cli/northroot.cjs', import.meta.url);
 export const CODE = new URL('../dist/cli/northroot.code', import.meta.url);
 
 const HASH_BYTES = 32;
+/** Modules outside the script that most commands do not need: each is loaded when a member of it is asked for. */
+export const RARE = [
+  'cbor-x/index-no-eval',
+  'node:child_process',
+  'node:http',
+  'node:readline/promises',
+  'node:v8',
+  'node:zlib',
+];
 const WRITABLE_BY_OTHERS = 0o022;
 
 /** @returns The exports of src/cli/main.ts. */
 export function loadProgram() {
   return run(compile().script);
+}
+
+/** What `--version` says, too. */
+export function readVersion() {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
 }
 
 /** The compiled script, and whether V8 took the code that was made before. */
@@ -39,7 +53,16 @@ export function compile() {
 
 /** What the compiled script exports. */
 export function run(script) {
-  return script.runInThisContext()(createRequire(SCRIPT), SCRIPT.href);
+  const require = createRequire(SCRIPT);
+  return script.runInThisContext()(
+    (name) => (RARE.includes(name) ? lazily(name, require) : require(name)),
+    SCRIPT.href,
+  );
+}
+
+/** A module whose members are asked for by their names, as the bundle does. */
+function lazily(name, require) {
+  return new Proxy({}, { get: (_target, member) => require(name)[member] });
 }
 
 export function hashBoth(source, code) {

@@ -2,16 +2,16 @@
  * Bundles the command line into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in `dist/cli/northroot.code`: to
  * open, link and compile a file for each module took most of what a short command costs. Part of `npm run build`; `bin/load.js` runs it.
  *
- * Packages are in it, too, but for LevelDB, which is native code and only opened for large ledgers.
+ * Packages are in it, too, but for LevelDB, which is native code, and what is rarely asked for.
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { CODE, compile, hashBoth, run, SCRIPT } from '../../bin/load.js';
+import { CODE, compile, hashBoth, RARE, run, SCRIPT } from '../../bin/load.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 /** Given to this file, it makes the code: V8 keeps of a script what was compiled when it ran. */
@@ -29,7 +29,7 @@ async function bundle() {
     format: 'cjs',
     platform: 'node',
     conditions: ['node'],
-    external: ['level'],
+    external: ['level', ...RARE],
     // An `import()` needs a loader; `require` of what is native does not.
     supported: { 'dynamic-import': false },
     target: 'node20',
@@ -51,6 +51,11 @@ async function bundle() {
     ],
   });
   if (warnings.length > 0) throw new Error(warnings.map(({ text }) => text).join('\n'));
+  const source = readFileSync(SCRIPT, 'latin1');
+  for (const name of RARE) {
+    // Members of these can be had, and nothing else: a default import would look at the module itself.
+    if (source.includes(`(require("${name}")`)) throw new Error(`import members of ${name} by their names`);
+  }
   rmSync(CODE, { force: true });
   const folder = mkdtempSync(join(tmpdir(), 'northroot-build-'));
   try {
