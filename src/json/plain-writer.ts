@@ -34,6 +34,7 @@ const HEX = '0123456789abcdef';
 export class PlainWriter {
   #bytes: Uint8Array;
   #at = 0;
+  #deepest = 0;
   #isBusy = false;
   /** What stands before all that is written. */
   readonly room: Uint8Array;
@@ -54,6 +55,7 @@ export class PlainWriter {
     if (this.#isBusy || 'toJSON' in NO_ARRAY) return UNUSUAL;
     this.#isBusy = true;
     this.#at = this.room.length;
+    this.#deepest = 0;
     try {
       return write();
     } finally {
@@ -75,17 +77,29 @@ export class PlainWriter {
     return this.#bytes.subarray(0, this.#at);
   }
 
+  /** How many containers were open at most, those around what was written among them. */
+  get deepest(): number {
+    return this.#deepest;
+  }
+
   /** A byte of ASCII. */
   byte(byte: number): void {
     this.#reserve(1);
     this.#bytes[this.#at++] = byte;
   }
 
-  /** A name and its colon. @returns false for a name that is not usual. */
-  name(name: string): boolean {
-    if (name in Object.prototype || !this.#string(name)) return false;
+  /**
+   * A member of an object, name and all; `depth` is that of {@link value}.
+   *
+   * @returns A copy of its value.
+   */
+  member(object: object, name: string, depth: number): JsonValue | typeof UNUSUAL {
+    // To give a copy a member of such a name may mean something else.
+    if (name in Object.prototype || !this.#string(name)) return UNUSUAL;
     this.#bytes[this.#at++] = COLON;
-    return true;
+    const member = Object.getOwnPropertyDescriptor(object, name);
+    if (member === undefined || !('value' in member) || member.enumerable !== true) return UNUSUAL;
+    return this.value(member.value, depth);
   }
 
   /**
@@ -108,6 +122,7 @@ export class PlainWriter {
           this.#ascii('null');
           return null;
         }
+        if (depth >= this.#deepest) this.#deepest = depth + 1;
         if (depth === MAX_DEPTH) return UNUSUAL;
         return Array.isArray(value) ? this.#array(value, depth + 1) : this.#object(value, depth + 1);
       default:
@@ -123,10 +138,7 @@ export class PlainWriter {
     for (let index = 0; index < names.length; index++) {
       const name = names[index]!;
       if (index > 0) this.byte(COMMA);
-      if (!this.name(name)) return UNUSUAL;
-      const member = Object.getOwnPropertyDescriptor(object, name);
-      if (member === undefined || !('value' in member) || member.enumerable !== true) return UNUSUAL;
-      const value = this.value(member.value, depth);
+      const value = this.member(object, name, depth);
       if (value === UNUSUAL) return UNUSUAL;
       copy[name] = value;
     }

@@ -46,8 +46,9 @@ export function checkSignatures(
       });
     return;
   }
-  const message = eventMessage(bytes.subarray(line.span.start, line.span.end));
+  const { span } = line;
   const isAssumed = isTakenAsValid(state, line);
+  const message = isAssumed ? bytes : eventMessage(bytes.subarray(span.start, span.end));
   const isValid = ({ sig }: SignatureEntry, { verification }: RingKey): boolean =>
     isAssumed || isValidSignature(message, sig, verification);
   const judged = judgeSignatures(state, line.signatures, asked, isValid);
