@@ -18,6 +18,7 @@ import type { AdmissionRules } from './admission.js';
 import type { ChainTip } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { nowOf, type Entry, type LedgerOptions } from './options.js';
+import type { SigningThreads } from './signing-threads.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
 
 /** An entry that is complete, and of the right form. */
@@ -36,8 +37,16 @@ export class RecordMaker {
   readonly #options: LedgerOptions;
   readonly #running: RunningVerification;
   readonly #rules: AdmissionRules;
+  readonly #signing: SigningThreads | undefined;
 
-  constructor(options: LedgerOptions, running: RunningVerification, rules: AdmissionRules) {
+  /** @param signing - Has signed some of the events ahead. */
+  constructor(
+    options: LedgerOptions,
+    running: RunningVerification,
+    rules: AdmissionRules,
+    signing?: SigningThreads,
+  ) {
+    this.#signing = signing;
     this.#options = options;
     this.#running = running;
     this.#rules = rules;
@@ -157,7 +166,10 @@ export class RecordMaker {
     const { signer } = this.#options;
     const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
     this.#rules.check(event, bytes, given, isNew ? signer.publicKey : undefined);
-    return isNew ? [...given, signEvent(bytes, signer)] : given;
+    if (!isNew) return given;
+    const sig = this.#signing?.take(bytes);
+    const { keyid } = signer.publicKey;
+    return [...given, sig === undefined ? signEvent(bytes, signer) : { keyid, sig }];
   }
 }
 
