@@ -40,12 +40,12 @@ export function readVersion() {
 }
 
 /** The compiled script, and whether V8 took the code that was made before. */
-export function compile() {
-  const source = readWithOwner(SCRIPT);
-  const cachedData = readCode(source);
+export function compile(scriptUrl = SCRIPT, codeUrl = CODE) {
+  const source = readWithOwner(scriptUrl);
+  const cachedData = readCode(codeUrl, source);
   // Of ASCII alone, which Latin-1 reads fastest.
   const script = new Script(source.bytes.latin1Slice(), {
-    filename: fileURLToPath(SCRIPT),
+    filename: fileURLToPath(scriptUrl),
     ...(cachedData && { cachedData }),
   });
   return { script, bytes: source.bytes, isPrepared: script.cachedDataRejected === false };
@@ -69,9 +69,9 @@ export function hashBoth(source, code) {
   return createHash('sha256').update(source).update(code).digest();
 }
 
-function readCode(source) {
+function readCode(url, source) {
   try {
-    const { bytes, uid, gid, mode } = readWithOwner(CODE);
+    const { bytes, uid, gid, mode } = readWithOwner(url);
     const others = mode & WRITABLE_BY_OTHERS;
     if (uid !== source.uid || (others !== 0 && gid !== source.gid) || (others & ~source.mode) !== 0)
       return undefined;
