@@ -173,8 +173,8 @@ export class RecordMaker {
   }
 }
 
-/** base64url of 32 and of 64 bytes: what a keyid and a signature are by all keys that sign records. */
-const KEYID = /^[A-Za-z0-9_-]{43}$/;
+/** Canonical base64url of 32 and of 64 bytes: what a keyid and a signature are by all keys that sign records. */
+const KEYID = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
 const SIGNATURE = /^[A-Za-z0-9_-]{85}[AQgw]$/;
 
 /** Whether nothing can be wrong with the record's form that was not asked when its event was completed: its length alone. */
