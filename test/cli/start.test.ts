@@ -43,7 +43,7 @@ describe('the code beside the script', () => {
       'was changed',
       (code) => {
         const bytes = readFileSync(code);
-        bytes[1_000] = (bytes[1_000] as number) ^ 1;
+        bytes[1_000] = bytes[1_000] ^ 1;
         writeFileSync(code, bytes);
       },
     ],

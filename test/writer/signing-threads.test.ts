@@ -69,7 +69,6 @@ describe('SigningThreads', () => {
 });
 
 describe('a ledger whose events are signed by threads', () => {
-
   it('has the same bytes', async () => {
     const folder = temporaryFolder();
     const write = async (name: string, signingThreads: number): Promise<Buffer> => {
@@ -94,6 +93,8 @@ describe('a ledger whose events are signed by threads', () => {
   });
 
   it.each([-1, 17, 0.5])('refuses %d threads', async (signingThreads) => {
-    await expect(Ledger.open(join(temporaryFolder(), 'none'), { signer, signingThreads })).rejects.toThrow(RangeError);
+    await expect(Ledger.open(join(temporaryFolder(), 'none'), { signer, signingThreads })).rejects.toThrow(
+      RangeError,
+    );
   });
 });
