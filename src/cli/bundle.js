@@ -1,6 +1,7 @@
 /**
  * Bundles the command line into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in `dist/cli/northroot.code`: to
- * open, link and compile a file for each module took most of what a short command costs. Part of `npm run build`; `bin/load.js` runs it.
+ * open, link and compile a file for each module took most of what a short command costs. What runs in other threads is bundled into
+ * `dist/batch/worker.js`. Part of `npm run build`; `bin/load.js` runs the script.
  *
  * Packages are in it, too, but for LevelDB, which is native code, and what is rarely asked for.
  */
@@ -21,18 +22,14 @@ if (process.argv[2] === WARM) await makeCode(process.argv[3]);
 else await bundle();
 
 async function bundle() {
-  const { warnings } = await build({
+  await buildAll({
     entryPoints: [here('main.ts')],
     // As deep as the modules of dist/, for what is found from where it stands.
     outfile: fileURLToPath(SCRIPT),
-    bundle: true,
     format: 'cjs',
-    platform: 'node',
-    conditions: ['node'],
     external: ['level', ...RARE],
     // An `import()` needs a loader; `require` of what is native does not.
     supported: { 'dynamic-import': false },
-    target: 'node20',
     charset: 'ascii',
     // Names stay as they are, for those who report what went wrong.
     minifySyntax: true,
@@ -41,16 +38,14 @@ async function bundle() {
     define: { 'import.meta.url': 'scriptUrl' },
     banner: { js: '(function(require,scriptUrl){const module={exports:{}};' },
     footer: { js: 'return module.exports})' },
-    logLevel: 'silent',
-    plugins: [
-      {
-        name: 'platform',
-        setup: ({ onResolve }) =>
-          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../platform/node.ts') })),
-      },
-    ],
   });
-  if (warnings.length > 0) throw new Error(warnings.map(({ text }) => text).join('\n'));
+  await buildAll({
+    entryPoints: [here('../batch/worker.ts')],
+    outfile: here('../../dist/batch/worker.js'),
+    format: 'esm',
+    packages: 'external',
+    charset: 'utf8',
+  });
   const source = readFileSync(SCRIPT, 'latin1');
   for (const name of RARE) {
     // Members of these can be had, and nothing else: a default import would look at the module itself.
@@ -65,6 +60,26 @@ async function bundle() {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What is alike in both. */
+async function buildAll(options) {
+  const { warnings } = await build({
+    ...options,
+    bundle: true,
+    platform: 'node',
+    conditions: ['node'],
+    target: 'node20',
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'platform',
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../platform/node.ts') })),
+      },
+    ],
+  });
+  if (warnings.length > 0) throw new Error(warnings.map(({ text }) => text).join('\n'));
 }
 
 /** Runs what most who start the program run, so that V8 compiles it, and keeps the code. */
