@@ -25,6 +25,7 @@ export const RARE = [
   'node:http',
   'node:readline/promises',
   'node:v8',
+  'node:worker_threads',
   'node:zlib',
 ];
 const WRITABLE_BY_OTHERS = 0o022;
