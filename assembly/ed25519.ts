@@ -644,6 +644,7 @@ function listEntries(list: usize, scalar: usize, table: usize, width: i32, windo
 
 /** What is hashed, with room for the padding: a line is at most 65,535 bytes. */
 export const input = memory.data(66048 + 256, 16);
+export const hash = memory.data(64, 16);
 const STATE = memory.data(64, 16);
 const SCHEDULE = memory.data(128, 16);
 /** 21 bits in each of 64: 2^252 is the twelfth's 1. */
@@ -653,17 +654,22 @@ const DIGIT = memory.data(25 * 8, 16);
  * h = SHA-512(R ‖ A ‖ message) mod L into a slot, whose R is there. Of the input, `length` bytes, all but R stands in its place.
  */
 export function challenge(index: i32, length: i32, table: u32): void {
-  const slot = slots + index * SLOT;
-  store<u32>(slot, table, TABLE_OFFSET);
-  memory.copy(input, slot, 32);
+  memory.copy(input, slots + index * SLOT, 32);
   const end = (length + 17 + 127) & ~127;
   memory.fill(input + length, 0, end - length);
   store<u8>(input + length, 0x80);
   store<u64>(input + end - 8, bswap<u64>((length as u64) << 3));
   memory.copy(STATE, INITIAL_HASH, 64);
   for (let at: usize = 0; at < (end as usize); at += 128) addBlock(input + at);
-  for (let i: usize = 0; i < 64; i += 8) store<u64>(STATE + i, bswap<u64>(load<u64>(STATE + i)));
-  reduceScalar(slot + H_OFFSET, STATE);
+  for (let i: usize = 0; i < 64; i += 8) store<u64>(hash + i, bswap<u64>(load<u64>(STATE + i)));
+  takeHash(index, table);
+}
+
+/** The same where the host has hashed. */
+export function takeHash(index: i32, table: u32): void {
+  const slot = slots + index * SLOT;
+  store<u32>(slot, table, TABLE_OFFSET);
+  reduceScalar(slot + H_OFFSET, hash);
 }
 
 const RUNNING = memory.data(64, 16);

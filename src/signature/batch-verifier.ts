@@ -18,6 +18,7 @@ import {
   Ed25519Tables,
   KeyUse,
   LARGE,
+  LARGEST,
   MAX_BYTES,
   SMALL,
   type Table,
@@ -157,7 +158,7 @@ export class BatchVerifier {
     if (tables !== undefined && tables !== null) {
       for (const use of uses) tables.use(use, use.places.length);
       // Those of one key stand beside each other, for the caches; tables of different windows are not mixed.
-      for (const windows of [LARGE, SMALL]) {
+      for (const windows of [LARGEST, LARGE, SMALL]) {
         const chosen = uses.filter(({ table }) => table?.windows === windows);
         if (chosen.length > 0) this.#sumUp(tables, windows, chosen, pending, verdicts);
       }

@@ -5,6 +5,7 @@
  * Memory is given out in *units*, a table of 4-bit windows each, eight of which are a *slab*, one of 8-bit windows.
  */
 
+import { writeSha512 } from '#platform';
 import { tryDecodeBase64 } from '../bytes/encoding.js';
 import { PAYLOAD_TYPE, preAuthHead } from './dsse.js';
 import { ED25519_WASM } from './generated/ed25519-wasm.js';
@@ -13,6 +14,7 @@ import { ED25519_WASM } from './generated/ed25519-wasm.js';
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   readonly input: Address;
+  readonly hash: Address;
   readonly slots: Address;
   readonly verdicts: Address;
   readonly basePoint: Address;
@@ -28,6 +30,7 @@ interface Exports {
     workSize: number,
   ): number;
   challenge(index: number, length: number, table: number): void;
+  takeHash(index: number, table: number): void;
   verify(
     count: number,
     width: number,
@@ -56,12 +59,13 @@ export interface Windows {
 
 export const SMALL: Windows = { width: 4, count: 64 };
 export const LARGE: Windows = { width: 8, count: 32 };
-const LARGEST: Windows = { width: 11, count: 23 };
+export const LARGEST: Windows = { width: 11, count: 23 };
 
 const ENTRY_BYTES = 96;
 const UNIT_BYTES = tableBytesOf(SMALL);
 const UNITS = 8;
 const SLAB_BYTES = UNITS * UNIT_BYTES;
+const LARGEST_SLABS = Math.ceil(tableBytesOf(LARGEST) / SLAB_BYTES);
 /** For the points of the largest table's window, or all those of a large table. */
 const WORK_BYTES = 640 * 2 ** (LARGEST.width - 1);
 const PAGE_BYTES = 65_536;
@@ -73,6 +77,9 @@ export const MAX_BYTES = 65_536;
 const POINT_BYTES = 32;
 /** Where each of them is prepared: R, S, k, and the address of its table. */
 const SLOT_BYTES = 128;
+
+/** From so many bytes on the call into the host costs less than it spares. */
+const HASHED_BY_HOST = 384;
 
 /** The PAE of every event begins so. */
 const HEAD = preAuthHead(PAYLOAD_TYPE, 0).slice(0, -2);
@@ -87,9 +94,11 @@ const EVICTS_AFTER = 16;
 const EPOCH = 65_536;
 /** Where there was no room for a key, others that are used no more are refused at once, for so many signatures. */
 const REFUSED_FOR = 4_096;
-/** The base point's table of the largest windows pays later; it takes six slabs, so only where there are many. */
+/** Tables of the largest windows take six slabs and pay late: the base point's for all keys together, a key's by itself. */
 const LARGEST_AFTER = 4_096;
-const LARGEST_FROM_SLABS = 32;
+const LARGEST_USES = 16_384;
+/** They are made where so many slabs are left for others. */
+const LEFT_BY_LARGEST = 64;
 
 /** What is known of a key: how much it is used, and its table. */
 export class KeyUse {
@@ -109,7 +118,8 @@ export class KeyUse {
 export interface Table {
   readonly windows: Windows;
   readonly address: number;
-  readonly slab: Slab;
+  /** Where it lies, wholly or with others. */
+  readonly slabs: readonly Slab[];
   readonly owner: KeyUse;
   /** Whether nothing that it gave was checked yet. */
   isNew: boolean;
@@ -119,6 +129,10 @@ interface Slab {
   readonly address: number;
   /** By unit; all eight are the same table where it is a large one. */
   readonly units: (Table | undefined)[];
+}
+
+function makeSlab(address: number): Slab {
+  return { address, units: new Array<Table | undefined>(UNITS).fill(undefined) };
 }
 
 function tableBytesOf({ width, count }: Windows): number {
@@ -149,8 +163,9 @@ export class Ed25519Tables {
   readonly #refusals = new Map<Windows, { readonly until: number; readonly heat: number }>();
 
   /**
-   * Tables in a memory of at most `tableBytes` bytes, of keys that were used `uses` times; `undefined` where that is less than {@link MIN_TABLE_BYTES}, where there is no
-   * WebAssembly with SIMD, where the host refuses it (a content security policy), or where there is no memory for it.
+   * Tables in a memory of at most `tableBytes` bytes, of keys that were used `uses` times; `undefined` where that is less than
+   * {@link MIN_TABLE_BYTES}, where there is no WebAssembly with SIMD, where the host refuses it (a content security policy), or where
+   * there is no memory for it.
    */
   static tryCreate(tableBytes: number, uses: number): Ed25519Tables | undefined {
     const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
@@ -188,6 +203,8 @@ export class Ed25519Tables {
       if (key.heat >= this.#uses) this.#give(key, SMALL);
     } else if (key.table.windows === SMALL && key.heat >= LARGE_AFTER * this.#uses) {
       this.#give(key, LARGE);
+    } else if (key.table.windows === LARGE && key.heat >= LARGEST_USES) {
+      this.#giveLargest(key);
     }
     if (this.#counted >= LARGEST_AFTER && !this.#hasTriedLargest) this.#enlargeBase();
   }
@@ -223,7 +240,15 @@ export class Ed25519Tables {
     }
     this.#hasHead = isEvent;
     memory.set(bytes, at);
-    this.exports.challenge(index, at + bytes.length - this.#input, address);
+    const end = at + bytes.length;
+    if (writeSha512 !== undefined && bytes.length >= HASHED_BY_HOST) {
+      const slot = this.#slots + SLOT_BYTES * index;
+      memory.copyWithin(this.#input, slot, slot + POINT_BYTES);
+      writeSha512(memory, this.exports.hash.value, memory.subarray(this.#input, end));
+      this.exports.takeHash(index, address);
+    } else {
+      this.exports.challenge(index, end - this.#input, address);
+    }
   }
 
   /**
@@ -246,16 +271,10 @@ export class Ed25519Tables {
       return;
     }
     this.#refusals.clear();
-    if (key.table !== undefined) drop(key.table);
     const address = place.slab.address + place.unit * UNIT_BYTES;
-    const table: Table = { windows, address, slab: place.slab, owner: key, isNew: true };
-    // Where the bytes of the key stand for hashing, too.
-    this.memory.set(key.point, this.#input + POINT_BYTES);
-    this.#loaded = key;
-    this.#build(address, this.#input + POINT_BYTES, 1, windows);
+    const table = this.#make(key, windows, address, [place.slab]);
     if (windows === LARGE) place.slab.units.fill(table);
     else place.slab.units[place.unit] = table;
-    key.table = table;
   }
 
   /** Room for one unit, or for a whole slab, which others may have to leave. */
@@ -294,7 +313,7 @@ export class Ed25519Tables {
   #addSlab(): Slab | undefined {
     const address = this.#reserve(1);
     if (address === undefined) return undefined;
-    const slab: Slab = { address, units: new Array<Table | undefined>(UNITS).fill(undefined) };
+    const slab = makeSlab(address);
     this.#slabs.push(slab);
     return slab;
   }
@@ -329,10 +348,34 @@ export class Ed25519Tables {
   /** What the former table of the base point took is a slab like others then. */
   #enlargeBase(): void {
     this.#hasTriedLargest = true;
-    if (this.#maxSlabs < LARGEST_FROM_SLABS) return;
     const { address } = this.base;
-    if (!this.#prepareBase(LARGEST, Math.ceil(tableBytesOf(LARGEST) / SLAB_BYTES))) return;
-    this.#slabs.push({ address, units: new Array<Table | undefined>(UNITS).fill(undefined) });
+    if (!this.#hasRoomForLargest() || !this.#prepareBase(LARGEST, LARGEST_SLABS)) return;
+    this.#slabs.push(makeSlab(address));
+  }
+
+  #giveLargest(key: KeyUse): void {
+    const address = this.#hasRoomForLargest() ? this.#reserve(LARGEST_SLABS) : undefined;
+    if (address === undefined) return;
+    const slabs = Array.from({ length: LARGEST_SLABS }, (_, i) => makeSlab(address + i * SLAB_BYTES));
+    this.#slabs.push(...slabs);
+    const table = this.#make(key, LARGEST, address, slabs);
+    for (const { units } of slabs) units.fill(table);
+  }
+
+  #hasRoomForLargest(): boolean {
+    return this.#reserved + LARGEST_SLABS + LEFT_BY_LARGEST <= this.#maxSlabs;
+  }
+
+  /** Builds a key's table instead of the one that it has. */
+  #make(key: KeyUse, windows: Windows, address: number, slabs: readonly Slab[]): Table {
+    if (key.table !== undefined) drop(key.table);
+    // Where the bytes of the key stand for hashing, too.
+    this.memory.set(key.point, this.#input + POINT_BYTES);
+    this.#loaded = key;
+    this.#build(address, this.#input + POINT_BYTES, 1, windows);
+    const table: Table = { windows, address, slabs, owner: key, isNew: true };
+    key.table = table;
+    return table;
   }
 
   #build(address: number, point: number, isNegative: number, { width, count }: Windows): void {
@@ -349,8 +392,8 @@ function unitOf(length: number): number {
 }
 
 function drop(table: Table): void {
-  table.slab.units.forEach((each, unit) => {
-    if (each === table) table.slab.units[unit] = undefined;
-  });
+  for (const { units } of table.slabs) {
+    for (let i = 0; i < UNITS; i++) if (units[i] === table) units[i] = undefined;
+  }
   table.owner.table = undefined;
 }

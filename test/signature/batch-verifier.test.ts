@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 
 import type { VerificationKey } from '../../src/signature/backend.js';
 import { BatchVerifier } from '../../src/signature/batch-verifier.js';
-import { Ed25519Tables, KeyUse, LARGE, SMALL } from '../../src/signature/ed25519-tables.js';
+import { Ed25519Tables, KeyUse, LARGE, LARGEST, SMALL } from '../../src/signature/ed25519-tables.js';
 import { eventMessage } from '../../src/signature/event-signature.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner, type Signer } from '../../src/signature/signer.js';
@@ -237,11 +237,12 @@ describe('the sum', () => {
     { name: 'small', uses: 1, windows: SMALL, base: 8 },
     { name: 'large', uses: 10, windows: LARGE, base: 8 },
     { name: 'large with the largest of the base point', uses: 5_000, windows: LARGE, base: 11 },
+    { name: 'largest', uses: 20_000, windows: LARGEST, base: 11 },
   ])('is right at the edges of its digits: $name', ({ uses, windows, base }) => {
-    const tables = Ed25519Tables.tryCreate(2 ** 25, 1)!;
+    const tables = Ed25519Tables.tryCreate(2 ** 26, 1)!;
     const use = new KeyUse(alice.publicKey.bytes);
     tables.use(use, uses);
-    tables.use(use, 0);
+    for (let i = 0; i < 2; i++) tables.use(use, 0);
     expect(use.table?.windows).toBe(windows);
     expect(tables.base.windows.width).toBe(base);
     const A = Point.fromBytes(alice.publicKey.bytes);
