@@ -72,7 +72,7 @@ export class BatchVerifier {
   #byTables = 0;
   /** Undefined until they pay; `null` where there can be none. */
   #tables: Ed25519Tables | undefined | null = undefined;
-  #failure: unknown = undefined;
+  #failure: Error | undefined = undefined;
 
   /** @throws RangeError when `tableBytes` is not from 0 to 2^31, `sample` less than 1, or `uses` less than 0 */
   constructor(options: BatchVerifierOptions = {}) {
@@ -144,7 +144,7 @@ export class BatchVerifier {
         if (verdicts[place] === OPEN) verdicts[place] = Number(verifyAlone(each));
       });
     } catch (error) {
-      this.#failure = error;
+      this.#failure = error as Error;
       throw error;
     }
   }
