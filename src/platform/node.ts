@@ -111,6 +111,10 @@ export function createSha256(): Hasher {
   return hasher;
 }
 
+export function writeSha512(target: Uint8Array, at: number, bytes: Uint8Array): void {
+  asBuffer(target).write(hash('sha512', bytes, 'binary'), at, 'latin1');
+}
+
 /** OpenSSL computes R' = [S]B − [k]A and compares its encoding with R. The KeyObject is kept: making one costs nearly as much as a verification. */
 export function importEd25519(publicKey: Uint8Array): Equation {
   const key = importSpki(Buffer.concat([ED25519_SPKI_PREFIX, publicKey]));

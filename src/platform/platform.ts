@@ -64,6 +64,8 @@ export interface Platform {
   /** 32 characters, U+0000 to U+00FF. */
   sha256Latin1(bytes: Uint8Array): string;
   createSha256(): Hasher;
+  /** Writes the 64 bytes of a SHA-512; undefined where the host has none that is faster than WebAssembly. */
+  readonly writeSha512: ((target: Uint8Array, at: number, bytes: Uint8Array) => void) | undefined;
 
   /** [S]B = R + [k]A, without cofactor, for a key and signatures that passed the checks of SPEC §5. */
   importEd25519(publicKey: Uint8Array): Equation;

@@ -166,6 +166,9 @@ export function createSha256(): Hasher {
   return hasher;
 }
 
+/** In JavaScript it is slower. */
+export const writeSha512 = undefined;
+
 export function importEd25519(publicKey: Uint8Array): Equation {
   return importNobleEd25519(publicKey);
 }
