@@ -4,18 +4,16 @@
  * is numbers, a few for each line.
  */
 
-import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
+import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { eventMessage, isValidSignature } from '../signature/event-signature.js';
+import type { SignatureBackend } from '../signature/backend.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { leafHash } from '../tree/compact-range.js';
 import { writeLatin1 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
-import { keysDeclaredBy, type DeclaredKey, type KnownKeys } from './known-keys.js';
-
-/** What became of a signature: it was not computed, as its key was not known there, or the equation says so. */
-export const NOT_COMPUTED = 0;
-export const INVALID = 1;
-export const VALID = 2;
+import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
+import { SignatureQueue } from './signature-queue.js';
+import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
 const NEWLINE = 0x0a;
@@ -29,7 +27,7 @@ export interface BlockFacts {
   readonly leaves: Uint8Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
-  /** {@link NOT_COMPUTED}, {@link INVALID} or {@link VALID} for each signature, in their order. */
+  /** See `verdicts.ts`, for each signature, in their order. */
   readonly verdicts: Uint8Array;
   /** Keys that lines of the block declare and that were not known before. */
   readonly declared: readonly DeclaredKey[];
@@ -38,6 +36,19 @@ export interface BlockFacts {
 /** The same, with the lines as they were examined, for whoever goes on in the same thread. */
 export interface ExaminedBlock extends BlockFacts {
   readonly examined: readonly (ExaminedLine | undefined)[];
+}
+
+/** What one thread examines blocks with. */
+export interface Examiner {
+  readonly keys: KnownKeys;
+  readonly signatures: SignatureQueue;
+}
+
+/** @param backend - The default one alone is spared what its tables can do. */
+export function makeExaminer(backend: SignatureBackend, declared: readonly DeclaredKey[] = []): Examiner {
+  const keys = new KnownKeys(backend);
+  keys.add(declared);
+  return { keys, signatures: new SignatureQueue(backend.name === defaultBackend.name) };
 }
 
 /** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
@@ -52,7 +63,7 @@ export type Depth = 'hashes' | 'all';
  */
 export function examineBlock(
   bytes: Uint8Array,
-  keys: KnownKeys,
+  { keys, signatures }: Examiner,
   depth: Depth,
   given?: Uint8Array,
 ): ExaminedBlock {
@@ -79,16 +90,17 @@ export function examineBlock(
       keys.add([key]);
     }
     if (facts.signatures === undefined || facts.span === undefined || facts.signatures.length === 0) continue;
-    const { start: from, end: to } = facts.span;
-    let made: Uint8Array | undefined;
-    const message = (): Uint8Array => (made ??= eventMessage(line.subarray(from, to)));
+    const event = line.subarray(facts.span.start, facts.span.end);
     for (const signature of facts.signatures) {
-      verdicts.push(verdictOn(signature, message, keys, given?.[verdicts.length]));
+      const known = given?.[verdicts.length];
+      // So many of the verdicts that others came to are believed, and the rest is a sample.
+      const key = known === VALID && Math.random() * SAMPLE >= 1 ? undefined : keys.find(signature.keyid);
+      if (key === undefined) verdicts.push(known === VALID ? VALID : NOT_COMPUTED);
+      else verdicts.push(signatures.add(key, event, signature.sig, verdicts.length));
     }
   }
-  if (given !== undefined && depth === 'all' && given.length !== verdicts.length) {
-    throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
-  }
+  for (const { place, verdict } of signatures.flush()) verdicts[place] = verdict;
+  if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
   verdictsAt[lines] = verdicts.length;
   return { lines, ends, leaves, verdictsAt, verdicts: Uint8Array.from(verdicts), declared, examined };
 }
@@ -96,20 +108,15 @@ export function examineBlock(
 /** One of so many verdicts that others came to is computed again. */
 const SAMPLE = 256;
 
-function verdictOn(
-  { keyid, sig }: SignatureEntry,
-  message: () => Uint8Array,
-  keys: KnownKeys,
-  given: number | undefined,
-): number {
-  if (given === VALID && Math.random() * SAMPLE >= 1) return VALID;
-  const key = keys.find(keyid);
-  if (key === undefined) return given === VALID ? VALID : NOT_COMPUTED;
-  const verdict = isValidSignature(message(), sig, key) ? VALID : INVALID;
-  if (given !== undefined && given !== NOT_COMPUTED && given !== verdict) {
-    throw partIsWrong(`says ${given === VALID ? 'valid' : 'invalid'} of a signature that is not`);
+function assertTrue(given: Uint8Array, verdicts: readonly number[]): void {
+  if (given.length !== verdicts.length) {
+    throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
   }
-  return verdict;
+  for (const [index, verdict] of verdicts.entries()) {
+    const said = given[index];
+    if (said === NOT_COMPUTED || verdict === NOT_COMPUTED || said === verdict) continue;
+    throw partIsWrong(`says ${said === VALID ? 'valid' : 'invalid'} of a signature that is not`);
+  }
 }
 
 function partIsWrong(what: string): NorthrootError {

@@ -12,8 +12,9 @@ import type { LedgerLine } from '../ledger/read-lines.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { SignatureBackend } from '../signature/backend.js';
 import { allocateRoom, openBlocks, type BlockInput, type LongLine } from './block-reader.js';
-import { examineBlock, NOT_COMPUTED, VALID, type BlockFacts, type ExaminedBlock } from './examine-block.js';
-import { KnownKeys, type DeclaredKey } from './known-keys.js';
+import { examineBlock, makeExaminer, type BlockFacts, type ExaminedBlock } from './examine-block.js';
+import type { DeclaredKey } from './known-keys.js';
+import { NOT_COMPUTED, VALID } from './verdicts.js';
 import { WorkerPool } from './worker-pool.js';
 
 /** What is known of a line before its turn comes. */
@@ -84,15 +85,14 @@ export async function* readBlocks(
   const places = new Places();
   try {
     const room = allocateRoom(options.blockBytes ?? BLOCK_BYTES);
-    const keys = new KnownKeys(options.backend);
-    keys.add(options.keys);
+    const examiner = makeExaminer(options.backend, options.keys);
     const declared = [...options.keys];
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
     const isLarge = (source.size ?? 0) >= worthwhileBytes;
     let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
     while (block !== undefined) {
       const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
-      const facts = 'line' in block ? undefined : examineBlock(block.bytes, keys, depth, block.verdicts);
+      const facts = 'line' in block ? undefined : examineBlock(block.bytes, examiner, depth, block.verdicts);
       declared.push(...(facts?.declared ?? []));
       yield 'line' in block
         ? places.ofLongLine(block)
