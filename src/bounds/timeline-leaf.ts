@@ -7,7 +7,6 @@
 import {
   DENOMINATOR_LIMIT,
   greatestCommonDivisor,
-  reduceRational,
   type Rational,
 } from '../value/rational.js';
 import { IntColumn } from './int-column.js';
@@ -40,7 +39,8 @@ export interface SavedLeaf {
 
 interface Entry {
   readonly key: bigint;
-  readonly value: Fraction;
+  /** A numerator over the leaf's scale. */
+  readonly value: bigint;
   readonly denominator: bigint;
 }
 
@@ -99,8 +99,9 @@ export class Leaf {
     return leaf;
   }
 
-  static #of(entries: readonly Entry[]): Leaf {
+  static #of(entries: readonly Entry[], scale: bigint): Leaf {
     const leaf = new Leaf();
+    leaf.#scale = scale;
     leaf.#fill(entries);
     return leaf;
   }
@@ -197,6 +198,7 @@ export class Leaf {
     if (scale >= MAX_SCALE && this.length > 1) {
       const middle = this.length >>> 1;
       const others = this.#cut(middle);
+      for (const half of [this, ...others]) half.#reduce();
       const [own, rest] = [
         this.raise(from, Math.min(to, middle), weight),
         others[0]?.raise(Math.max(from - middle, 0), to - middle, weight) ?? [],
@@ -289,29 +291,31 @@ export class Leaf {
   #entries(from: number, to: number): Entry[] {
     return Array.from({ length: to - from }, (_, i) => ({
       key: this.#keyAt(from + i),
-      value: { n: this.#values.at(from + i), d: this.#scale },
+      value: this.#values.at(from + i),
       denominator: this.#denominatorAt(from + i),
     }));
   }
 
   #fill(entries: readonly Entry[]): void {
     this.#setKeys(entries.map(({ key }) => key));
-    this.#setValues(entries.map(({ value }) => value));
+    this.#values = new IntColumn(entries.map(({ value }) => value));
     this.#denominators = ONLY_ONE;
     this.#starts = undefined;
     this.#common = 1n;
     entries.forEach(({ denominator }, index) => this.#begin(index, denominator));
   }
 
-  #setValues(values: readonly Fraction[]): void {
-    const reduced = values.map(({ n, d }) => reduceRational(n, d));
-    this.#scale = reduced.reduce((scale, { d }) => leastCommonMultiple(scale, d), 1n);
-    this.#values = new IntColumn(reduced.map(({ n, d }) => n * (this.#scale / d)));
+  /** Brings the overlaps to their least common denominator. */
+  #reduce(): void {
+    const values = Array.from({ length: this.length }, (_, i) => this.#values.at(i));
+    const shared = values.reduce((divisor, n) => greatestCommonDivisor(n, divisor), this.#scale);
+    this.#scale /= shared;
+    this.#values = new IntColumn(values.map((n) => n / shared));
   }
 
   /** Keeps the instants before this number, and gives the others. */
   #cut(index: number): Leaf[] {
-    const others = Leaf.#of(this.#entries(index, this.length));
+    const others = Leaf.#of(this.#entries(index, this.length), this.#scale);
     this.#fill(this.#entries(0, index));
     return [others];
   }
@@ -319,7 +323,7 @@ export class Leaf {
   #cutInto(length: number): Leaf[] {
     const pieces: Leaf[] = [];
     for (let at = length; at < this.length; at += length)
-      pieces.push(Leaf.#of(this.#entries(at, Math.min(at + length, this.length))));
+      pieces.push(Leaf.#of(this.#entries(at, Math.min(at + length, this.length)), this.#scale));
     this.#fill(this.#entries(0, length));
     return pieces;
   }
