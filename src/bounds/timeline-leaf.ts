@@ -4,11 +4,7 @@
  * denominator among those of the leaf. So an instant costs from 2 bytes to some 20.
  */
 
-import {
-  DENOMINATOR_LIMIT,
-  greatestCommonDivisor,
-  type Rational,
-} from '../value/rational.js';
+import { DENOMINATOR_LIMIT, greatestCommonDivisor, type Rational } from '../value/rational.js';
 import { IntColumn } from './int-column.js';
 
 /** n/d, d > 0, perhaps not reduced. */
