@@ -60,7 +60,12 @@ export {
   type ReconcileOptions,
 } from './hosts/reconcile.js';
 export { ledgerEntryOf, type LedgerEntry } from './hosts/ledger-calls.js';
-export { readSource, recogniseHost, type ReconcileSource } from './hosts/reconcile-sources.js';
+export {
+  looksLikeLedger,
+  readSource,
+  recogniseHost,
+  type ReconcileSource,
+} from './hosts/reconcile-sources.js';
 export type { ReconcileCode } from './hosts/reconcile-compare.js';
 export { MAX_EXPECTATION_BYTES, parseExpectation } from './hosts/expectation.js';
 export { CHECKERS, HOSTS } from './hosts/registry.js';

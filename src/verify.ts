@@ -14,6 +14,9 @@ export { diagnoseCanonical, parseCanonical, type JsonFault, type JsonFaultCode }
 export { type JsonObject, type JsonValue } from './json/value.js';
 
 // Values (SPEC §2)
+export { examinePart, type PartOptions } from './batch/examine-part.js';
+export { openParts, type PartInput } from './batch/open-parts.js';
+export { MAX_PARTS } from './batch/part-file.js';
 export {
   digestFromBase64url,
   formatDigest,
@@ -82,6 +85,7 @@ export { type Anchor, type AnchorOutcome, type AnchorRelation } from './verify/a
 export { finishVerification, type Ending, type EndOptions } from './verify/ending.js';
 export {
   DEFAULT_MAX_FINDINGS,
+  MAX_THREADS,
   runVerification,
   type VerificationResult,
   type VerifyOptions,

@@ -1,6 +1,7 @@
 /**
- * Bundles the command line into one file, `dist/cli/northroot.js`: to open and link a file for each module took more than half of what
- * a short command costs. Part of `npm run build`; packages stay what they are.
+ * Bundles the command line into one file, `dist/cli/northroot.js`, and what runs in other threads into `dist/batch/worker.js`: to open
+ * and link a file for each module took more than half of what a short command costs. Part of `npm run build`; packages stay what they
+ * are.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -9,9 +10,9 @@ import { build } from 'esbuild';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 const { warnings } = await build({
-  entryPoints: [here('main.ts')],
   // As deep as the modules of dist/, for what is found from where it stands.
-  outfile: here('../../dist/cli/northroot.js'),
+  entryPoints: { 'cli/northroot': here('main.ts'), 'batch/worker': here('../batch/worker.ts') },
+  outdir: here('../../dist'),
   bundle: true,
   format: 'esm',
   platform: 'node',

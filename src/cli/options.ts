@@ -19,11 +19,12 @@ import {
 import { CommandError } from './command-error.js';
 
 /** A whole number of at least `least`. */
-export function wholeNumber(least: number): (text: string) => number {
+export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (/^\d{1,15}$/.test(text) && value >= least) return value;
-    throw new InvalidArgumentError(`Expected a whole number of at least ${least}.`);
+    if (/^\d{1,15}$/.test(text) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`Expected a whole number ${range}.`);
   };
 }
 

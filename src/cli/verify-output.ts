@@ -10,6 +10,7 @@ import {
   parseBaseline,
   readSmallFile,
   renderBrief,
+  renderFinding,
   renderGithub,
   renderGitlab,
   renderJunit,
@@ -114,6 +115,7 @@ export class VerifyOutputs {
   readonly #options: OutputOptions;
   readonly #terminal: Terminal;
   readonly #isDirect: boolean;
+  #isLive = false;
   #spool: Spool | undefined;
   #findings: FindingSpool | undefined;
   #streamed = 0;
@@ -155,14 +157,20 @@ export class VerifyOutputs {
     await assertTargets(targetsOf(this.#files), inputs);
   }
 
+  /** From here on each finding is told as it is found: in ndjson where that is what standard output has, else on standard error. */
+  goLive(): void {
+    this.#isLive = true;
+  }
+
   /** Takes a finding as it is found. */
   take(finding: Finding): void {
     this.#findings?.add(finding);
     const isStreamed = this.#outputs.some(({ format, path }) => format === 'ndjson' && path === STDOUT);
+    if (this.#isLive && !isStreamed) this.#terminal.say(renderFinding(toFindingJson(finding)).join('\n'));
     if (!isStreamed || this.#streamed >= this.#options.maxFindings) return;
     this.#streamed += 1;
     this.#batch += `${jsonText(toFindingJson(finding))}\n`;
-    if (this.#batch.length < BATCH) return;
+    if (this.#batch.length < BATCH && !this.#isLive) return;
     void this.#terminal.write(this.#batch);
     this.#batch = '';
   }

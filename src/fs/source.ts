@@ -22,6 +22,24 @@ export interface Segment {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
+/** Whole lines of one segment of which it is known already which of their signatures are valid. */
+export interface GivenLines {
+  readonly segment: Segment;
+  readonly bytes: Uint8Array;
+  /** One for each signature of the lines that can be read, in their order, as `examineBlock` gives them. */
+  readonly verdicts: Uint8Array;
+}
+
+/** A line that is too long to be kept: only its length and hash are. */
+export interface GivenLongLine {
+  readonly segment: Segment;
+  /** In bytes, without its `\n`. */
+  readonly length: number;
+  readonly terminated: boolean;
+  /** Its RFC 6962 leaf hash, a binary string. */
+  readonly leaf: string;
+}
+
 /** What can be wrong with a file of a tile tree, apart from the records in it. */
 export type TileFaultCode = 'TILE_MISSING' | 'TILE_MISMATCH' | 'TILE_UNEXPECTED';
 
@@ -48,6 +66,8 @@ export interface LedgerSource {
   /** Size in bytes when reading began, where known. */
   readonly size: number | undefined;
   readonly segments: AsyncIterable<Segment>;
+  /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
+  readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
   /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
   readonly published?: { readonly name: string; readonly note: Uint8Array };
   /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */

@@ -4,7 +4,7 @@
  *
  * Own code: reading a host is synchronous, the well-kept packages read streams, and those that do not pass over what has to be told of
  * here: a wrong checksum, a name that is there twice, a link, bytes after the end. What it takes is ustar with the extended headers of
- * POSIX (pax) for long names, as node-tar, GNU tar and bsdtar write them for files.
+ * POSIX (pax) or of GNU for long names, as node-tar, GNU tar and bsdtar write them for files.
  */
 
 import { gunzipSync } from 'node:zlib';
@@ -132,6 +132,12 @@ class TarReader {
         if (records === undefined)
           return this.#stop('ARCHIVE_CORRUPT', 'records of an extended header', 'something else');
         extended = records;
+        continue;
+      }
+      if (kind === 'L') {
+        const name = size > MAX_EXTENDED_BYTES ? '' : textOf(content, 0, size);
+        if (name === '') return this.#stop('ARCHIVE_CORRUPT', 'a long name', 'none, or one that is too long');
+        extended = new Map([['path', name]]);
         continue;
       }
       extended = new Map();

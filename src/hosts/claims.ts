@@ -18,6 +18,8 @@ export interface ClaimedEvent {
   readonly at: HostPlace;
   /** `source.id` of what the event names: without that it would say something else. */
   readonly restsOn?: string | undefined;
+  /** `source.id` of what other sources of the host say of the same. */
+  readonly sameAs: readonly string[];
 }
 
 /** A claim that no event can carry: an amount with too many digits, facts that are too long. */
@@ -76,11 +78,14 @@ class EventMaker {
 
   *make(claim: Claim): Generator<ClaimedEvent, void, void> {
     const sourceId = sourceIdOf(claim.id);
+    const sameAs = (claim.sameAs ?? []).map(sourceIdOf);
     const draft = this.#draft(claim, sourceId);
     const event = this.#build(draft);
     // What a ledger has of it stands, whatever the files say by now.
-    this.#ids.set(claim.id, this.#context.known?.get(sourceId) ?? event.event_id);
-    yield { event, sourceId, kind: claim.kind, at: claim.at, restsOn: restsOn(claim) };
+    const { known } = this.#context;
+    const stands = [sourceId, ...sameAs].find((id) => known?.has(id) === true);
+    this.#ids.set(claim.id, (stands === undefined ? undefined : known?.get(stands)) ?? event.event_id);
+    yield { event, sourceId, kind: claim.kind, at: claim.at, restsOn: restsOn(claim), sameAs };
     const { foreignDigests = [] } = claim;
     if (foreignDigests.length === 0) return;
     const digests = this.#build(this.#digestsDraft(claim, foreignDigests, event.event_id));
@@ -91,6 +96,7 @@ class EventMaker {
       kind: 'digests',
       at,
       restsOn: sourceId,
+      sameAs: [],
     };
   }
 

@@ -5,16 +5,24 @@ import { SourceNumber, SourceObject, type SourceValue } from '../json/source-jso
 import type { HostFile, HostPlace } from './host.js';
 import { ReadingBuilder, splitLines, type SourceItem } from './reading.js';
 
+/** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
+export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
+
 /**
  * The JSON texts of a file: one for each line where the first line is one by itself, else the file as a whole. What cannot be read is an
  * item that is dropped, with a finding.
  */
 export function* documentsOf(reading: ReadingBuilder, file: HostFile): Generator<SourceItem, void, void> {
   if (isOneDocument(file)) {
-    const item = reading.json({ at: { file: file.name }, bytes: file.bytes });
+    const item = reading.json(
+      { at: { file: file.name }, bytes: file.bytes },
+      undefined,
+      false,
+      MAX_DOCUMENT_BYTES,
+    );
     if (item !== undefined) yield item;
   } else {
-    yield* reading.lines(file);
+    yield* reading.lines(file, undefined, MAX_DOCUMENT_BYTES);
   }
 }
 
@@ -23,11 +31,11 @@ export function peekDocuments(file: HostFile): Generator<SourceItem, void, void>
   return documentsOf(new ReadingBuilder(), file);
 }
 
-/** A line of its own ends as it began. A first line that is torn leaves the second as it was. */
+/** A line of its own ends as it began. A first line that is torn, at its end or at its beginning, leaves the second as it was. */
 function isOneDocument(file: HostFile): boolean {
   const [first, second] = [...take(splitLines(file), 2)];
   if (first === undefined || second === undefined) return false;
-  return !isClosed(first.bytes) && !(first.bytes[0] === OPEN_OBJECT && isClosed(second.bytes));
+  return !isClosed(first.bytes) && !(first.bytes[0] !== OPEN_ARRAY && isClosed(second.bytes));
 }
 
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];

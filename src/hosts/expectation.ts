@@ -177,16 +177,21 @@ export class Expectations {
     }
     for (const { of, min = 0, max } of this.#expectation.counts ?? []) {
       const calls = this.#counts.get(of) ?? 0;
-      if (calls < min) yield missing('COUNT_MISSING', `at least ${min} calls of ${of}`, `${calls}`);
+      if (calls < min) yield missing('COUNT_MISSING', `at least ${callsOf(min, of)}`, `${calls}`);
       if (max !== undefined && calls > max)
-        yield notPromised('COUNT_EXCEEDED', `at most ${max} calls of ${of}`, `${calls}`);
+        yield notPromised('COUNT_EXCEEDED', `at most ${callsOf(max, of)}`, `${calls}`);
     }
     for (const sequence of this.#sequences) {
       const { of, prefix, first, last, others } = sequence;
       const name = `${prefix}${first} to ${prefix}${last} of ${of}`;
       const gaps = gapsIn(sequence);
       if (gaps !== '') yield missing('SEQUENCE_MISSING', name, `missing: ${gaps}`);
-      if (others > 0) yield notPromised('SEQUENCE_NOT_PROMISED', name, `${others} numbers besides`);
+      if (others > 0)
+        yield notPromised(
+          'SEQUENCE_NOT_PROMISED',
+          name,
+          `${others} ${others === 1 ? 'number' : 'numbers'} besides`,
+        );
     }
   }
 
@@ -213,6 +218,10 @@ export class Expectations {
   #count(of: string): void {
     this.#counts.set(of, (this.#counts.get(of) ?? 0) + 1);
   }
+}
+
+function callsOf(n: number, of: string): string {
+  return `${n} ${n === 1 ? 'call' : 'calls'} of ${of}`;
 }
 
 function missing(code: ReconcileCode, expected: string, actual: string): Broken {

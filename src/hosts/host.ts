@@ -51,6 +51,8 @@ export interface HostFinding {
   readonly at: HostPlace;
   /** The host's own id of what is concerned: a proposal, a call. */
   readonly about?: string | undefined;
+  /** What these files alone do not state of `about`: where a ledger does, they are not broken for it (`reconcile`). */
+  readonly lacks?: 'decision' | undefined;
   /** In a few words. */
   readonly expected?: string | undefined;
   readonly actual?: string | undefined;
@@ -96,6 +98,11 @@ interface ClaimBase {
   readonly principalId: string;
   /** Kept beside northroot's own digests, in an evidence event of its own. */
   readonly foreignDigests?: readonly ForeignDigest[] | undefined;
+  /**
+   * Ids of the claims that other sources of the host make of the same thing. Where a ledger has one of them from an earlier import,
+   * nothing is added: what stands there stands.
+   */
+  readonly sameAs?: readonly string[] | undefined;
 }
 
 interface AuthorizationClaim extends ClaimBase {

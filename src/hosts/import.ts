@@ -79,15 +79,31 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
   const ids = new Map(known);
   /** Claims that the ledger has with another content, and what names them: it would name something else there. */
   const others = new Set<string>();
+  /** Claims that the ledger has as another source of the host told of them. */
+  const elsewhere = new Set<string>();
+  /** Claims that the ledger has, from the same item or from another source. */
+  const standing = new Set<string>();
   const byType = new Map<string, number>();
   const events: ClaimedEvent[] = [];
   let existing = 0;
   for (const claimed of made.events) {
-    const { event, sourceId, at, restsOn } = claimed;
+    const { event, sourceId, at, restsOn, sameAs } = claimed;
     byType.set(event.event_type, (byType.get(event.event_type) ?? 0) + 1);
     const id = toDigestText(event.event_id.b64);
-    const had = ids.get(sourceId);
-    if (had === id) {
+    const own = ids.get(sourceId);
+    const other = own === undefined ? sameAs.find((each) => known.has(each)) : undefined;
+    const had = own ?? (other === undefined ? undefined : known.get(other));
+    const isLater = into?.openEnds.has(other ?? sourceId) === true && event['outcome'] !== 'unknown';
+    if (had === id || (other !== undefined && !isLater)) {
+      standing.add(sourceId);
+      if (other !== undefined) elsewhere.add(sourceId);
+      existing += 1;
+    } else if (
+      claimed.kind === 'digests' &&
+      standing.has(restsOn!) &&
+      (had !== undefined || elsewhere.has(restsOn!))
+    ) {
+      // The ledger has digests of it. What could be computed again depends on which other files there were.
       existing += 1;
     } else if (had === undefined && (restsOn === undefined || !others.has(restsOn))) {
       ids.set(sourceId, id);
@@ -95,7 +111,6 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     } else {
       others.add(sourceId);
       if (had === undefined || (restsOn !== undefined && others.has(restsOn))) continue;
-      const isLater = into?.openEnds.has(sourceId) === true && event['outcome'] !== 'unknown';
       findings.push({
         ...(isLater ? LATER : INPUT_ERROR),
         code: isLater ? 'OUTCOME_KNOWN_LATER' : 'SOURCE_CONFLICT',

@@ -82,9 +82,13 @@ export class ReadingBuilder {
   }
 
   /** The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items. */
-  *lines(file: HostFile, options?: SourceJsonOptions): Generator<SourceItem, void, void> {
+  *lines(
+    file: HostFile,
+    options?: SourceJsonOptions,
+    maxBytes = MAX_ITEM_BYTES,
+  ): Generator<SourceItem, void, void> {
     for (const { at, bytes, isTorn } of splitLines(file)) {
-      const item = this.json({ at, bytes }, options, isTorn);
+      const item = this.json({ at, bytes }, options, isTorn, maxBytes);
       if (item !== undefined) yield item;
     }
   }
@@ -94,9 +98,10 @@ export class ReadingBuilder {
     { at, bytes }: Omit<SourceItem, 'value'>,
     options?: SourceJsonOptions,
     isTorn = false,
+    maxBytes = MAX_ITEM_BYTES,
   ): SourceItem | undefined {
-    if (bytes.length > MAX_ITEM_BYTES) {
-      this.#refuse(at, 'LINE_TOO_LONG', `at most ${MAX_ITEM_BYTES} bytes`, `${bytes.length} bytes`);
+    if (bytes.length > maxBytes) {
+      this.#refuse(at, 'LINE_TOO_LONG', `at most ${maxBytes} bytes`, `${bytes.length} bytes`);
       return undefined;
     }
     const decoded = decodeSourceJson(bytes, options);

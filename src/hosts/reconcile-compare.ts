@@ -59,7 +59,7 @@ export interface Comparison {
 
 /** Whether an observation may be of the call by what it is about. */
 export function isCompatible({ tool, paramsDigest }: LedgerCall, seen: Seen): boolean {
-  if (seen.tool !== undefined && seen.tool !== tool) return false;
+  if (isSameTool(tool, seen.tool) === false) return false;
   return isSameDigest(paramsDigest, seen.observation.paramsDigest) !== false;
 }
 
@@ -94,8 +94,9 @@ export function compareCall(call: LedgerCall, group: readonly Seen[]): Compariso
     ): void => {
       differences.push({ code, class: of, expected, actual, at });
     };
-    if (tool === call.tool) agreed.add('tool');
-    else if (tool !== undefined) differ('TOOL_DIFFERS', call.tool, tool);
+    const sameTool = isSameTool(call.tool, tool);
+    if (sameTool === true) agreed.add('tool');
+    else if (sameTool === false) differ('TOOL_DIFFERS', call.tool, tool ?? '');
     const sameParams = isSameDigest(call.paramsDigest, observation.paramsDigest);
     if (sameParams === true) agreed.add('params');
     else if (sameParams === false)
@@ -132,6 +133,30 @@ export function compareCall(call: LedgerCall, group: readonly Seen[]): Compariso
     confirms: differences.length === 0 && unrecorded === undefined && (ran ? executions > 0 : decisions > 0),
     unrecorded,
   };
+}
+
+/** The date or the number of a version of a model, which requests leave out and responses state. */
+const MODEL_VERSION = /^[-@:](?:v?\d[\d.:-]*|latest)$/;
+
+/**
+ * Undefined where one of them is missing, and where both are calls of models and only named otherwise: providers have another name in each
+ * vocabulary, and `llm.chat` names no model at all. Another model is another tool.
+ */
+function isSameTool(ledger: string, source: string | undefined): boolean | undefined {
+  if (source === undefined) return undefined;
+  if (ledger === source) return true;
+  if (!ledger.startsWith('llm.') || !source.startsWith('llm.')) return false;
+  if (!ledger.includes('/') || !source.includes('/')) return undefined;
+  const [one, other] = [modelOf(ledger), modelOf(source)];
+  return isVersionOf(one, other) || isVersionOf(other, one) ? undefined : false;
+}
+
+function isVersionOf(model: string, longer: string): boolean {
+  return longer.startsWith(model) && (longer === model || MODEL_VERSION.test(longer.slice(model.length)));
+}
+
+function modelOf(tool: string): string {
+  return tool.slice(tool.lastIndexOf('/') + 1);
 }
 
 function sharedUnits(

@@ -2,6 +2,7 @@
 
 import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
+import { decodeLatin1 } from '../bytes/text.js';
 import { formatDigest, sha256Digest, type Digest } from '../value/digest.js';
 import { parseTimestamp } from '../value/timestamp.js';
 import type { Host, HostFile, HostOptions, HostPlace, HostReading, Observation } from './host.js';
@@ -42,6 +43,17 @@ export function readSource(
   };
 }
 
+/** What a record begins with, and what the line of a bare event has. */
+const RECORD_START = '{"event":{';
+const PROFILE = '"canonical_profile_id":"northroot-';
+const LOOKED_AT = 4096;
+
+/** Whether a file most likely is a ledger, which no host writes. */
+export function looksLikeLedger({ bytes }: HostFile): boolean {
+  const head = decodeLatin1(bytes, 0, Math.min(LOOKED_AT, bytes.length));
+  return head.startsWith(RECORD_START) || (head.startsWith('{') && head.includes(PROFILE));
+}
+
 /**
  * The one host that claims a file.
  *
@@ -51,7 +63,9 @@ export function recogniseHost(file: HostFile, hosts: readonly Host[]): Host {
   const claiming = hosts.filter((host) => host.recognises(file));
   const [host] = claiming;
   const name = printable(file.name);
-  const hint = `say which it is: HOST=${name}`;
+  const hint = looksLikeLedger(file)
+    ? 'it looks like a ledger: the ledger comes first, then the files of other systems'
+    : `say which it is: HOST=${name}`;
   if (host === undefined) {
     const known = hosts.map((each) => each.name).join(', ');
     throw new NorthrootError('HOST_UNKNOWN', `no host takes ${name} for its own; hosts are ${known}`, {

@@ -21,7 +21,7 @@ import type {
 } from '../schema/generated/types.js';
 import { runVerification } from '../verify/run-verification.js';
 import { VERSION } from '../version.js';
-import { verdictOf } from './account.js';
+import { verdictOf, type HostVerdict } from './account.js';
 import { Expectations } from './expectation.js';
 import type { HostPlace } from './host.js';
 import {
@@ -156,6 +156,8 @@ export class Reconciler {
   readonly #findings: Ranked<ReconcileFinding>;
   readonly #evidence = new Set<string>();
   readonly #byCode = new Map<string, number>();
+  /** By source: ids of calls of which the ledger states the decision. */
+  readonly #decided = new Map<string, Set<string>>();
   readonly #sameFiles = new Map<string, number>();
   readonly #counted = { ledgerCalls: 0, ledgerExecutions: 0, byMeta: 0, byContent: 0, withoutParams: 0 };
 
@@ -302,6 +304,7 @@ export class Reconciler {
     if (state === 'ambiguous') find('CALL_AMBIGUOUS', 'warning', 'none');
     if (state === 'ledger_only') find('NOT_IN_SOURCES', 'warning', 'none');
     if (state === 'corroborated') this.#countAgreed(compared);
+    if (call.decision !== undefined && !call.isInvalid) this.#noteDecided(compared);
     for (const {
       comparison,
       found: { by },
@@ -334,6 +337,25 @@ export class Reconciler {
     this.#sums.add(`compared_ledger:${index}`, call.meters);
     for (const { observation } of found.seen) this.#sums.add(`compared_source:${index}`, observation.meters);
     return { source, found, isSameFile, comparison: compareCall(call, found.seen) };
+  }
+
+  #noteDecided(compared: readonly Compared[]): void {
+    for (const { source, found } of compared) {
+      const ids = this.#decided.get(source.name) ?? new Set<string>();
+      this.#decided.set(source.name, ids);
+      for (const { observation } of found.seen) for (const id of observation.callIds) ids.add(id);
+    }
+  }
+
+  /** By the rules of its host, but for decisions that it does not state and the ledger does. */
+  #verdictOn({ name, reading: { items, findings } }: ReconcileSource): HostVerdict {
+    const decided = this.#decided.get(name);
+    return verdictOf({
+      items,
+      findings: findings.filter(
+        ({ lacks, about = '' }) => lacks === undefined || decided?.has(about) !== true,
+      ),
+    });
   }
 
   #countAgreed(compared: readonly Compared[]): void {
@@ -377,7 +399,7 @@ export class Reconciler {
           actual: `executed, ${outcome}`,
         },
       );
-    this.#promise({ tool, occurredAt, inLedger: isKept }, { ...about, source: source.name, at }, codes);
+    this.#promise({ tool, occurredAt, inLedger: false }, { ...about, source: source.name, at }, codes);
     this.#list({
       state: isAmbiguous ? 'ambiguous' : isKept ? 'same_file' : 'source_only',
       ...about,
@@ -444,7 +466,7 @@ export class Reconciler {
       name,
       system,
       files: files.map((file) => ({ ...file })),
-      verdict: verdictOf(reading),
+      verdict: this.#verdictOn(source),
       findings: reading.findings.length,
       items: reading.items.length,
       calls: meant.length,
@@ -462,7 +484,10 @@ export class Reconciler {
       if (verdict === 'violation') this.#find('SOURCE_VIOLATION', 'error', 'violation', { source });
     }
     for (const [source, calls] of this.#sameFiles)
-      this.#find('SAME_FILE', 'info', 'none', { source, actual: `${calls} calls` });
+      this.#find('SAME_FILE', 'info', 'none', {
+        source,
+        actual: `${calls} ${calls === 1 ? 'call' : 'calls'}`,
+      });
   }
 
   #verdict({ verdict }: ReconciledLedger): ReconcileReport['verdict'] {

@@ -1,9 +1,11 @@
 /** The platform on Node: node:crypto and Buffer, the fastest that it has. */
 
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
 import { ECDH, createHash, createPublicKey, hash, verify, type KeyObject } from 'node:crypto';
 
 import { asBuffer } from './buffer.js';
-import type { Equation, Hasher } from './platform.js';
+import type { Equation, Hasher, WorkerThread } from './platform.js';
 import { ED25519_SPKI_PREFIX, P256_SPKI_PREFIX, type SpkiKey } from './spki.js';
 
 export const HOST = 'node';
@@ -157,4 +159,28 @@ export function readSpki(der: Uint8Array): SpkiKey {
 
 function importSpki(der: Buffer): KeyObject {
   return createPublicKey({ key: der, format: 'der', type: 'spki' });
+}
+
+export function countProcessors(): number {
+  return availableParallelism();
+}
+
+/** One bundled file, see `cli/bundle.js`. What runs from its sources, as tests do, has it from the last build. */
+const WORKER = import.meta.url.endsWith('.ts') ? '../../dist/batch/worker.js' : '../batch/worker.js';
+
+export function startWorker(): WorkerThread | undefined {
+  const worker = new Worker(new URL(WORKER, import.meta.url));
+  // Whoever waits for an answer keeps the process alive; a thread that waits for work does not.
+  worker.unref();
+  return {
+    post: (message) => worker.postMessage(message),
+    onMessage: (listener) => worker.on('message', listener),
+    onEnd: (listener) => {
+      worker.on('error', listener);
+      worker.on('exit', (code) => listener(new Error(`the thread ended with ${code}`)));
+    },
+    stop: async () => {
+      await worker.terminate();
+    },
+  };
 }

@@ -15,6 +15,17 @@ export interface Hasher {
 /** Whether `signature`, which passed the checks that need no arithmetic, is one of `message`. */
 export type Equation = (message: Uint8Array, signature: Uint8Array) => boolean;
 
+/** Another thread that examines blocks of lines: `batch/worker.ts` runs in it. */
+export interface WorkerThread {
+  /** Sends what can be cloned. */
+  post(message: unknown): void;
+  /** Is told of each answer. To be called once. */
+  onMessage(listener: (message: unknown) => void): void;
+  /** Is told when the thread ends by itself, and why. To be called once. */
+  onEnd(listener: (cause: unknown) => void): void;
+  stop(): Promise<void>;
+}
+
 /** What `#platform` exports. */
 export interface Platform {
   readonly HOST: 'node' | 'web';
@@ -62,4 +73,9 @@ export interface Platform {
   convertP256Point(point: Uint8Array, form: 'compressed' | 'uncompressed'): Uint8Array | undefined;
   /** Ed25519 and P-256 keys. */
   readSpki(der: Uint8Array): SpkiKey;
+
+  /** How many threads can run at the same time. */
+  countProcessors(): number;
+  /** Starts a thread; undefined where the host has none for this. */
+  startWorker(): WorkerThread | undefined;
 }

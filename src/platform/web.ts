@@ -4,7 +4,7 @@ import { p256 } from '@noble/curves/nist.js';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
 
 import { importNobleEd25519 } from './noble-ed25519.js';
-import type { Equation, Hasher } from './platform.js';
+import type { Equation, Hasher, WorkerThread } from './platform.js';
 import { ED25519_SPKI_PREFIX, P256_COMPRESSED_SPKI_PREFIX, P256_SPKI_PREFIX, type SpkiKey } from './spki.js';
 
 export const HOST = 'web';
@@ -236,4 +236,13 @@ function readDer(
   const start = 2 + octets;
   if (start + length > bytes.length) return undefined;
   return { content: bytes.subarray(start, start + length), rest: bytes.subarray(start + length) };
+}
+
+/** A page verifies in one worker of its own already. */
+export function countProcessors(): number {
+  return 1;
+}
+
+export function startWorker(): WorkerThread | undefined {
+  return undefined;
 }

@@ -92,7 +92,7 @@ function describeItems({ items, subject }: ImportReport): Line {
     ];
   }
   return [
-    `${count(items.items, 'item')}: ${grouped(items.mapped)} became authorizations, executions or adjustments, ${grouped(items.evidence)} are kept as evidence, ${grouped(items.repeated)} repeat what another item says, ${grouped(items.dropped)} were dropped.`,
+    `${count(items.items, 'item')}: ${grouped(items.mapped)} became authorizations, executions or adjustments, ${grouped(items.evidence)} kept as evidence, ${grouped(items.repeated)} repeating what another item says, ${grouped(items.dropped)} dropped.`,
   ];
 }
 
@@ -189,7 +189,7 @@ function describeRules({ rules }: ImportReport): Section {
     title: 'Rules',
     lines: [
       [
-        `${grouped(decided.length)} rules were asked; ${grouped(broken.length)} of them have findings. ${grouped(open.length)} cannot be decided from such files.`,
+        `${count(decided.length, 'rule')} asked, ${grouped(broken.length)} of them with findings; ${grouped(open.length)} more that such files cannot decide.`,
       ],
     ],
     tables: [...broken, ...open].length === 0 ? [] : [{ columns, rows: [...broken, ...open].map(toRow) }],

@@ -87,7 +87,7 @@ function describe(report: ReconcileReport): Document {
 function describeCounts({ ledger, calls, agreed }: ReconcileReport): Line {
   return [
     `The ledger is ${ledger.verdict} and has ${count(ledger.calls, 'call')}, ${grouped(ledger.executions)} of them executed. `,
-    `${grouped(calls.corroborated)} corroborated: alike were ${count(agreed.tool, 'tool')}, ${grouped(agreed.params)} parameters, ${count(agreed.decision, 'decision')}, ${count(agreed.outcome, 'outcome')}.`,
+    `${grouped(calls.corroborated)} corroborated: alike were ${count(agreed.tool, 'tool')}, ${count(agreed.params, 'digest')} of parameters, ${count(agreed.decision, 'decision')}, ${count(agreed.outcome, 'outcome')}.`,
   ];
 }
 

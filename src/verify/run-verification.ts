@@ -14,7 +14,9 @@ import {
 } from '../finding/finding.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
-import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
+import { rememberKeys } from '../batch/known-keys.js';
+import { defaultThreads, readBlocks, type KnownLine } from '../batch/read-blocks.js';
+import { hashLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import type { SignatureBackend } from '../signature/backend.js';
@@ -32,6 +34,9 @@ import { verifyLine, type LineResult } from './verify-line.js';
 
 /** How many findings a report lists unless told otherwise (SPEC §9). */
 export const DEFAULT_MAX_FINDINGS = 1_000;
+
+/** The most threads that may be asked for. */
+export const MAX_THREADS = 256;
 
 /** What to verify against, and whom to tell. */
 export interface VerifyOptions {
@@ -75,6 +80,11 @@ export interface VerifyOptions {
    * that of one pass.
    */
   readonly from?: SavedVerification | undefined;
+  /**
+   * How many threads examine lines, 1 to 256; 1 is the caller's own. Small ledgers are examined in one. Default: as many as there are
+   * processors, up to 16. The result does not depend on it.
+   */
+  readonly threads?: number | undefined;
   /** Aborting makes verification end with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -94,6 +104,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   onRecord: 'function',
   onProgress: 'function',
   from: 'object',
+  threads: 'number',
   signal: 'signal',
 };
 
@@ -136,11 +147,15 @@ export async function runVerification(
   if (!Number.isSafeInteger(maxFindings) || maxFindings < 0) {
     throw new RangeError('maxFindings must be an integer of at least 0');
   }
-  const { from } = options;
+  const { from, threads = defaultThreads() } = options;
+  if (!Number.isSafeInteger(threads) || threads < 1 || threads > MAX_THREADS) {
+    throw new RangeError(`threads must be an integer from 1 to ${MAX_THREADS}`);
+  }
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
-  const { backend = defaultBackend } = options;
+  const { backend: given = defaultBackend } = options;
+  const backend = rememberKeys(given);
   const state = from?.state ?? startVerification(options.trust, backend, options.witnessPolicy);
   const { show = () => true, acknowledge = () => false, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
@@ -188,7 +203,7 @@ export async function runVerification(
   // What is added from here on is kept apart from what was there, wherever the anchors end.
   if (from !== undefined) state.seals.intervalStart = state.records;
   const tell = (
-    { line, segment, ordinal }: LedgerLine,
+    { line, segment, ordinal }: KnownLine,
     { examined, verdict, own, signatures, context }: LineResult,
   ): Promise<void> | undefined =>
     options.onRecord?.({
@@ -205,16 +220,16 @@ export async function runVerification(
       grantIds: context.grantIds ?? [],
       state,
     });
-  const take = (each: LedgerLine): Promise<void> | undefined => {
-    const { line, segment, takesPlace } = each;
+  const take = (each: KnownLine): Promise<void> | undefined => {
+    const { line, segment, takesPlace, known } = each;
     if (toSkip > 0) {
       toSkip -= 1;
-      if (takesPlace) appendLeaf(skipped, hashLine(line));
+      if (takesPlace) appendLeaf(skipped, known?.leaf ?? hashLine(line));
       anchors.observe(skipped);
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return undefined;
     }
-    const result = verifyLine(state, line, segment);
+    const result = verifyLine(state, line, segment, undefined, known);
     const { findings, folded } = result;
     // What an anchor may cover is kept apart from what comes after it.
     if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
@@ -226,10 +241,22 @@ export async function runVerification(
     for (const other of folded) standIn(other);
     return takesPlace ? tell(each, result) : undefined;
   };
-  const onChunk = (): void => options.onProgress?.(state.bytes, source.size);
-  for await (const line of readLines(source, { signal: options.signal, onChunk })) {
-    const told = take(line);
-    if (told !== undefined) await told;
+  const onProgress = (): void => options.onProgress?.(state.bytes, source.size);
+  const blocks = readBlocks(source, {
+    // Other threads know the platform's own backend alone.
+    threads: given === defaultBackend ? threads : 1,
+    backend,
+    keys: state.keyring.save().map(({ key }) => ({ keyid: key.keyid, publicKey: key.public_key })),
+    hashedBytes: state.bytes,
+    signal: options.signal,
+    onPartOfLine: onProgress,
+  });
+  for await (const { lines } of blocks) {
+    for (const line of lines) {
+      const told = take(line);
+      if (told !== undefined) await told;
+    }
+    onProgress();
   }
   if (toSkip > 0) throw mismatch();
   const { faults: sourceFaults, total: faults } = (await source.findFaults?.()) ?? { faults: [], total: 0 };

@@ -14,12 +14,15 @@ import type { VerifyState } from './state.js';
  * Judges a record's signatures. A record counts as signed when one signature is valid and its key entitled; beside such
  * a one, a further signature by a key that is unknown or not entitled is a warning. A signature that is invalid is an
  * error always.
+ *
+ * @param known - What was computed of the signatures before: whether each is valid by the key that it names.
  */
 export function checkSignatures(
   state: VerifyState,
   line: ExaminedLine,
   bytes: Uint8Array,
   findings: LineFindings,
+  known?: { isValid(index: number): boolean | undefined },
 ): void {
   if (line.layout === 'bare') {
     // Taking the records off events must not be a way around a policy that demands signatures.
@@ -46,10 +49,16 @@ export function checkSignatures(
       });
     return;
   }
-  const message = eventMessage(bytes.subarray(line.span.start, line.span.end));
+  const { start, end } = line.span;
+  let message: Uint8Array | undefined;
   const isAssumed = isTakenAsValid(state, line);
-  const isValid = ({ sig }: SignatureEntry, { verification }: RingKey): boolean =>
-    isAssumed || isValidSignature(message, sig, verification);
+  const isValid = ({ sig }: SignatureEntry, index: number, { verification }: RingKey): boolean => {
+    if (isAssumed) return true;
+    const verdict = known?.isValid(index);
+    if (verdict !== undefined) return verdict;
+    message ??= eventMessage(bytes.subarray(start, end));
+    return isValidSignature(message, sig, verification);
+  };
   const judged = judgeSignatures(state, line.signatures, asked, isValid);
   const signers = new Set<string>();
   const doubts: RuleFinding[] = [];
@@ -86,7 +95,7 @@ function judgeSignatures(
   state: VerifyState,
   signatures: readonly SignatureEntry[],
   asked: { readonly rule: SigningRule; readonly instant: string } | undefined,
-  isValid: (entry: SignatureEntry, known: RingKey) => boolean,
+  isValid: (entry: SignatureEntry, index: number, known: RingKey) => boolean,
 ): JudgedSignature[] {
   const seen = new Map<string, number>();
   return signatures.map((entry, index): JudgedSignature => {
@@ -103,7 +112,7 @@ function judgeSignatures(
       const finding = { code, pointer, expected: expectedKey(state), actual: keyid, cause: keyid } as const;
       return { outcome: { keyid, outcome: 'unverified', code }, finding };
     }
-    if (!isValid(entry, known)) {
+    if (!isValid(entry, index, known)) {
       const code = 'SIGNATURE_INVALID';
       const finding = { code, pointer, expected: `a signature by ${keyid}`, actual: entry.sig } as const;
       return { outcome: { keyid, outcome: 'invalid', code }, finding };

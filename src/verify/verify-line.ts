@@ -3,9 +3,16 @@
  * nothing; everything it knows is in the state. The same lines give the same findings however they were cut into chunks.
  */
 
+import type { LineKnowledge } from '../batch/read-blocks.js';
 import type { EventPlace } from '../bounds/grant.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
-import { examineLine, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
+import {
+  examineLine,
+  withEvent,
+  type ExaminedLine,
+  type Layout,
+  type LineFacts,
+} from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
@@ -57,6 +64,7 @@ const MAX_TYPE_LENGTH = 128;
  * @param line - The next line of the file; used up when the call returns.
  * @param segment - The file that the line stands in: its name and, in a folder, the `seq` that its name promises.
  * @param given - What `examineLine` says of this line, or the facts of that alone, where it was asked already.
+ * @param known - What else was found out about the line before its turn came.
  * @returns What was found, see {@link LineResult}.
  */
 export function verifyLine(
@@ -64,6 +72,7 @@ export function verifyLine(
   line: RawLine,
   segment: SegmentName,
   given?: LineFacts,
+  known?: LineKnowledge,
 ): LineResult {
   const findings = new LineFindings(state, line, segment.file);
   let examined: ExaminedLine | undefined;
@@ -84,7 +93,7 @@ export function verifyLine(
     state.observer?.beforeLine(undefined);
     appendLeafFor(state, line.longLeafHash as string, undefined, placeOf(state, line, segment), findings);
   } else {
-    examined = verifyRecord(state, line, segment, findings, given);
+    examined = verifyRecord(state, line, segment, findings, given, known);
   }
   const { end } = state;
   end.file = segment.file;
@@ -106,8 +115,10 @@ function verifyRecord(
   segment: SegmentName,
   findings: LineFindings,
   given: LineFacts | undefined,
+  known: LineKnowledge | undefined,
 ): ExaminedLine {
-  const examined = given === undefined ? examineLine(line.bytes, state.layout) : withEvent(given, line.bytes);
+  const facts = given ?? (isOfLayout(known?.examined, state.layout) ? known?.examined : undefined);
+  const examined = facts === undefined ? examineLine(line.bytes, state.layout) : withEvent(facts, line.bytes);
   state.observer?.beforeLine(examined);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
@@ -125,7 +136,7 @@ function verifyRecord(
     }
     reportUnknownType(examined, findings);
     isNew = checkEventIds(state, examined, findings);
-    checkSignatures(state, examined, line.bytes, findings);
+    checkSignatures(state, examined, line.bytes, findings, known);
     if (isNew) {
       checkCheckpoint(state, examined, place, findings);
       applyKeyEvent(state, examined, place, findings);
@@ -133,7 +144,7 @@ function verifyRecord(
     }
     countEvent(state, examined);
   }
-  appendLeafFor(state, leafHash(line.bytes), examined, place, findings);
+  appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
   settleGrant(state, place, verdictOf(examined, findings));
   // Said at the executions that wait for this event, so after all that is said of the line itself.
   if (isNew) {
@@ -141,6 +152,11 @@ function verifyRecord(
     findings.listed.push(...resolvePending(state, id, eventKindOf(examined), toEventPlace(place)));
   }
   return examined;
+}
+
+/** Whether a line that was examined with no layout in mind would be examined alike with this one. */
+function isOfLayout(examined: ExaminedLine | undefined, layout: Layout | undefined): boolean {
+  return layout === undefined || examined?.layout === layout;
 }
 
 function placeOf(

@@ -103,6 +103,8 @@ const SAMPLES: Readonly<Record<string, string>> = {
   'file...': 'some.file',
   'unit=code...': 'usd=USD',
   'format=path': 'json=some.json',
+  'i/n': '2/4',
+  'part...': 'some.part',
   'from..to': '100..199',
   folder: 'some-folder',
   id: 'agent:a1',
@@ -152,7 +154,7 @@ describe.each(PATHS)('the help of %s', (...words) => {
     const flags: string[][] = [];
     for (const entry of options.split(/\n(?= {2}-)/)) {
       const flat = entry.replace(/\s+/g, ' ');
-      const [, flag, value] = /(--[a-z-]+)(?: <([a-z.=]+)>)?/.exec(flat) ?? [];
+      const [, flag, value] = /(--[a-z-]+)(?: <([a-z.=/]+)>)?/.exec(flat) ?? [];
       const choice = /choices: "([^"]+)"/.exec(flat)?.[1];
       if (flag === undefined || flag === '--help') continue;
       const sample = value === undefined ? [] : [choice ?? SAMPLES[value]];

@@ -79,6 +79,64 @@ describe.skipIf(!hasRecordings)('reconcile', () => {
   });
 });
 
+it.each([
+  ['hooks.jsonl', 'l.jsonl'],
+  ['claude-code=hooks.jsonl', 'l.jsonl'],
+  ['hooks.jsonl', 'claude-code=l.jsonl'],
+])('says that the ledger comes first: %s %s', (first, second) => {
+  const shop = new Workshop();
+  const hooks = new URL('../hosts/claude-code/samples/hooks.jsonl', import.meta.url);
+  shop.write('hooks.jsonl', readFileSync(hooks, 'utf8'));
+  expectOk(
+    shop.run([
+      'import',
+      '--from',
+      'claude-code',
+      '--ledger',
+      'l.jsonl',
+      '--create',
+      '--unsigned',
+      'hooks.jsonl',
+    ]),
+  );
+  const run = shop.run(['reconcile', first, second]);
+  expect([run.status, run.stdout]).toEqual([2, '']);
+  expect(run.stderr).toContain('the ledger comes first');
+});
+
+it('does not hold against a transcript that the decisions are in the ledger only', () => {
+  const shop = new Workshop();
+  for (const name of ['hooks.jsonl', 'transcript.jsonl'])
+    shop.write(name, readFileSync(new URL(`../hosts/claude-code/samples/${name}`, import.meta.url), 'utf8'));
+  const into = ['--ledger', 'l.jsonl', '--create', '--unsigned'];
+  expectOk(shop.run(['import', '--from', 'claude-code', ...into, 'hooks.jsonl']));
+  const reconcile = (): object =>
+    parse<object>(
+      shop.run(['reconcile', 'l.jsonl', 'transcript.jsonl', '--allow-missing', '--format', 'json']).stdout,
+    );
+  expect(reconcile()).toMatchObject({
+    verdict: 'ok',
+    calls: { corroborated: 5, contradicted: 0, source_only: 6 },
+    sources: [{ verdict: 'ok' }],
+  });
+  // One more call that nobody is known to have allowed.
+  const ran = [
+    { type: 'tool_use', id: 'toolu_x', name: 'Bash', input: { command: 'id' } },
+    { type: 'tool_result', tool_use_id: 'toolu_x', content: 'root' },
+  ].map((block, index) => ({
+    type: block.type === 'tool_use' ? 'assistant' : 'user',
+    uuid: `x${index}`,
+    sessionId: 's',
+    timestamp: '2026-11-20T09:01:00Z',
+    message: { content: [block] },
+  }));
+  shop.write(
+    'transcript.jsonl',
+    `${shop.read('transcript.jsonl')}${ran.map((each) => `${JSON.stringify(each)}\n`).join('')}`,
+  );
+  expect(reconcile()).toMatchObject({ verdict: 'invalid', sources: [{ verdict: 'invalid' }] });
+});
+
 it('knows what an import kept as evidence for what the file says', () => {
   const shop = new Workshop();
   for (const name of ['hooks.jsonl', 'transcript.jsonl'])

@@ -1,5 +1,6 @@
 /** `northroot verify`: what it reads, how it reports, what it ends with. */
 
+import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../../src/report/report.js';
 import { checkReport } from '../../src/schema/check.js';
@@ -314,5 +315,119 @@ describe('verify --state, for who watches a ledger', () => {
     expect(seqs(second)).toEqual([4]);
     expect(seqs(watch('--new'))).toEqual([]);
     expectError(shop.run(['verify', 'watched.jsonl', '--new']), 2, 'USAGE');
+  });
+});
+
+describe('verify --threads', () => {
+  it('gives the same report, however many there are', () => {
+    const one = shop.run(['verify', 'tampered.jsonl', '--format', 'json', '--threads', '1']);
+    for (const args of [[], ['--threads', '2'], ['--threads', '256']]) {
+      expect(shop.run(['verify', 'tampered.jsonl', '--format', 'json', ...args])).toEqual(one);
+    }
+    for (const wrong of ['0', '257', '1.5', '-1', 'all']) {
+      expectError(shop.run(['verify', 'good.jsonl', '--threads', wrong]), 2, 'USAGE');
+    }
+  });
+});
+
+describe('verify --part and --merge', () => {
+  const makeParts = (ledger: string, of: number): string[] =>
+    Array.from({ length: of }, (_, index) => {
+      const path = `${index + 1}-of-${of}.part`;
+      expectOk(shop.run(['verify', ledger, '--part', `${index + 1}/${of}`, '--out', path]));
+      return path;
+    });
+
+  it.each(['good.jsonl', 'tampered.jsonl', 'torn.jsonl', 'folder'])(
+    'give the report of one run: %s',
+    (ledger) => {
+      for (const of of [1, 3]) {
+        const parts = makeParts(ledger, of);
+        for (const format of ['json', 'text', 'sarif']) {
+          const whole = shop.run(['verify', ledger, '--format', format]);
+          expect(shop.run(['verify', '--format', format, '--merge', ...parts.toReversed()])).toEqual(whole);
+        }
+      }
+    },
+  );
+
+  it('a part says nothing of the ledger, and where it is', () => {
+    const run = shop.run(['verify', 'tampered.jsonl', '--part', '1/2', '--out', 'bad.part']);
+    expect(run).toMatchObject({ status: 0, stdout: '' });
+    expect(run.stderr).toContain('bad.part');
+  });
+
+  it('refuse what does not belong together', () => {
+    const parts = makeParts('good.jsonl', 2);
+    const cases: [string[], string][] = [
+      [['good.jsonl', '--part', '1/2'], 'USAGE'],
+      [['good.jsonl', '--out', 'x.part'], 'USAGE'],
+      [['good.jsonl', '--part', '3/2', '--out', 'x.part'], 'USAGE'],
+      [['good.jsonl', '--part', '1/2', '--out', 'good.jsonl'], 'USAGE'],
+      [['good.jsonl', '--part', '1/2', '--out', 'good.jsonl.key'], 'USAGE'],
+      [['good.jsonl', '--part', '1/2', '--out', 'x.part', '--format', 'json'], 'USAGE'],
+      [['-', '--part', '1/2', '--out', 'x.part'], 'USAGE'],
+      [['good.jsonl', '--merge', ...parts], 'USAGE'],
+      [['--merge', ...parts, '--part', '1/2', '--out', 'x.part'], 'USAGE'],
+      [['--merge', ...parts, '--grant', '1'], 'USAGE'],
+      [['--merge', 'missing.part'], 'FILE_NOT_FOUND'],
+      [['--merge', 'good.jsonl'], 'PART_MALFORMED'],
+      [['--merge', parts[0] ?? ''], 'PARTS_INCOMPLETE'],
+    ];
+    for (const [args, code] of cases) expectError(shop.run(['verify', ...args]), 2, code);
+    expect(shop.has('x.part')).toBe(false);
+  });
+
+  it('--merge with --output does not write over a part', () => {
+    const parts = makeParts('good.jsonl', 2);
+    const run = shop.run(['verify', '--output', `json=${parts[0]}`, '--merge', ...parts]);
+    expectError(run, 2, 'USAGE');
+  });
+});
+
+describe('verify --watch', () => {
+  it('tells of findings as they come, and reports when it is stopped', async () => {
+    expectOk(
+      shop.run(['append', 'live.jsonl', '--origin', 'example.com/live'], { input: ndjson([note('a')]) }),
+    );
+    const watching = shop.start(['verify', 'live.jsonl', '--watch']);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    const old = { occurred_at: '2026-01-01T00:00:00Z' };
+    expectOk(shop.run(['append', 'live.jsonl'], { input: ndjson([note('b', old)]) }));
+    await watching.until(({ stderr }) => stderr.includes('TIME_REGRESSION'));
+    // Somebody is in the middle of writing a line.
+    appendFileSync(shop.path('live.jsonl'), '{"event":');
+    watching.kill('SIGINT');
+    const { status, stdout } = await watching.end();
+    expect(status).toBe(0);
+    expect(stdout).toContain('nothing broken in 3 records');
+    expect(stdout).toContain('GROWTH');
+  });
+
+  it('ends with the status of what it found, and writes all formats', async () => {
+    shop.write('live-bad.jsonl', `${lines.join('\n')}\n`);
+    const args = ['verify', 'live-bad.jsonl', '--watch', '--format', 'ndjson', '--output', 'json=live.json'];
+    const watching = shop.start(args);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    appendFileSync(shop.path('live-bad.jsonl'), 'x\n');
+    await watching.until(({ stdout }) => stdout.includes('NOT_JSON'));
+    watching.kill('SIGTERM');
+    expect((await watching.end()).status).toBe(1);
+    expect(parse<Report>(shop.read('live.json'))).toMatchObject({ verdict: 'invalid' });
+  });
+
+  it('ends with 2 when the file is cut off or replaced under it', async () => {
+    shop.write('cut-live.jsonl', `${lines.join('\n')}\n`);
+    const watching = shop.start(['verify', 'cut-live.jsonl', '--watch']);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    shop.write('cut-live.jsonl', `${lines[0]}\n`);
+    const run = await watching.end();
+    expectError(run, 2, 'FILE_CHANGED');
+  });
+
+  it('is for files that grow', () => {
+    for (const args of [['-'], ['good.jsonl', '--state', 'x.state'], ['--merge', 'x.part']]) {
+      expectError(shop.run(['verify', ...args, '--watch'], { input: '' }), 2, 'USAGE');
+    }
   });
 });

@@ -46,6 +46,23 @@ describe('members', () => {
     expect(namesOf(readBytes(bytes))).toEqual(['a.tar.gz!a']);
   });
 
+  it('have long names as GNU tar writes them, which are held to be safe too', () => {
+    const path = `${'folder/'.repeat(20)}traces.jsonl`;
+    const named = (name: string) => [
+      { name: '././@LongLink', kind: 'L', text: `${name}\0` },
+      { name: name.slice(0, 100), text: '{}\n' },
+    ];
+    const archive = readArchive({
+      name: 'a.tar.gz',
+      bytes: tarGz([...named(path), { name: 'b', text: 'x' }]),
+    });
+    expect(archive.faults).toEqual([]);
+    expect(archive.members.map(({ name }) => name)).toEqual([`a.tar.gz!${path}`, 'a.tar.gz!b']);
+    const unsafe = readArchive({ name: 'a.tar.gz', bytes: tarGz(named(`../${path}`)) });
+    expect(unsafe.faults).toMatchObject([{ code: 'ARCHIVE_PATH_UNSAFE' }]);
+    expect(unsafe.members).toEqual([]);
+  });
+
   it('have long names by extended headers', () => {
     const name = `${'long/'.repeat(40)}a`;
     const record = (body: string): string => {
@@ -83,7 +100,7 @@ describe('what is wrong', () => {
     expect(namesOf(archive)).toEqual(['a.tar.gz!ok']);
   });
 
-  it.each(['1', '2', '3', '4', '6', 'L', 'S'])('a member of kind %s is left out', (kind) => {
+  it.each(['1', '2', '3', '4', '6', 'K', 'S'])('a member of kind %s is left out', (kind) => {
     const archive = readBytes(
       tarGz([
         { name: 'link', kind, link: '/etc/passwd' },

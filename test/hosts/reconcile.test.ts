@@ -124,6 +124,21 @@ describe('a call that both have', () => {
     expect(report.exit_status).toBe(of === 'invalid' ? 1 : 3);
   });
 
+  it.each([
+    ['llm.chat', 'llm.openai/gpt-x', true],
+    ['llm.azure/gpt-x', 'llm.azure.ai.openai/gpt-x', true],
+    ['llm.bedrock/anthropic/claude-x', 'llm.aws.bedrock/claude-x', true],
+    ['llm.openai/gpt-x-2026-08-06', 'llm.openai/gpt-x', true],
+    ['llm.openai/gpt-x', 'llm.openai/gpt-x-mini', false],
+    ['llm.anthropic/claude-large', 'llm.anthropic/claude-small', false],
+    ['chat', 'llm.openai/gpt-x', false],
+  ])('of a model is contradicted by another model, and not by another name: %s, %s', async (own, its, is) => {
+    const report = await reconcile(ledgerOf(line('1', { tool: own })), [line('1', { tool: its })]);
+    expect(statesOf(report)).toEqual(is ? { corroborated: 1 } : { contradicted: 1 });
+    expect(codesOf(report)).toEqual(is ? [] : ['TOOL_DIFFERS']);
+    expect(report.agreed.tool).toBe(0);
+  });
+
   it('is a violation where a source executed what the ledger denied', async () => {
     const report = await reconcile(ledgerOf(line('1', { allow: false, ran: undefined })), [
       line('1', { allow: undefined }),
@@ -386,6 +401,24 @@ describe('what was promised', () => {
     const isThere = codes[0]?.endsWith('PROMISED') ?? false;
     const status = codes.length === 0 ? 0 : isThere || /EXCEEDED|WINDOW/.test(codes[0] ?? '') ? 3 : 1;
     expect(report.exit_status).toBe(status);
+  });
+
+  it('counts as calls of the ledger what the report says are its calls, whatever it keeps as evidence', async () => {
+    const kept = { id: '2', ms: T, tool: 'fetch' };
+    const expectation: ReconcileExpectation = { expect_version: '1', counts: [{ of: 'ledger' }] };
+    const seen: Host = {
+      ...plainHost,
+      read: (files, options) => {
+        const reading = plainHost.read(files, options);
+        const evidence = reading.claims.flatMap(({ kind, id, at }) =>
+          kind === 'evidence' ? [{ at, callIds: [id], outcome: 'success' as const, meters: [] }] : [],
+        );
+        return { ...reading, observations: [...reading.observations, ...evidence] };
+      },
+    };
+    const report = await reconcile(ledgerOf(line('1'), kept), [line('1'), kept], { expectation }, seen);
+    expect(statesOf(report)).toEqual({ same_file: 2 });
+    expect([report.ledger.calls, report.expected?.counts]).toEqual([1, [{ of: 'ledger', calls: 1 }]]);
   });
 
   it('names the gaps', async () => {

@@ -5,6 +5,7 @@ import {
   didYouMean,
   HOSTS,
   kindOfPath,
+  looksLikeLedger,
   MAX_EXPECTATION_BYTES,
   parseExpectation,
   printable,
@@ -186,6 +187,11 @@ async function readSources(
   for (const { path, host } of inputs) {
     const file = await readHostFile(context, path);
     const its = host ?? recogniseHost(file, HOSTS);
+    if (looksLikeLedger(file) && !its.recognises(file)) {
+      throw new CommandError('USAGE', `${printable(file.name)} is not a file of ${its.name}`, {
+        hint: 'it looks like a ledger: the ledger comes first, then the files of other systems',
+      });
+    }
     const files = byHost.get(its);
     if (files === undefined) byHost.set(its, [file]);
     else files.push(file);

@@ -8,8 +8,10 @@ import {
   decideExitStatus,
   DEFAULT_MAX_FINDINGS,
   findRecord,
+  followLedger,
   kindOfPath,
   matchesFilter,
+  MAX_THREADS,
   NorthrootError,
   NOT_CHECKED_CODES,
   printable,
@@ -33,7 +35,7 @@ import {
   type WitnessPolicy,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Outcome } from '../context.js';
 import type { Terminal } from '../terminal.js';
 import {
   openLedgerInput,
@@ -47,6 +49,7 @@ import { assertPatterns, assertSpan, collect, instant, pastInstant, wholeNumber 
 import { addOutputs, readBaseline, VerifyOutputs, type OutputOptions } from '../verify-output.js';
 import { assertFolderOf, filesOf } from '../targets.js';
 import { verifyBundleFile } from './verify-bundle.js';
+import { openPartFiles, partNumber, writePart, type PartNumber } from './verify-parts.js';
 
 interface VerifyCommandOptions extends OutputOptions {
   readonly trust?: string;
@@ -61,11 +64,34 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly grant?: string;
   readonly state?: string;
   readonly new?: boolean;
+  readonly threads?: number;
+  readonly watch?: boolean;
+  readonly part?: PartNumber;
+  readonly out?: string;
+  readonly merge?: readonly string[];
 }
+
+/** What a part has no use for. */
+const OPTIONS_OF_REPORTS = [
+  ...['witnessPolicy', 'checkpoint', 'predecessor', 'now', 'format', 'output', 'sarifAnchor', 'baseline'],
+  ...[
+    'maxFindings',
+    'since',
+    'until',
+    'principal',
+    'grant',
+    'failOn',
+    'require',
+    'state',
+    'new',
+    'threads',
+    'watch',
+  ],
+];
 
 export function addVerify(
   program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
 ): void {
   const command = program
     .command('verify')
@@ -73,7 +99,7 @@ export function addVerify(
     .description(
       'Checks a ledger: a file, a folder of segments, a tile tree, or - for standard input; or a bundle, as export --bundle writes it. Reads it once, asks no network, changes nothing. Exit status: 0 ok, 1 invalid, 3 violation, 2 could not decide.',
     )
-    .argument('<path>', 'the ledger')
+    .argument('[path]', 'the ledger')
     .option('--trust <file>', 'the trust policy: which origins and keys count, and what must be signed')
     .option('--witness-policy <file>', 'logs, witnesses and their quorum, as a C2SP tlog-policy file')
     .option(
@@ -120,9 +146,35 @@ export function addVerify(
       'go on from the state in this file, if it is there, and save the new one to it; says what is new since',
     )
     .option('--new', 'with --state: list only findings that are new since the state was saved')
-    .action((path: string, options: VerifyCommandOptions) => {
+    .option(
+      '--threads <n>',
+      'examine lines in so many threads (default: the processors); the result does not depend on it',
+      wholeNumber(1, MAX_THREADS),
+    )
+    .addOption(
+      new Option(
+        '--watch',
+        'go on with what is appended, until Ctrl-C: tells of each finding at once, and reports at the end',
+      ).conflicts(['state', 'baseline', 'merge']),
+    )
+    .addOption(
+      new Option(
+        '--part <i/n>',
+        'do only part i of n, and write it to --out: signatures are verified, and nothing is reported',
+      )
+        .argParser(partNumber)
+        .conflicts([...OPTIONS_OF_REPORTS, 'merge']),
+    )
+    .option('--out <file>', 'with --part: where the part is written')
+    .addOption(
+      new Option(
+        '--merge <part...>',
+        'in place of a ledger: all parts of it; the report is that of one run',
+      ).conflicts('grant'),
+    )
+    .action((path: string | undefined, options: VerifyCommandOptions) => {
       const isFormatGiven = command.getOptionValueSource('format') === 'cli';
-      return run((context) => verify(context, path, options, isFormatGiven));
+      return run((context) => verifyOrPart(context, path, options, isFormatGiven));
     });
 }
 
@@ -132,18 +184,49 @@ function requirement(text: string, previous: readonly NotCheckedCode[] = []): No
   return [...previous, code];
 }
 
+async function verifyOrPart(
+  context: Context,
+  path: string | undefined,
+  options: VerifyCommandOptions,
+  isFormatGiven: boolean,
+): Promise<Outcome> {
+  const { part, out, merge, watch = false } = options;
+  const hint = 'northroot verify --help says what is expected';
+  if (path !== undefined && merge !== undefined) {
+    throw new CommandError('USAGE', '--merge takes the place of a ledger', { hint });
+  }
+  if (path === undefined && merge === undefined) {
+    throw new CommandError('USAGE', "missing required argument 'path'", { hint });
+  }
+  if ((part === undefined) !== (out === undefined)) {
+    throw new CommandError('USAGE', '--part and --out belong together', { hint });
+  }
+  if (watch && path === STDIN) {
+    throw new CommandError('USAGE', 'standard input is read to its end: --watch is for files', { hint });
+  }
+  if (part === undefined || out === undefined || path === undefined) {
+    const exitStatus = await verify(context, path, options, isFormatGiven);
+    return watch ? { stopped: exitStatus } : exitStatus;
+  }
+  const policy = await readTrustPolicy(options.trust);
+  return writePart(context, path, part, out, { path: options.trust, policy });
+}
+
 async function verify(
   context: Context,
-  path: string,
+  ledger: string | undefined,
   options: VerifyCommandOptions,
   isFormatGiven: boolean,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const { maxFindings } = options;
+  const { maxFindings, merge = [] } = options;
+  // Where there is no ledger, the parts are what is read.
+  const path = ledger ?? merge[0] ?? '';
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
-  const bundle = await readBundleInput(path, context);
+  const bundle =
+    ledger === undefined || options.watch === true ? undefined : await readBundleInput(path, context);
   if (bundle !== undefined) {
     if (options.require.length > 0) {
       throw new CommandError(
@@ -167,7 +250,7 @@ async function verify(
   const canSpool = options.state === undefined && !isFiltered;
   const outputs = new VerifyOutputs(terminal, options, isFormatGiven, canSpool);
   await outputs.check([
-    ...filesOf(path),
+    ...(ledger === undefined ? merge : filesOf(path)),
     ...[options.trust, options.witnessPolicy, ...options.checkpoint, options.predecessor],
     ...[options.state, options.baseline],
   ]);
@@ -179,13 +262,25 @@ async function verify(
   );
   const known = new Set(onlyNew ? from?.findings : []);
   const before = from?.state.records;
-  const source = await openLedgerInput(path, context);
+  const { watch = false } = options;
+  const source =
+    ledger === undefined
+      ? await openPartFiles(merge)
+      : watch
+        ? await followLedger(path, {
+            signal,
+            wholeLines: true,
+            onCaughtUp: () => terminal.say('watching for what is appended, until Ctrl-C'),
+          })
+        : await openLedgerInput(path, context);
+  if (watch) outputs.goLive();
   const predecessor = await openPredecessor(context, path, options.predecessor);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const { result, exitStatus } = await outputs.write(async () => {
     const verification = await runVerification(source, {
       maxFindings: outputs.maxKept,
-      signal,
+      // What is watched ends with a report when it is stopped.
+      ...(watch ? {} : { signal }),
       show: (finding) => matchesFilter(finding, filter) && !known.has(finding),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...(trust === undefined ? {} : { trust }),
@@ -194,6 +289,7 @@ async function verify(
       checkpoints,
       ...(predecessor === undefined ? {} : { predecessor }),
       ...(from === undefined ? {} : { from }),
+      ...(options.threads === undefined ? {} : { threads: options.threads }),
       onProgress: (done, size) => terminal.progress(done, size),
       onFinding: (finding) => outputs.take(finding),
     });

@@ -255,8 +255,8 @@ class Maker implements Cases {
         if (nonce !== undefined) nonces.set(nonce, episode.id);
         if (time === undefined || BigInt(time) >= 2n ** 64n) continue;
         const own = value.text('nonce_prefix') ?? episode.profile?.noncePrefix;
-        // Without the episode's own prefix any that the files have may be it.
-        const candidates = own === undefined ? [...new Set(['', ...prefixes])] : [own];
+        // Without the episode's own prefix any that the files have may be it; where they have none, the nonce does not follow.
+        const candidates = own === undefined ? [...new Set(prefixes)] : [own];
         for (const prefix of candidates)
           nonces.set(deriveNonce(prefix, episode.id, BigInt(time)), episode.id);
       }
@@ -266,7 +266,11 @@ class Maker implements Cases {
 
   #addLog(log: readonly { entry: Entry; index: number }[], nonces: ReadonlyMap<string, string>): void {
     const seen = log.map(({ entry }) => nonceOf(entry));
-    const isConfirmed = nonces.size > 0;
+    // A log may be that of an episode of which nothing says what its nonce is.
+    const known = new Set(nonces.values());
+    const isOpen = [...this.episodes.keys()].some((id) => id !== '' && !known.has(id));
+    const isConfirmed =
+      nonces.size > 0 && (!isOpen || seen.some((nonce) => nonce !== undefined && nonces.has(nonce)));
     const kernels = log.findIndex(({ entry }) => entry.said.kind === 'line' && entry.said.tag === 'TR1');
     const taken = seen[kernels < 0 ? seen.findIndex((nonce) => nonce !== undefined) : kernels];
     if (!isConfirmed) this.unverified.push(log[0]!.entry);

@@ -518,11 +518,12 @@ class Check {
     const most = (ns + 999_999n) / 1_000_000n + BigInt(found.length);
     if (counts.wallMs < ms || counts.wallMs > most) wrong('total_wall_ms', String(ms), counts.wallMs);
     const byRequest = new Map(episode.cases.map((each) => [each.request, each]));
-    const outcomes = found.map(({ requestId }) =>
-      byRequest.get(requestId)?.executed[0]?.value.text('outcome'),
-    );
+    const outcomes = found.map(({ requestId }) => {
+      const executed = byRequest.get(requestId)?.executed[0];
+      return executed === undefined ? undefined : outcomeTextOf(executed.value);
+    });
     if (outcomes.some((outcome) => outcome === undefined)) return;
-    const successes = BigInt(outcomes.filter((outcome) => outcome?.toUpperCase() === 'SUCCESS').length);
+    const successes = BigInt(outcomes.filter((outcome) => outcome === 'SUCCESS').length);
     if (counts.successful + counts.failed === counts.executions && counts.successful !== successes)
       wrong('successful_executions', String(successes), counts.successful);
   }
@@ -721,6 +722,7 @@ class Check {
       if (row === undefined) continue;
       this.#link(entry, row, chains[row.table]);
       this.#columns(entry, row);
+      if (row.table === 'core') this.#signedLink(entry, row, chains.core);
       const strong = new Set(pinned ?? [...entries.keys, ...(isKeyText(row.actorId) ? [row.actorId] : [])]);
       const isSigned = row.signature?.some((byte) => byte !== 0) === true;
       if (row.domain !== undefined && !domainsOf(row.eventType).includes(row.domain))
@@ -837,6 +839,27 @@ class Check {
     chain.sequence = row.sequence;
   }
 
+  /**
+   * The daemon's payloads in the core's table: the signature covers the hash of the row before, which the table's own hash, without any
+   * key, does not protect. Rows that were taken over from the daemon's own table have the hashes of that one; none follows the first
+   * that has this one's.
+   */
+  #signedLink(entry: Entry, row: LedgerRow, chain: Chain): void {
+    const said = row.content === undefined ? undefined : textAt(row.content, 'prev_hash');
+    if (said === undefined || row.prevHash === undefined) return;
+    if (said === row.prevHash) chain.isSignedOver ||= said !== GENESIS;
+    else if (chain.isSignedOver)
+      this.#find(
+        'AP-10',
+        'LEDGER_ROW_CONTRADICTS_PAYLOAD',
+        ERROR,
+        entry,
+        `prev_hash ${said}`,
+        row.prevHash,
+        row.id,
+      );
+  }
+
   /** What a row's columns say and its payload too. */
   #columns(entry: Entry, row: LedgerRow): void {
     const { content } = row;
@@ -910,10 +933,12 @@ interface Chain {
   /** What the next row may name: the hash that the row states, and the one that it ought to have. */
   hashes: readonly string[];
   sequence: bigint | undefined;
+  /** Whether payloads in the core's table name its hashes. */
+  isSignedOver: boolean;
 }
 
 function newChain(): Chain {
-  return { entry: undefined, hashes: [], sequence: undefined };
+  return { entry: undefined, hashes: [], sequence: undefined, isSignedOver: false };
 }
 
 function hasReceipts(episode: Episode): boolean {
@@ -925,6 +950,14 @@ function firstEntryOf(episode: Episode): Entry | undefined {
   if (first === undefined) return episode.indexes[0]?.entry ?? episode.spawns[0]?.entry;
   const { requested, intents, decided, executed, receipts, responses, actuations } = first;
   return [requested, intents, decided, executed, receipts, responses, actuations].flat()[0]?.entry;
+}
+
+/** What an event says of how an execution ended, without what protobuf's names of it begin with. */
+export function outcomeTextOf(fields: Fields): string | undefined {
+  return fields
+    .text('outcome')
+    ?.replace(/^(?:TOOL_)?OUTCOME_/i, '')
+    .toUpperCase();
 }
 
 /** What a decision says; undefined for anything but ALLOW and DENY. */

@@ -103,10 +103,15 @@ export function ledgerRowHash(row: LedgerRow): string {
   return encodeHex(sha256(concatBytes([encodeUtf8(texts.join('')), time, row.payload, signature])));
 }
 
-/** What stands before the payload in what the signature of such an event is over; of some there are two. */
+/** What may stand before the payload in what the signature of such an event is over: the type's own, or that of a session or an episode. */
 export function domainsOf(eventType: string): readonly string[] {
   const name = eventType.toLowerCase().replace(/[^a-z0-9]+/g, '_');
-  return [`apm2.event.${name}:`, 'apm2.event.session_event:', `${name.toUpperCase()}:`];
+  return [
+    `apm2.event.${name}:`,
+    'apm2.event.session_event:',
+    'apm2.event.episode:',
+    `${name.toUpperCase()}:`,
+  ];
 }
 
 /** Whether one of `keys` made a row's signature, and by which of the ways there are. */

@@ -22,7 +22,7 @@ import type { ReadingBuilder } from '../reading.js';
 import { amountOf, timeOf } from '../values.js';
 import { blake3Hex } from '../forms/cac.js';
 import type { Case, Cases, Episode, Of } from './cases.js';
-import { decisionOf } from './checks.js';
+import { decisionOf, outcomeTextOf } from './checks.js';
 import type { Fields } from './events.js';
 import { ledgerRowHash } from './ledger-rows.js';
 import type { Entries, Entry } from './reader.js';
@@ -217,7 +217,7 @@ class Mapper {
     this.#claim({
       ...base,
       kind: 'evidence',
-      id: `request:${idOf(found)}`,
+      ...idsOf('request', found, 'event'),
       type: 'tool_requested',
       facts: {
         request_id: shown(found.request),
@@ -253,11 +253,12 @@ class Mapper {
     const rule = fields.text('rule_id');
     const policy = fields.hash('policy_hash');
     const code = codeOf(fields.text('rationale_code') ?? decision);
-    const id = `decision:${idOf(found)}`;
+    const { id, sameAs } = idsOf('decision', found, 'event');
     this.#claim({
       ...base,
       kind: 'action',
       id,
+      sameAs,
       decision,
       decisionCode: code,
       policyDigest: blake3Digest(policy),
@@ -286,10 +287,7 @@ class Mapper {
     if (base === undefined) return;
     // A receipt counts where it stands before the event, or in a file of its own: what is added to a log changes nothing before it.
     const receipt = found.receipts.find((each) => each.entry.at.file !== entry.at.file || each.index < index);
-    const stated = fields
-      .text('outcome')
-      ?.replace(/^(?:TOOL_)?OUTCOME_/i, '')
-      .toUpperCase();
+    const stated = outcomeTextOf(fields);
     if (stated !== 'SUCCESS' && stated !== 'FAILURE' && stated !== 'TIMEOUT') {
       this.#findings.push({
         rule: 'INPUT',
@@ -317,6 +315,7 @@ class Mapper {
       startedAt: this.#startOf(found, receipt),
       meters: [...time, ...this.#consumed(found)],
       foreignDigests: digestsOfRow(entry),
+      source: receipt === undefined ? 'event' : 'both',
     });
     this.#item(entry, 'mapped');
   }
@@ -382,6 +381,7 @@ class Mapper {
         outputHash: receipt.resultHash,
         startedAt: isBefore ? undefined : stated,
         meters: [...msOf(receipt), ...this.#consumed(found)],
+        source: 'receipt',
       });
     }
     this.#item(entry, isAlone || found.executed.length > 0 ? 'mapped' : 'evidence');
@@ -448,7 +448,7 @@ class Mapper {
     this.#claim({
       ...base,
       kind: 'evidence',
-      id: `request:${idOf(found)}`,
+      ...idsOf('request', found, 'line'),
       type: 'tool_intent',
       facts: {
         request_id: shown(found.request),
@@ -476,12 +476,13 @@ class Mapper {
     if (base === undefined) return;
     const proposal = proposalOf(found, Number.MAX_SAFE_INTEGER);
     if (response.value.status === 'denied') {
-      const id = `decision:${idOf(found)}`;
+      const { id, sameAs } = idsOf('decision', found, 'line');
       const params = blake3Digest(proposal.argsHash) ?? notStated(SYSTEM, 'params');
       this.#claim({
         ...base,
         kind: 'action',
         id,
+        sameAs,
         decision: 'deny',
         decisionCode: codeOf(response.value.reasonCode),
         tool: this.#toolOf(found, proposal.tool),
@@ -499,6 +500,7 @@ class Mapper {
         outputHash: response.value.resultHash,
         startedAt: undefined,
         meters: this.#consumed(found),
+        source: 'line',
       });
     }
     this.#item(entry, 'mapped');
@@ -516,14 +518,15 @@ class Mapper {
       readonly startedAt: string | undefined;
       readonly meters: readonly Meter[];
       readonly foreignDigests?: readonly ForeignDigest[];
+      readonly source: ClaimSource;
     },
   ): void {
-    const { argsHash, outputHash, startedAt, meters, ...rest } = run;
+    const { argsHash, outputHash, startedAt, meters, source, ...rest } = run;
     const decision = this.#decisions.get(found) ?? this.#decisionElsewhere(found, at);
     const claim: ExecutionClaim = {
       ...rest,
       kind: 'execution',
-      id: `execution:${idOf(found)}`,
+      ...idsOf('execution', found, source),
       authorization: decision?.id,
       paramsDigest: blake3Digest(argsHash) ?? decision?.params,
       outputDigest: blake3Digest(outputHash),
@@ -725,6 +728,32 @@ function intentOf({ tool, argsHash }: ReturnType<typeof proposalOf>): Digest | u
 /** What names a request in ids of claims: the scope without slashes, then the request's own id. */
 function idOf({ scope, request }: Case): string {
   return `${scope.replaceAll('%', '%25').replaceAll('/', '%2F')}/${request}`;
+}
+
+/** What a claim of a request rests on: a kernel's event, one with its receipt, a receipt alone, a line of a log. */
+type ClaimSource = 'event' | 'both' | 'receipt' | 'line';
+
+/** What stands before the ids of executions, by what they rest on. */
+const EXECUTIONS: Readonly<Record<ClaimSource, string>> = {
+  both: '',
+  event: 'event-',
+  receipt: 'receipt-',
+  line: 'line-',
+};
+/** The same of requests and decisions. */
+const OTHERS: Readonly<Partial<Record<ClaimSource, string>>> = { event: '', line: 'line-' };
+
+/** The id of a claim of a request, and those that it has where other files are given: earlier imports may have had them. */
+function idsOf(
+  what: 'request' | 'decision' | 'execution',
+  found: Case,
+  source: ClaimSource,
+): { readonly id: string; readonly sameAs: readonly string[] } {
+  const prefixes = what === 'execution' ? EXECUTIONS : OTHERS;
+  const own = prefixes[source] ?? '';
+  const id = `${what}:${idOf(found)}`;
+  const others = Object.values(prefixes).filter((each) => each !== own);
+  return { id: `${own}${id}`, sameAs: others.map((each) => `${each}${id}`) };
 }
 
 /** In the order of time, where several files are read; within a file as it stands; what authorizes before what is authorized. */

@@ -22,7 +22,13 @@ import {
   type ToolLogIndex,
   type ToolReceipt,
 } from './receipt.js';
-import { frameOf, MAX_INTENT_LINE_BYTES } from './tool-intent.js';
+import {
+  frameOf,
+  MAX_ARGS_SIZE,
+  MAX_INTENT_LINE_BYTES,
+  parseToolIntent,
+  parseToolResponse,
+} from './tool-intent.js';
 
 /** What an entry is. */
 export type Said =
@@ -188,9 +194,13 @@ class Reader implements Entries {
 
   #readLog(file: HostFile): void {
     let lastFrame = 0;
-    for (const { at, bytes } of splitLines(file)) {
+    for (const { at, bytes, isTorn } of splitLines(file)) {
       const tag = frameOfBytes(bytes);
-      if (bytes.length > MAX_INTENT_LINE_BYTES) {
+      if (isTorn && tag !== undefined && !isWholeFrame(tag, bytes)) {
+        // The kernel takes no line before its end either.
+        this.#find('INPUT', 'LINE_TORN', at, 'a line feed at the end', 'the file ends');
+        this.#drop(at, tag === 'TI1' ? 'tool_intent' : 'tool_response', 'LINE_TORN');
+      } else if (bytes.length > MAX_INTENT_LINE_BYTES) {
         const isFrame = tag !== undefined;
         this.findings.push({
           rule: 'AP-1',
@@ -391,6 +401,15 @@ class Reader implements Entries {
   #find(rule: string, code: string, at: HostPlace, expected: string, actual: string, about?: string): void {
     this.findings.push({ rule, code, severity: 'error', class: 'invalid', at, about, expected, actual });
   }
+}
+
+/** Whether a frame that the file ends in may be all of it. */
+function isWholeFrame(tag: 'TI1' | 'TR1', bytes: Uint8Array): boolean {
+  if (bytes.length > MAX_INTENT_LINE_BYTES) return true;
+  const text = decodeUtf8(bytes);
+  const frame =
+    tag === 'TI1' ? parseToolIntent(text, { maxArgsSize: MAX_ARGS_SIZE }) : parseToolResponse(text);
+  return frame.ok;
 }
 
 function looksLikeArtifact(value: SourceObject): boolean {

@@ -35,6 +35,11 @@ export function estimateOf(proposal: SourceObject | undefined): MeterVector {
   return [...costs(proposal, 'estimated_cost').values()];
 }
 
+/** `actual_cost` of an outcome. */
+export function costOf(outcome: SourceObject | undefined): MeterVector {
+  return [...costs(outcome, 'actual_cost').values()];
+}
+
 /** What is reported of what was done: `duration_ms`, `actual_cost`; one call. */
 export function useOf({ outcome, action }: Pick<Done, 'outcome' | 'action'>): MeterVector {
   const meters = costs(outcome?.body, 'actual_cost');

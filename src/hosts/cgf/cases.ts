@@ -202,6 +202,11 @@ function doneOf(
   ];
 }
 
+/** Whether the SDK's adapter wrote an action because it could not report what it had done, or could not ask: it does not act again. */
+export function isByFailMode({ body }: Statement): boolean {
+  return body.get('via_fail_mode') === true;
+}
+
 /** Whether the log says a second time that the action was executed, in another line. */
 function isSecond(action: Statement, actions: readonly Statement[]): boolean {
   return actions.some(
@@ -211,6 +216,7 @@ function isSecond(action: Statement, actions: readonly Statement[]): boolean {
       other.type === action.type &&
       // The draft's own code says so once more when it allows what nobody decided.
       !other.body.has('note') &&
+      !isByFailMode(action) &&
       !isSameText(other, action),
   );
 }

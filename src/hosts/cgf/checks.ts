@@ -6,10 +6,11 @@ import { compareTimestamps } from '../../value/timestamp.js';
 import { pythonJson, pythonSha256, PYTHON_FORMS, type PythonForm } from '../forms/python.js';
 import type { HostFinding, HostPlace } from '../host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
-import { estimateOf, useOf } from './amounts.js';
+import { costOf, estimateOf, useOf } from './amounts.js';
 import {
   constraintIn,
   constraintOfAction,
+  isByFailMode,
   isExecuted,
   isFailModeId,
   isFallbackId,
@@ -20,9 +21,9 @@ import {
   type Case,
   type Decided,
 } from './cases.js';
-import { isSameNumber } from './policy.js';
-import { failModeIn, type Statement, type Statements } from './reader.js';
-import { FAIL_MODES, isFailMode, RISK_TIERS, type FailMode } from './vocabulary.js';
+import { isSameInPython, isSameNumber } from './policy.js';
+import { decisionIn, failModeIn, type Statement, type Statements } from './reader.js';
+import { FAIL_MODES, isFailMode, RISK_TIERS, type Decision, type FailMode } from './vocabulary.js';
 
 /** What cases are held against besides themselves. */
 export interface CheckContext {
@@ -32,6 +33,17 @@ export interface CheckContext {
   /** The last statement of each stream. */
   readonly ends: ReadonlyMap<string, number>;
 }
+
+/** What the draft writes between the start of an enforcement and its end. */
+const IN_ENFORCEMENT: readonly Statement['kind'][] = [
+  'executing',
+  'blocked',
+  'deferred',
+  'constraint-applied',
+];
+
+/** What is done with an action. */
+const ACTIONS = ['executing', 'blocked', 'deferred'] as const;
 
 /** Everything that is wrong with a case. */
 export function checkCase(of: Case, context: CheckContext): readonly HostFinding[] {
@@ -176,13 +188,18 @@ class CaseChecker {
 
   /** CGF-1 */
   #actions(): void {
-    for (const action of this.#of('executing', 'blocked', 'deferred')) {
+    for (const action of this.#of(...ACTIONS)) {
       const decided = this.#decisionOf(action);
       if (decided === undefined) this.#withoutDecision(action);
       else {
         this.#order(action, decided);
         this.#permission(action, decided);
       }
+    }
+    for (const applied of this.#of('constraint-applied')) {
+      const decided = this.#decisionOf(applied);
+      if (decided !== undefined && decided.decision !== 'CONSTRAIN')
+        this.#notOfDecision(applied, decided.decision);
     }
   }
 
@@ -235,15 +252,27 @@ class CaseChecker {
     if (kind === 'executing' && !permits(decision)) return;
     if (type === 'action_constrained') isRight = decision === 'CONSTRAIN';
     else if (type === 'action_audited') isRight = decision === 'AUDIT';
-    else if (kind === 'executing') isRight = true;
-    else if (kind === 'blocked') isRight = decision === 'BLOCK' || this.#hasFailed();
-    else isRight = decision === 'DEFER' || (decision === 'AUDIT' && this.#hasFailed());
+    else if (type === 'action_blocked' || type === 'action_deferred')
+      isRight = this.#isStopRight(action, decision);
+    else isRight = true;
     if (isRight) return;
+    this.#notOfDecision(action, decision);
+  }
+
+  #isStopRight(action: Statement, decision: Decision): boolean {
+    if (action.kind === 'executing') return false;
+    // The SDK's adapter applies its fail mode too where it is the report that fails.
+    if (isByFailMode(action) && this.#of('fail-mode').some(({ index }) => index < action.index)) return true;
+    if (action.kind === 'blocked') return decision === 'BLOCK' || this.#hasFailed();
+    return decision === 'DEFER' || (decision === 'AUDIT' && this.#hasFailed());
+  }
+
+  #notOfDecision({ at, type }: Statement, decision: Decision): void {
     this.#find({
       rule: 'CGF-1',
       code: 'ACTION_NOT_OF_DECISION',
       class: 'invalid',
-      at: action.at,
+      at,
       expected: `what ${decision} permits`,
       actual: type,
     });
@@ -357,7 +386,9 @@ class CaseChecker {
       if (!decisions.some(({ all }) => all.some(isOwn)) || actions.some(isOwn)) continue;
       missing('ACTION_MISSING', outcome.at, 'an event of the action before its outcome', true);
     }
-    if (done.length > 0 && outcomes.length === 0 && ends.length === 0)
+    // What was not to be done has no outcome due: CGF-2 tells of it.
+    const isDenied = decided !== undefined && !permits(decided.decision);
+    if (done.length > 0 && !isDenied && outcomes.length === 0 && ends.length === 0)
       missing('OUTCOME_MISSING', done[0]!.primary.at, 'an outcome');
     this.#repeatedActions();
     for (const own of this.#case.byStream.values()) this.#sequence(own);
@@ -390,7 +421,19 @@ class CaseChecker {
     const first = (...kinds: readonly Statement['kind'][]): Statement | undefined =>
       events.find(({ kind }) => kinds.includes(kind));
     before('DECISION_BEFORE_PROPOSAL', first('decision', 'rejected'), proposal);
+    before('ENDING_BEFORE_PROPOSAL', first('enacted', 'expired', 'revoked'), proposal);
     before('OUTCOME_BEFORE_ACTION', first('outcome'), first('executing', 'blocked'));
+    before('SIDE_EFFECT_BEFORE_OUTCOME', first('side-effect'), first('outcome'));
+    const [enacted, second] = events.filter(({ kind }) => kind === 'enacted');
+    if (second !== undefined)
+      this.#find({
+        rule: 'CGF-4',
+        code: 'ENACTED_REPEATED',
+        class: isSameText(enacted!, second) ? 'none' : 'invalid',
+        at: second.at,
+        expected: 'one proposal_enacted',
+        actual: 'another of the same proposal',
+      });
   }
 
   #repeatedActions(): void {
@@ -400,7 +443,7 @@ class CaseChecker {
       );
       for (const [i, action] of actions.entries()) {
         const before = actions.slice(0, i).find(({ kind }) => kind === action.kind);
-        if (before === undefined || before.body.has('note')) continue;
+        if (before === undefined || before.body.has('note') || isByFailMode(action)) continue;
         const isSame = isSameText(before, action) || before.type !== action.type;
         this.#find({
           rule: 'CGF-4',
@@ -455,7 +498,8 @@ class CaseChecker {
     const [first] = decisions;
     const decided = decisions.find(({ id }) => id === decisionId);
     if (first === undefined) {
-      if (failMode === undefined && this.#of('fail-mode', 'rejected').length === 0)
+      // Where an event of an action has none before it, CGF-1 says so.
+      if (failMode === undefined && this.#of('fail-mode', 'rejected', ...ACTIONS).length === 0)
         about('OUTCOME_WITHOUT_DECISION', 'a decision about the proposal', decisionId ?? 'none');
     } else if (decided === undefined && decisionId !== undefined && !isFallbackId(decisionId)) {
       if (failMode === undefined || !isFailModeId(decisionId))
@@ -472,7 +516,7 @@ class CaseChecker {
       const started = own.filter(({ kind }) => kind === 'started');
       const finished = own.filter(({ kind }) => kind === 'finished');
       const hasFailed = own.some(({ kind }) => kind === 'constraint-failed');
-      for (const start of started) {
+      for (const start of [...started, ...finished]) {
         const stated = textAt(start.body, 'decision');
         const decided = this.#decisionOf(start);
         if (stated !== undefined && decided !== undefined && stated !== decided.decision)
@@ -503,7 +547,53 @@ class CaseChecker {
       } else if (finished.length > started.length)
         unpaired(finished[started.length]!, 'enforcement_started', true);
       this.#afterFailure(own, finished);
+      if (started.length === finished.length || hasFailed)
+        this.#enforcementOrder(own, started[0], finished[0]);
     }
+  }
+
+  /** CGF-5: decision, start, what is done, finish, report. What is done after a failure is {@link #afterFailure}'s. */
+  #enforcementOrder(
+    own: readonly Statement[],
+    started: Statement | undefined,
+    finished: Statement | undefined,
+  ): void {
+    if (started === undefined) return;
+    const first = (...kinds: readonly Statement['kind'][]): Statement | undefined =>
+      own.find(({ kind }) => kinds.includes(kind));
+    const done = own.filter(({ kind }) => IN_ENFORCEMENT.includes(kind));
+    const decision = first('decision');
+    const isDenied = decision !== undefined && !permits(decisionIn(decision.body) as Decision);
+    const isDoneAfter =
+      !isDenied && finished?.body.has('error') === false && done.some(({ index }) => index > finished.index);
+    const outcome = first('outcome', 'outcome-reported');
+    const isReportedBefore =
+      outcome !== undefined &&
+      finished !== undefined &&
+      outcome.index < finished.index &&
+      // Before the action itself is CGF-4's.
+      done.some(({ index }) => index < outcome.index);
+    const [at, expected] =
+      decision !== undefined && started.index < decision.index
+        ? [started, 'the decision before it']
+        : finished !== undefined && finished.index < started.index
+          ? [finished, 'enforcement_started before it']
+          : done.some(({ index }) => index < started.index)
+            ? [started, 'it before what is done']
+            : isDoneAfter
+              ? [finished, 'it after what is done']
+              : isReportedBefore
+                ? [outcome, 'enforcement_finished before it']
+                : [undefined, ''];
+    if (at === undefined) return;
+    this.#find({
+      rule: 'CGF-5',
+      code: 'ENFORCEMENT_ORDER',
+      class: 'invalid',
+      at: at.at,
+      expected,
+      actual: `${at.type} out of order`,
+    });
   }
 
   #afterFailure(own: readonly Statement[], finished: readonly Statement[]): void {
@@ -533,6 +623,12 @@ class CaseChecker {
       });
   }
 
+  /** Whether a log says something after the last that it says of this case. */
+  #goesOn(stream: string): boolean {
+    const last = this.#case.byStream.get(stream)?.at(-1);
+    return last !== undefined && (this.#context.ends.get(stream) ?? 0) > last.index;
+  }
+
   /** CGF-6 */
   #constraintFailures(): void {
     const failures = this.#of('constraint-failed');
@@ -556,7 +652,8 @@ class CaseChecker {
       this.#find({
         rule: 'CGF-6',
         code: 'BLOCK_MISSING',
-        class: 'none',
+        // The draft's adapter blocks before it does anything else; one of the ratified form raises an error and writes nothing.
+        class: first.vocabulary === 'draft' && this.#goesOn(first.stream) ? 'invalid' : 'none',
         at: first.at,
         expected: 'action_blocked',
         actual: 'none',
@@ -567,20 +664,42 @@ class CaseChecker {
   #failModes(): void {
     for (const statement of this.#of('fail-mode')) {
       const mode = failModeIn(statement.body);
-      if (mode === undefined)
-        this.#find({
-          rule: 'CGF-7',
-          code: 'FAIL_MODE_NOT_STATED',
-          class: 'none',
-          at: statement.at,
-          expected: 'the fail mode that was applied',
-          actual: 'none',
-        });
+      if (mode === undefined) this.#failModeNotStated(statement);
       else if (isFailMode(mode)) {
         this.#failModeOfTable(statement, mode);
         this.#afterFailMode(statement, mode);
       }
     }
+  }
+
+  /** Which mode was applied is then what followed: nothing may be executed where the table does not open. */
+  #failModeNotStated(statement: Statement): void {
+    const { decisions, done, proposal } = this.#case;
+    const action = textAt(proposal?.body, 'action_type');
+    const tier = textAt(statement.body, 'risk_tier') ?? textAt(proposal?.body, 'risk_tier');
+    const executed = decisions.length === 0 ? done[0]?.primary : undefined;
+    const expected =
+      executed === undefined || action === undefined || tier === undefined
+        ? undefined
+        : expectedMode(statement, action, tier, this.#context);
+    if (executed !== undefined && expected !== undefined && expected.mode !== 'fail_open')
+      this.#find({
+        rule: 'CGF-7',
+        code: 'EXECUTED_AFTER_FAIL_MODE',
+        class: 'violation',
+        at: executed.at,
+        expected: `${expected.mode} for ${action}, ${tier}${expected.isKnown ? '' : ', by default'}`,
+        actual: executed.type,
+      });
+    else
+      this.#find({
+        rule: 'CGF-7',
+        code: 'FAIL_MODE_NOT_STATED',
+        class: 'none',
+        at: statement.at,
+        expected: 'the fail mode that was applied',
+        actual: 'none',
+      });
   }
 
   #failModeOfTable(statement: Statement, mode: FailMode): void {
@@ -649,22 +768,63 @@ class CaseChecker {
   /** CGF-8 */
   #audit(): void {
     const decided = this.#case.decisions.find(({ decision }) => decision === 'AUDIT');
+    const failed = this.#of('audit-required').find(({ body }) => valueAt(body, 'audit_failed') === true);
+    if (failed !== undefined) this.#auditFailure(failed);
     if (decided === undefined) return;
     const isShown = this.#case.statements.some(
-      ({ type, kind }) => type === 'action_audited' || kind === 'audit-required',
+      ({ type, kind, body }) =>
+        type === 'action_audited' || (kind === 'audit-required' && valueAt(body, 'audit_failed') !== true),
     );
     if (isShown || this.#of('blocked', 'deferred', 'expired', 'revoked').length > 0) return;
     const executed = this.#of('executing').find((each) => this.#isExecution(each));
+    // After its audit failed it is told of already.
+    if (executed !== undefined && failed !== undefined && isAfter(executed, failed)) return;
     // The draft's own code, the plugin and requests have no event for an audit that succeeds.
-    const isTold = executed?.vocabulary === 'ratified' || executed?.vocabulary === 'sdk';
+    const isTold =
+      executed?.vocabulary === 'ratified' ||
+      executed?.vocabulary === 'sdk' ||
+      (executed !== undefined && failed !== undefined);
     this.#find({
       rule: 'CGF-8',
       code: 'AUDIT_NOT_SHOWN',
       class: isTold ? 'invalid' : 'none',
       at: (executed ?? decided.primary).at,
       expected: 'action_audited',
-      actual: executed?.type ?? 'none',
+      actual: failed === undefined ? (executed?.type ?? 'none') : 'an audit that failed',
     });
+  }
+
+  /** An audit that fails defers or blocks, by the table: it is never followed by an execution. */
+  #auditFailure(failed: Statement): void {
+    const mode = textAt(failed.body, 'fallback');
+    if (isFailMode(mode)) this.#failModeOfTable(failed, mode);
+    const after = this.#case.statements.filter((each) => isAfter(each, failed));
+    const executed = after.find((each) => each.kind === 'executing' && this.#isExecution(each));
+    if (executed !== undefined) {
+      this.#find({
+        rule: 'CGF-8',
+        code: 'EXECUTED_AFTER_AUDIT_FAILED',
+        class: 'violation',
+        at: executed.at,
+        expected: 'a deferral or a block',
+        actual: executed.type,
+      });
+      return;
+    }
+    const other = after.find(({ kind }) => kind === (mode === 'defer' ? 'blocked' : 'deferred'));
+    if (
+      isFailMode(mode) &&
+      other !== undefined &&
+      !after.some(({ kind }) => kind === (mode === 'defer' ? 'deferred' : 'blocked'))
+    )
+      this.#find({
+        rule: 'CGF-7',
+        code: 'FAIL_MODE_NOT_FOLLOWED',
+        class: 'invalid',
+        at: other.at,
+        expected: mode,
+        actual: other.type,
+      });
   }
 
   /** CGF-9, constraints */
@@ -731,6 +891,15 @@ class CaseChecker {
       const args = argsHashCheck(objectAt(other.body, 'action_params'));
       if (args?.check === 'mismatch') this.#wrong('ARGS_HASH_MISMATCH', other.at, args.computed, args.stated);
     }
+    // A log that has the hash of other params says it already.
+    const isHashed = proposals.some((each) => paramsHashCheck(proposals, each)?.check === 'mismatch');
+    for (const other of proposals)
+      for (const name of ['action_params', 'context_refs', 'estimated_cost']) {
+        const [expected, actual] = [proposal?.body.get(name), other.body.get(name)];
+        if (expected === undefined || actual === undefined || isSameInPython(expected, actual)) continue;
+        if (name === 'action_params' && isHashed) continue;
+        this.#wrong('SOURCES_DISAGREE', other.at, `${name} as proposed`, 'another value');
+      }
     for (const { outcome } of done) {
       const executed = executedArgs(this.#case, outcome);
       if (executed !== undefined && executed.isOther)
@@ -767,7 +936,8 @@ class CaseChecker {
     const estimates = estimateOf(this.#case.proposal?.body);
     for (const done of this.#case.done) {
       if (done.outcome === undefined) continue;
-      for (const { unit, amount } of useOf(done)) {
+      // What is measured takes the place of a cost of the same unit; both are held against the estimate.
+      for (const { unit, amount } of [...useOf(done), ...costOf(done.outcome.body)]) {
         const estimate = estimates.find((each) => each.unit === unit)?.amount;
         if (estimate === undefined || compareQuantities(amount, estimate) <= 0) continue;
         this.#find({
@@ -784,13 +954,36 @@ class CaseChecker {
   }
 }
 
+/** Whether a statement stands after another in the same log. */
+function isAfter(statement: Statement, other: Statement): boolean {
+  return statement.stream === other.stream && statement.index > other.index;
+}
+
 /** What two statements of one decision say differently. */
 function differenceOf(a: SourceObject, b: SourceObject): [string, string] | undefined {
   const decisions = [a, b].map((body) => textAt(body, 'decision_type') ?? textAt(body, 'decision') ?? '');
   if (decisions[0] !== decisions[1]) return [decisions[0]!, decisions[1]!];
   const [x, y] = [numberAt(a, 'confidence'), numberAt(b, 'confidence')];
-  if (x === undefined || y === undefined || isSameNumber(x, y)) return undefined;
-  return [`confidence ${x}`, y];
+  if (x !== undefined && y !== undefined && !isSameNumber(x, y)) return [`confidence ${x}`, y];
+  for (const name of [
+    'reason_code',
+    'policy_version',
+    'matched_rule_ids',
+    'constraint',
+    'excised_features',
+  ]) {
+    const [one, other] = [valueAt(a, name), valueAt(b, name)];
+    // A log does not have them; what a source has as null it says that there is none.
+    if (one === undefined || other === undefined || isSameInPython(one, other)) continue;
+    return [`${name} ${shown(one)}`, shown(other)];
+  }
+  return undefined;
+}
+
+/** A text as it is; of anything else only what it is: contents are not told. */
+function shown(value: SourceValue): string {
+  if (typeof value === 'string') return value;
+  return value === null ? 'null' : Array.isArray(value) ? `a list of ${value.length}` : 'an object';
 }
 
 /** What two outcomes say differently, of what both say. */

@@ -126,7 +126,7 @@ class Mapper {
 
   #claimDecision(of: Case, decided: Decided): string | undefined {
     const { primary, decision, all } = decided;
-    const occurredAt = earliest(all);
+    const occurredAt = decidedAt(decided);
     if (occurredAt === undefined) return undefined;
     this.#use(all, primary);
     for (const each of of.statements)
@@ -134,7 +134,9 @@ class Mapper {
     const isAllowed = permits(decision);
     const bodies = all.map(({ body }) => body);
     const version = first(bodies, (body) => textAt(body, 'policy_version'));
-    const reason = first([...bodies, ...of.statements.filter(isBlock).map(({ body }) => body)], (body) =>
+    // The code of a block is that of the decision which blocks, not of one whose enforcement failed.
+    const blocks = isAllowed ? [] : of.statements.filter(isBlock);
+    const reason = first([...bodies, ...blocks.map(({ body }) => body)], (body) =>
       textAt(body, 'reason_code'),
     );
     const { bundle } = this.#context;
@@ -157,7 +159,7 @@ class Mapper {
         tool: toolIn(of),
         paramsDigest: paramsOf(of, decided),
         reservation: estimateOf(of.proposal?.body),
-        foreignDigests: foreignDigestsOf(of),
+        foreignDigests: foreignDigestsOf(of, primary),
       },
       primary,
     );
@@ -265,7 +267,7 @@ class Mapper {
         id: this.#idOf(done.claimId, of.id),
         at: primary.at,
         bytes: primary.item.bytes,
-        occurredAt: primary.time,
+        occurredAt: executedAt(done, decided),
         principalId: principalIn(of, primary),
         authorization: isBefore(authority, action ?? primary) ? authorities.get(authority!) : undefined,
         tool: toolIn(of),
@@ -452,6 +454,13 @@ function mergeByTime(lists: readonly (readonly Placed[])[]): readonly Claim[] {
   return timed.map(({ claim }) => claim);
 }
 
+/** What its file said by then, and what others say: a file that goes on, such as with a replay, leaves what was said as it is. */
+function knownWith(primary: Statement, statements: readonly Statement[]): readonly Statement[] {
+  return statements.filter(
+    ({ at, index }) => at.file !== primary.at.file || index <= primary.index || at.line === primary.at.line,
+  );
+}
+
 function earliest(statements: readonly Statement[]): string | undefined {
   let time = statements[0]?.time;
   for (const each of statements) {
@@ -459,6 +468,20 @@ function earliest(statements: readonly Statement[]): string | undefined {
     if (time === undefined || compareTimestamps(each.time, time) < 0) time = each.time;
   }
   return time;
+}
+
+/** When it was decided: the first that says so, of what is known with the statement that takes precedence. */
+function decidedAt({ primary, all }: Decided): string | undefined {
+  return earliest(knownWith(primary, all));
+}
+
+/** Its own time. By the clock of a source whose own decision came first too, nothing was done before the decision. */
+function executedAt({ primary, action }: Done, decided: Decided | undefined): string {
+  const own = primary.time!;
+  const time = decided === undefined ? undefined : decidedAt(decided);
+  const { stream } = action ?? primary;
+  const isOther = decided?.primary.stream !== stream && isBefore(decided, action ?? primary);
+  return isOther && time !== undefined && compareTimestamps(own, time) < 0 ? time : own;
 }
 
 /** Whether the log does not say that the action came first. */
@@ -573,10 +596,10 @@ function hexDigest(alg: string, hex: string): Digest | undefined {
   return bytes === undefined ? undefined : { alg, b64: encodeBase64url(bytes) };
 }
 
-function foreignDigestsOf(of: Case): readonly ForeignDigest[] {
+function foreignDigestsOf(of: Case, primary: Statement): readonly ForeignDigest[] {
   const digests: ForeignDigest[] = [];
   const proposals = of.statements.filter(({ kind }) => kind === 'proposal');
-  for (const proposal of proposals) {
+  for (const proposal of knownWith(primary, proposals)) {
     const params = objectAt(proposal.body, 'action_params');
     const stated = textAt(proposal.body, 'action_params_hash');
     if (stated !== undefined) {

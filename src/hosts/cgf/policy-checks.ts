@@ -1,10 +1,17 @@
 /** Rules CGF-14 and CGF-15: the policy bundle that the user gives, and the decisions held against it. */
 
-import { SourceObject } from '../../json/source-json.js';
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { HostFinding, HostPlace } from '../host.js';
 import { listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
-import { constraintIn, ranked, type Case } from './cases.js';
-import { evaluatePolicy, isSameNumber, policyInput, type PolicyBundle } from './policy.js';
+import { ranked, type Case } from './cases.js';
+import {
+  evaluatePolicy,
+  isSameInPython,
+  isSameNumber,
+  policyInput,
+  type PolicyBundle,
+  type PolicyRule,
+} from './policy.js';
 
 /** CGF-14 */
 export function checkBundle(bundle: PolicyBundle, at: HostPlace): readonly HostFinding[] {
@@ -74,10 +81,15 @@ export function checkPolicy(of: Case, bundle: PolicyBundle): readonly HostFindin
       return [
         finding('RULE_NOT_OF_POLICY', 'violation', rule?.id ?? 'no rule', matched.map(String).join(', ')),
       ];
-    const type = valueAt(body, 'constraint') instanceof SourceObject ? constraintIn(body)?.type : undefined;
-    if (type !== undefined && type !== rule?.constraintType)
+    // Where the server names the rule, the code is made of its id.
+    const reason = matched === undefined ? undefined : textAt(body, 'reason_code');
+    const wantedReason = rule?.id.toUpperCase().replaceAll('-', '_') ?? 'POLICY_MATCH';
+    if (reason !== undefined && reason !== wantedReason)
+      return [finding('RULE_NOT_OF_POLICY', 'violation', wantedReason, reason)];
+    const constraint = constraintFault(valueAt(body, 'constraint'), rule, proposal.body);
+    if (constraint !== undefined)
       return [
-        finding('CONSTRAINT_NOT_OF_POLICY', 'violation', rule?.constraintType ?? 'no constraint', type),
+        finding('CONSTRAINT_NOT_OF_POLICY', 'violation', rule?.constraintType ?? 'no constraint', constraint),
       ];
     const confidence = numberAt(body, 'confidence');
     const wanted = rule?.confidence ?? '0.85';
@@ -85,4 +97,37 @@ export function checkPolicy(of: Case, bundle: PolicyBundle): readonly HostFindin
       return [finding('CONFIDENCE_NOT_OF_POLICY', 'none', wanted, confidence)];
     return [];
   });
+}
+
+/** How the constraint of a decision differs from its rule's; undefined where it does not, or where the source does not have it. */
+function constraintFault(
+  stated: SourceValue | undefined,
+  rule: PolicyRule | undefined,
+  proposal: SourceObject,
+): string | undefined {
+  if (stated === undefined) return undefined;
+  // A draft's constraint says what replaces the params, and has no type.
+  if (stated instanceof SourceObject && !stated.has('type')) return undefined;
+  const type = textAt(stated, 'type');
+  if (type !== rule?.constraintType) return type ?? 'none';
+  if (rule?.constraintType === undefined) return undefined;
+  const [params, wanted] = [objectAt(stated, 'params'), rule.constraintParams];
+  const names = new Set([...(params?.keys() ?? []), ...(wanted?.keys() ?? [])]);
+  const other = [...names].find((name) => !isResolved(name, params?.get(name), wanted?.get(name), proposal));
+  return other === undefined ? undefined : `another ${other}`;
+}
+
+/** Whether a param is the rule's. Two of them the server fills in: the time into one, the proposed namespace into the other. */
+function isResolved(
+  name: string,
+  value: SourceValue | undefined,
+  wanted: SourceValue | undefined,
+  proposal: SourceObject,
+): boolean {
+  if (value === undefined || wanted === undefined) return false;
+  if (name === 'target_namespace' && wanted === '_quarantine_')
+    return typeof value === 'string' && /^_quarantine_\d+(?:\.\d+)?$/.test(value);
+  if (name === 'source_namespace' && wanted === 'default')
+    return value === (textAt(proposal, 'action_params', 'namespace') ?? 'default');
+  return isSameInPython(value, wanted);
 }

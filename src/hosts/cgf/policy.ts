@@ -35,6 +35,8 @@ export interface PolicyRule {
   readonly decision: string;
   /** `type` of its constraint. */
   readonly constraintType: string | undefined;
+  /** `params` of its constraint. */
+  readonly constraintParams: SourceObject | undefined;
   /** As the bundle writes it. */
   readonly confidence: string | undefined;
 }
@@ -112,6 +114,7 @@ function readRule(value: SourceValue): PolicyRule | undefined {
     when: conditions,
     decision,
     constraintType: textAt(value, 'constraint', 'type'),
+    constraintParams: objectAt(value, 'constraint', 'params'),
     confidence: numberAt(value, 'confidence'),
   };
 }
@@ -312,6 +315,11 @@ function order(a: string, b: string): number {
   const length = Math.max(x.digits.length, y.digits.length);
   const [p, q] = [x.digits.padEnd(length, '0'), y.digits.padEnd(length, '0')];
   return p === q ? 0 : sign * (p < q ? -1 : 1);
+}
+
+/** Whether two values are the same for Python. */
+export function isSameInPython(a: SourceValue, b: SourceValue): boolean {
+  return isEqual(a, b);
 }
 
 /** Whether two number texts have the same value for Python. */

@@ -6,16 +6,18 @@
 import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { HostFile, HostFinding, HostPlace } from '../host.js';
 import { MAX_ITEM_BYTES, splitLines, type ReadingBuilder, type SourceItem } from '../reading.js';
-import { listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import { amountOf, listAt, numberAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
 import { readFailModes } from './policy.js';
 import {
   ACTION_TYPES,
+  AUDIT_LEVELS,
   hasType,
   isCompatible,
   isDecision,
   isFailMode,
   kindOf,
   missingFields,
+  PARAM_VALUES,
   RISK_TIERS,
   vocabularyOf,
   type Kind,
@@ -243,7 +245,7 @@ class Reader implements Statements {
     const proposalId =
       textAt(event, 'proposal_id') ?? textAt(payload, 'proposal_id') ?? textAt(event, 'correlation_id');
     const decisionId = decisionIdIn(event) ?? decisionIdIn(payload);
-    const kind = kindOf(type);
+    const kind = kindIn(type, payload);
     const writer = this.#writerOf(kind, vocabulary, payload, proposalId);
     const adapterId = textAt(event, 'adapter_id') ?? textAt(payload, 'adapter_id') ?? this.#adapterId;
     if (kind === 'registered') this.#adapterId = adapterId;
@@ -357,9 +359,31 @@ class Reader implements Statements {
     if (tier !== undefined && !RISK_TIERS.includes(tier)) wrong('risk_tier', tier);
     const mode = failModeIn(body);
     if (mode !== undefined && !isFailMode(mode)) wrong('fail_mode', mode);
+    const level = textAt(body, 'audit_level');
+    if (level !== undefined && !AUDIT_LEVELS.includes(level)) wrong('audit_level', level);
+    const params = objectAt(body, 'action_params');
+    for (const [name, values] of Object.entries(PARAM_VALUES[action ?? ''] ?? {})) {
+      const value = textAt(params, name);
+      if (value !== undefined && !values.includes(value)) wrong(name, value);
+    }
+    this.#checkAmounts(body, at, about);
     const confidence = numberAt(body, 'confidence');
     if (confidence !== undefined && !(Number(confidence) >= 0 && Number(confidence) <= 1))
       this.#find('CGF-11', 'VALUE_OUT_OF_RANGE', 'invalid', at, about, 'confidence from 0 to 1', confidence);
+  }
+
+  /** An amount that is none would silently not be counted. */
+  #checkAmounts(body: SourceObject, at: HostPlace, about: string | undefined): void {
+    const amounts: [string, SourceValue][] = [];
+    for (const name of ['duration_ms', 'execution_time_ms']) amounts.push([name, body.get(name) ?? null]);
+    for (const name of ['estimated_cost', 'actual_cost'])
+      for (const [unit, value] of objectAt(body, name)?.entries() ?? [])
+        amounts.push([`${name}.${unit}`, value]);
+    for (const [name, value] of amounts) {
+      if (value === null || (value instanceof SourceNumber && amountOf(value.text) !== undefined)) continue;
+      this.#find('CGF-11', 'VALUE_OUT_OF_RANGE', 'invalid', at, about, `${name} from 0 on`, describe(value));
+      return;
+    }
   }
 
   #checkVersion(
@@ -367,11 +391,14 @@ class Reader implements Statements {
     at: HostPlace,
     about: string | undefined,
     isRequired = false,
+    isRefused = false,
   ): void {
     const version = valueAt(of, 'schema_version');
     if (typeof version === 'string' ? isCompatible(version) : version === undefined && !isRequired) return;
     const code = version === undefined ? 'REQUIRED_FIELD_MISSING' : 'SCHEMA_VERSION_INCOMPATIBLE';
-    this.#find('CGF-11', code, 'invalid', at, about, 'schema_version 0.2.x or 0.3.0', describe(version));
+    // What the server refuses for it breaks nothing.
+    const findingClass = isRefused ? 'none' : 'invalid';
+    this.#find('CGF-11', code, findingClass, at, about, 'schema_version 0.2.x or 0.3.0', describe(version));
   }
 
   // Requests
@@ -392,7 +419,8 @@ class Reader implements Statements {
       this.#find('INPUT', 'ENDPOINT_UNKNOWN', 'none', item.at, undefined, 'an endpoint of CGF', path);
       return;
     }
-    this.#checkVersion(request, item.at, textAt(request, 'proposal', 'proposal_id'));
+    const about = textAt(request, 'proposal', 'proposal_id');
+    this.#checkVersion(request, item.at, about, false, !isAnswered);
     const time = this.#builder.timeOf(stated, item.at);
     const base = {
       item: entry,
@@ -526,6 +554,7 @@ class Reader implements Statements {
           'missing, or of another type',
         );
     }
+    this.#checkAmounts(outcome, at, proposalId);
     const stated = timeIn(outcome, 'observed_at') ?? timeIn(outcome, 'executed_at');
     this.#state({
       item,
@@ -662,6 +691,13 @@ export function timeIn(value: SourceValue | undefined, name: string): string | u
 function decisionIdIn(body: SourceObject): string | undefined {
   const id = textAt(body, 'decision_id');
   return id === 'unknown' || id === '' ? undefined : id;
+}
+
+/** What an event says. The SDK's says of each action whether it was executed, also of one that is called blocked or deferred. */
+function kindIn(type: string, payload: SourceObject): Kind {
+  const kind = kindOf(type);
+  const isStop = kind === 'blocked' || kind === 'deferred';
+  return isStop && payload.get('executed') === true ? 'executing' : kind;
 }
 
 /** The decision that a payload or a decision object states. */

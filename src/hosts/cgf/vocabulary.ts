@@ -251,6 +251,18 @@ export function isFailMode(text: string | undefined): text is FailMode {
 }
 
 export const ACTION_TYPES: readonly string[] = ['tool_call', 'message_send', 'memory_write', 'workflow_step'];
+export const AUDIT_LEVELS: readonly string[] = ['basic', 'deep', 'human'];
+/** The values that members of an action's params may have. */
+export const PARAM_VALUES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  message_send: {
+    recipient_type: ['user', 'system', 'channel'],
+    message_type: ['text', 'structured', 'file'],
+  },
+  memory_write: {
+    operation: ['create', 'update', 'delete', 'append'],
+    sensitivity_hint: ['low', 'medium', 'high'],
+  },
+};
 export const RISK_TIERS: readonly string[] = ['low', 'medium', 'high'];
 
 /** Whether a schema_version is one that the ratified schemas accept. */

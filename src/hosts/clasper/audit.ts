@@ -581,6 +581,7 @@ export class AuditReader {
   #logged({ group, files }: BundleParts): void {
     const chains = [...this.#chains.values()].filter((chain) => chain.group === group);
     const traces = this.#storedTraces.get(group) ?? [];
+    this.#tracesMissing(group, traces);
     for (const chain of chains) {
       this.#rowsMissing(chain, group);
       this.#tracesIn(chain, traces);
@@ -604,6 +605,23 @@ export class AuditReader {
       actual: `none for ${missing.length}`,
       related: missing.slice(1, MAX_RELATED + 1).map(({ part }) => part.at),
     });
+  }
+
+  /** Traces that rows of the log say were ingested, and that are not there. */
+  #tracesMissing(group: string, traces: readonly Part[]): void {
+    if (this.#scoped.has(group)) return;
+    const ids = new Set(traces.map(({ value }) => textAt(value, 'id')));
+    for (const { at, value } of this.#rows.get(group) ?? []) {
+      const id = textAt(value, 'traceId');
+      if (textAt(value, 'eventType') !== 'adapter_trace_ingested' || id === undefined || ids.has(id))
+        continue;
+      ids.add(id);
+      this.#desk.find('CLA-9', 'TRACE_MISSING', 'invalid', at, {
+        about: id.slice(0, 128),
+        expected: 'the trace that was ingested',
+        actual: 'none in the bundle',
+      });
+    }
   }
 
   readonly #scoped = new Set<string>();

@@ -10,7 +10,15 @@ import { adapterPrincipal, hostPrincipal, mark, type Desk, type Facts } from './
 import { readTelemetryKey } from './keys.js';
 import type { Part } from './parts.js';
 import { isNotBefore, readScope, textsAt, toolMapOf, widening, type Scope } from './scope.js';
-import { claimId, firstText, keyOf, type ClasperState, type Decided, type Decision } from './state.js';
+import {
+  claimId,
+  firstText,
+  keyOf,
+  type ClasperState,
+  type Decided,
+  type Decision,
+  type ToolToken,
+} from './state.js';
 import type { TelemetryReader } from './telemetry.js';
 import { scopeDigest } from './trace.js';
 import { readToken, tokenHash, type TokenClaims } from './tokens.js';
@@ -298,7 +306,12 @@ export class HttpReader {
       const decisionCode =
         kind === 'pending'
           ? 'PENDING_APPROVAL'
-          : codeOf(firstText(textAt(response, 'blocked_reason'), refusalOf(textAt(response, 'error'))));
+          : codeOf(
+              firstText(
+                textAt(response, 'blocked_reason'),
+                isRefusal ? refusalOf(textAt(response, 'error')) : 'DENIED',
+              ),
+            );
       const checks: Check[] =
         kind === 'pending' ? [{ check: 'approval', result: 'fail', code: 'PENDING' }] : [];
       isRepeated = !this.#desk.claim({ kind: 'grant', ...base, decision: 'deny', decisionCode, checks });
@@ -612,11 +625,19 @@ export class HttpReader {
     const wrong = Object.entries(expected).filter(
       ([name, value]) => value !== undefined && value !== '' && textAt(claims, name) !== value,
     );
-    if (wrong.length === 0) return;
+    const scope = objectAt(claims, 'granted_scope');
+    const more =
+      scope === undefined || decision.scope === undefined
+        ? undefined
+        : widening(decision.scope, readScope(scope, decision.scope.tools));
+    if (wrong.length === 0 && more === undefined) return;
     this.#desk.find('CLA-5', 'DECISION_TOKEN_MISMATCH', 'violation', at, {
       about: decision.id,
-      expected: 'the ids of its decision',
-      actual: `another ${wrong.map(([name]) => name).join(', ')}`,
+      expected: 'the ids and the scope of its decision',
+      actual:
+        wrong.length === 0
+          ? `more ${more ?? ''}`.slice(0, 128)
+          : `another ${wrong.map(([name]) => name).join(', ')}`,
     });
   }
 
@@ -768,7 +789,11 @@ export class HttpReader {
         related: [execution.current.at],
       });
     }
+    if (decided === undefined && execution.current === undefined && this.#state.hasRequests)
+      this.#telemetry.under(at, tenant, executionId, adapterId);
     const jti = token?.id;
+    const known = jti === undefined ? undefined : this.#state.toolTokens.get(keyOf(tenant, jti));
+    if (known !== undefined) this.#reissued(at, known, { executionId, tool, scopeHash: stated ?? hash });
     const id =
       jti === undefined
         ? claimId('tool-allowed', tenant, executionId, tool, mark(part.bytes))
@@ -811,6 +836,23 @@ export class HttpReader {
       isNew ? 'mapped' : 'repeated',
       isNew ? undefined : 'ALREADY_READ',
     );
+  }
+
+  /** CLA-6: the id of a token names one token. */
+  #reissued(
+    at: HostPlace,
+    known: ToolToken,
+    asked: { readonly executionId: string; readonly tool: string; readonly scopeHash: string | undefined },
+  ): void {
+    const other = (['executionId', 'tool', 'scopeHash'] as const).filter(
+      (name) => known[name] !== undefined && asked[name] !== undefined && known[name] !== asked[name],
+    );
+    if (other.length === 0) return;
+    this.#desk.find('CLA-6', 'TOOL_TOKEN_MISMATCH', 'invalid', at, {
+      about: asked.executionId,
+      expected: 'a token of its own',
+      actual: 'the id of a token that was issued for something else',
+    });
   }
 
   /** CLA-6: what a token says against what was asked. */

@@ -164,28 +164,27 @@ function* membersOf(
   if (Array.isArray(value)) {
     for (const [i, member] of (value as readonly SourceValue[]).entries()) {
       const place = { ...at, pointer: `${at.pointer ?? ''}/${i}` };
-      yield { kind: kind ?? kindOf(member), at: place, bytes: stableBytes(member), value: member, group };
+      const part = { kind: kind ?? kindOf(member), at: place, bytes: stableBytes(member), value: member };
+      yield { ...part, group };
+      yield* chainOf(place, member);
     }
     return;
   }
   const own = kind ?? kindOf(value);
   // An entry of a chain is written by the host in bundles and in answers, not always alike: it counts in one form.
   yield { kind: own, at, bytes: own === 'chain' ? stableBytes(value) : bytes, value, group };
-  const [chain, pointer] = chainIn(value);
-  for (const [i, member] of chain.entries()) {
-    const place = { ...at, pointer: `${pointer}/${i}` };
-    yield {
-      kind: 'chain',
-      at: place,
-      bytes: stableBytes(member),
-      value: member,
-      group: `${file(at)}${pointer}`,
-    };
-  }
+  yield* chainOf(at, value);
 }
 
-function file(at: HostPlace): string {
-  return at.line === undefined ? at.file : `${at.file}:${at.line}`;
+/** The entries of a chain that stands in an answer. */
+function* chainOf(at: HostPlace, value: SourceValue): Generator<Part, void, void> {
+  const [chain, within] = chainIn(value);
+  const pointer = `${at.pointer ?? ''}${within}`;
+  const group = `${at.line === undefined ? at.file : `${at.file}:${at.line}`}${pointer}`;
+  for (const [i, member] of chain.entries()) {
+    const place = { ...at, pointer: `${pointer}/${i}` };
+    yield { kind: 'chain', at: place, bytes: stableBytes(member), value: member, group };
+  }
 }
 
 /** The entries of an export of the audit chain, or of the answer that holds one. */

@@ -1,6 +1,6 @@
 /** What adapters report: envelopes, and the five types of payloads in them. */
 
-import { SourceObject } from '../../json/source-json.js';
+import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { Meter } from '../../value/meter.js';
 import { formatQuantity, type Quantity } from '../../value/quantity.js';
 import { stableHash, STABLE_FORM } from '../forms/stable.js';
@@ -72,6 +72,7 @@ export class TelemetryReader {
     const payload = isEnvelope ? objectAt(body, 'payload') : body;
     const ids = idsOf(body, payload, token);
     const check = isEnvelope ? this.#check(part.at, body, ids, reported) : undefined;
+    this.#ids(part.at, payload, ids, reported, check);
     const type = reported.type ?? textAt(body, 'payload_type');
     const issuedAt = isEnvelope ? timeOfText(textAt(body, 'issued_at')) : undefined;
     if (!accepted) {
@@ -85,7 +86,7 @@ export class TelemetryReader {
       });
     }
     const required = REQUIRED[type ?? ''];
-    const missing = required?.find((name) => payload?.has(name) !== true);
+    const missing = required?.find((name) => (valueAt(payload, name) ?? null) === null);
     if (payload === undefined || required === undefined || missing !== undefined || ids.executionId === '') {
       this.#desk.find('INPUT', 'MEMBER_MISSING', 'invalid', part.at, {
         about: ids.executionId,
@@ -387,7 +388,7 @@ export class TelemetryReader {
 
   /** The rules about envelopes. What the host refused broke nothing: it is told of as a warning. */
   #check(at: HostPlace, envelope: SourceObject, ids: Ids, reported: Reported): EnvelopeCheck {
-    const { accepted, answer, type, token } = reported;
+    const { accepted, answer, type } = reported;
     const key = this.#keyOf(ids, textAt(envelope, 'adapter_version'));
     const check = checkEnvelope(envelope, { key });
     const about = ids.executionId;
@@ -438,21 +439,31 @@ export class TelemetryReader {
         { ...at, pointer: pointer.slice(0, 256) },
         { about },
       );
-    const tokenAdapter = textAt(token?.claims, 'adapter_id');
-    const trace = objectAt(envelope, 'payload', 'trace');
-    const differing = [
-      ...check.differing,
-      ...(accepted && tokenAdapter !== undefined && tokenAdapter !== ids.adapterId ? ['adapter token'] : []),
-      ...(trace?.has('id') === true && textAt(trace, 'id') !== ids.traceId ? ['trace.id'] : []),
-    ];
-    if (differing.length > 0) {
-      this.#desk.find('CLA-2', 'ID_MISMATCH', bad, at, {
-        about,
-        expected: 'the ids of the payload',
-        actual: `another ${differing.join(', ')}`,
-      });
-    }
     return check;
+  }
+
+  /** CLA-2: what else names the ids of a report, signed or not. */
+  #ids(
+    at: HostPlace,
+    payload: SourceValue | undefined,
+    ids: Ids,
+    reported: Reported,
+    check?: EnvelopeCheck,
+  ): void {
+    const { accepted, token } = reported;
+    const trace = objectAt(payload, 'trace');
+    const differing = [
+      ...(check?.differing ?? []),
+      ...(accepted ? otherIds(token?.claims, payload, TOKEN_IDS).map((name) => `${name} in the token`) : []),
+      ...(trace?.has('id') === true && textAt(trace, 'id') !== ids.traceId ? ['trace.id'] : []),
+      ...otherIds(trace, payload, TRACE_IDS).map((name) => `trace.${name}`),
+    ];
+    if (differing.length === 0) return;
+    this.#desk.find('CLA-2', 'ID_MISMATCH', accepted ? 'invalid' : 'warning', at, {
+      about: ids.executionId,
+      expected: 'the ids of the payload',
+      actual: `another ${differing.join(', ')}`,
+    });
   }
 
   #keyOf({ adapterId, tenant }: Ids, version: string | undefined): TelemetryKey | undefined {
@@ -461,6 +472,31 @@ export class TelemetryReader {
     if (this.#pinned !== undefined) return this.#pinned.findLast(fits);
     return this.#state.keyOf(tenant, adapterId, version ?? '');
   }
+}
+
+/** Members of the adapter's token that its reports have to agree with. */
+const TOKEN_IDS: Readonly<Record<string, string>> = {
+  tenant_id: 'tenant_id',
+  workspace_id: 'workspace_id',
+  adapter_id: 'adapter_id',
+};
+/** Members of a trace, by those of the payload that it is in. */
+const TRACE_IDS: Readonly<Record<string, string>> = {
+  tenantId: 'tenant_id',
+  workspaceId: 'workspace_id',
+  adapter_id: 'adapter_id',
+};
+
+/** Which ids something states otherwise than the payload. */
+function otherIds(
+  other: SourceValue | undefined,
+  payload: SourceValue | undefined,
+  names: Readonly<Record<string, string>>,
+): string[] {
+  return Object.entries(names).flatMap(([name, own]) => {
+    const [stated, expected] = [textAt(other, name), textAt(payload, own)];
+    return stated === undefined || expected === undefined || stated === expected ? [] : [name];
+  });
 }
 
 /** The ids that count are those of the payload: it is what the host keeps. */

@@ -1,6 +1,6 @@
 /** Traces: one execution for each call of a tool, and the trace itself as evidence. */
 
-import { SourceObject, type SourceValue } from '../../json/source-json.js';
+import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { Digest } from '../../value/digest.js';
 import type { Meter } from '../../value/meter.js';
 import { encodeBase64url, tryDecodeHex } from '../../bytes/encoding.js';
@@ -113,6 +113,7 @@ export class TraceReader {
       this.#desk.find('CLA-4', 'VIOLATION_REPORTED', 'warning', at, details);
     }
     this.#scope(at, trace, id, decided);
+    this.#amounts(at, trace, steps, id);
     this.#remember(at, trace, tenant, executionId);
     this.#desk.claim(
       evidenceOf(part, 'trace', {
@@ -212,6 +213,38 @@ export class TraceReader {
     if (cost !== undefined) tell('COST_EXCEEDED', 'at most max_cost', `${cost} USD`);
   }
 
+  /** Amounts that are none would silently not be counted. */
+  #amounts(at: HostPlace, trace: SourceObject, steps: readonly SourceValue[], about: string): void {
+    const amounts: [string, SourceValue | undefined][] = [
+      ...['inputTokens', 'outputTokens', 'totalCost'].map((name): [string, SourceValue | undefined] => [
+        `/usage/${name}`,
+        valueAt(trace, 'usage', name),
+      ]),
+      ...steps.map((step, i): [string, SourceValue | undefined] => [
+        `/steps/${i}/durationMs`,
+        valueAt(step, 'durationMs'),
+      ]),
+    ];
+    const wrong = amounts.filter(
+      ([, value]) =>
+        value !== undefined &&
+        value !== null &&
+        !(value instanceof SourceNumber && amountOf(value.text) !== undefined),
+    );
+    for (const [pointer, value] of wrong.slice(0, MAX_FAULTS))
+      this.#desk.find(
+        'INPUT',
+        'AMOUNT_INVALID',
+        'invalid',
+        { ...at, pointer: `${at.pointer ?? ''}${pointer}` },
+        {
+          about,
+          expected: 'a number, not negative, that can be held exactly',
+          actual: (value instanceof SourceNumber ? value.text : typeof value).slice(0, 64),
+        },
+      );
+  }
+
   #remember(at: HostPlace, trace: SourceObject, tenant: string, executionId: string): void {
     if (executionId === '') return;
     const execution = this.#state.execution(tenant, executionId);
@@ -225,6 +258,8 @@ export class TraceReader {
   #calls(at: HostPlace, trace: SourceObject, steps: readonly SourceValue[], about: string): Call[] {
     const calls: { -readonly [K in keyof Call]: Call[K] }[] = [];
     const open = new Map<string, (typeof calls)[number]>();
+    // Results that stand before their calls.
+    const early = new Map<string, (typeof calls)[number]>();
     const counts = new Map<string, number>();
     const begin = (id: string, call: Omit<Call, 'id'>): void => {
       const count = (counts.get(id) ?? 0) + 1;
@@ -246,7 +281,11 @@ export class TraceReader {
       const tool = firstText(textAt(data, 'toolName'));
       const pointer = `/steps/${i}`;
       const before = open.get(id);
-      if (type === 'tool_call') begin(id, { tool, pointer, call: step, result: undefined });
+      const orphan = type === 'tool_call' ? early.get(id) : undefined;
+      if (orphan !== undefined) {
+        orphan.call = step;
+        early.delete(id);
+      } else if (type === 'tool_call') begin(id, { tool, pointer, call: step, result: undefined });
       else if (before === undefined) {
         this.#desk.find(
           'CLA-8',
@@ -259,9 +298,24 @@ export class TraceReader {
           },
         );
         begin(id, { tool, pointer, call: undefined, result: step });
+        early.set(id, calls.at(-1)!);
       } else {
         before.result = step;
         open.delete(id);
+        // Where the call names a token, the tool is the token's: CLA-6 holds it against that.
+        const isPinned = textAt(before.call, 'data', 'tool_token_jti') !== undefined;
+        if (tool !== before.tool && !isPinned)
+          this.#desk.find(
+            'CLA-8',
+            'RESULT_OF_OTHER_TOOL',
+            'warning',
+            { ...at, pointer: `${at.pointer ?? ''}${pointer}` },
+            {
+              about,
+              expected: before.tool.slice(0, 128),
+              actual: tool.slice(0, 128),
+            },
+          );
       }
     }
     for (const [i, listed] of (listAt(trace, 'output', 'toolCalls') ?? []).slice(0, MAX_STEPS).entries()) {

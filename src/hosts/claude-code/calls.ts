@@ -25,6 +25,8 @@ export interface Decision {
   readonly id: string;
   readonly tool: string;
   readonly paramsDigest: Digest | undefined;
+  /** What the model is told of it; kept nowhere. */
+  readonly reason?: string | undefined;
   readonly at: HostPlace;
 }
 
@@ -46,15 +48,22 @@ export interface Call {
   readonly proposals: Proposal[];
   readonly decisions: Decision[];
   ending: Ending | undefined;
+  /** Whether a permission request was taken for its own. */
+  wasRequested: boolean;
+  /** Whether its result says that no tool was called. */
+  isNotCalled: boolean;
   /** Whether the files name it: a permission request that follows no PreToolUse does not. */
   readonly isNamed: boolean;
 }
 
+/** Tool uses of one tool and parameters that are open at once, of which permission requests are told apart. */
+const MAX_OPEN = 64;
+
 /** The tool uses of all files, by their ids. */
 export class Calls {
   readonly #calls = new Map<string, Call>();
-  /** The last that was proposed of a session, a tool and its parameters: permission requests name no id. */
-  readonly #latest = new Map<string, Call>();
+  /** Those of a session, a tool and its parameters that may be open, in order: permission requests name no id. */
+  readonly #alike = new Map<string, Call[]>();
 
   get(id: string): Call | undefined {
     return this.#calls.get(id);
@@ -64,7 +73,16 @@ export class Calls {
   of(id: string, session: string, isNamed = true): Call {
     let call = this.#calls.get(id);
     if (call === undefined) {
-      call = { id, session, proposals: [], decisions: [], ending: undefined, isNamed };
+      call = {
+        id,
+        session,
+        proposals: [],
+        decisions: [],
+        ending: undefined,
+        wasRequested: !isNamed,
+        isNotCalled: false,
+        isNamed,
+      };
       this.#calls.set(id, call);
     }
     return call;
@@ -73,28 +91,56 @@ export class Calls {
   propose(call: Call, proposal: Proposal): void {
     call.proposals.push(proposal);
     if (proposal.paramsDigest !== undefined)
-      this.#latest.set(keyOf(call.session, proposal.tool, proposal.paramsDigest), call);
+      this.#add(keyOf(call.session, proposal.tool, proposal.paramsDigest), call);
+  }
+
+  #add(key: string, call: Call): void {
+    const alike = this.#alike.get(key) ?? [];
+    if (!alike.includes(call)) this.#alike.set(key, [...alike.filter(isOpen).slice(1 - MAX_OPEN), call]);
+  }
+
+  #openOnes(session: string, tool: string, paramsDigest: Digest | undefined): readonly Call[] {
+    if (paramsDigest === undefined) return [];
+    return this.#alike.get(keyOf(session, tool, paramsDigest))?.filter(isOpen) ?? [];
   }
 
   /** The last of these that has not ended. */
   open(session: string, tool: string, paramsDigest: Digest | undefined): Call | undefined {
-    if (paramsDigest === undefined) return undefined;
-    const call = this.#latest.get(keyOf(session, tool, paramsDigest));
-    return call?.ending === undefined ? call : undefined;
+    return this.#openOnes(session, tool, paramsDigest).at(-1);
+  }
+
+  /**
+   * The one that a permission request is of: the first that has not ended and was not requested yet, else the last; undefined for one that
+   * nothing named before.
+   */
+  request(session: string, tool: string, paramsDigest: Digest | undefined): Call | undefined {
+    const open = this.#openOnes(session, tool, paramsDigest);
+    const call = open.find(({ wasRequested }) => !wasRequested) ?? open.findLast(({ isNamed }) => isNamed);
+    if (call !== undefined) call.wasRequested = true;
+    return call;
   }
 
   /** What was decided of a tool use before anything named it, by its session, tool and parameters. */
   adopt(call: Call, tool: string, paramsDigest: Digest | undefined): void {
-    const unnamed = this.open(call.session, tool, paramsDigest);
-    if (unnamed === undefined || unnamed.isNamed || call.decisions.length > 0) return;
+    const unnamed = this.#openOnes(call.session, tool, paramsDigest).find(({ isNamed }) => !isNamed);
+    if (unnamed === undefined || call.decisions.length > 0) return;
     call.decisions.push(...unnamed.decisions);
     this.#calls.delete(unnamed.id);
-    this.#latest.set(keyOf(call.session, tool, paramsDigest!), call);
+    const key = keyOf(call.session, tool, paramsDigest!);
+    this.#alike.set(
+      key,
+      (this.#alike.get(key) ?? []).filter((each) => each !== unnamed),
+    );
+    this.#add(key, call);
   }
 
   all(): Iterable<Call> {
     return this.#calls.values();
   }
+}
+
+function isOpen({ ending }: Call): boolean {
+  return ending === undefined;
 }
 
 function keyOf(session: string, tool: string, params: Digest): string {

@@ -30,6 +30,8 @@ export class HookReader {
   readonly #largest = new Map<string, number>();
   readonly #kept = new Set<string>();
   #hasPreToolUse = false;
+  /** The tool use of the last line that was about one. */
+  #asking: Call | undefined;
 
   constructor(recorder: Recorder) {
     this.#recorder = recorder;
@@ -58,7 +60,8 @@ export class HookReader {
       this.#recorder.reading.drop(item.at, 'answer', isIts ? 'NOT_ABOUT_A_TOOL' : 'INPUT_NOT_FOUND');
       return;
     }
-    if (!this.#decide(about, answer))
+    const isAsked = DECIDING.includes(about.line.event);
+    if (!isAsked || !this.#decide(about, answer))
       this.#keep(about.line, about.occurredAt, `answer:${about.call.id}:${contentOf(line)}`, 'answer');
   }
 
@@ -87,9 +90,14 @@ export class HookReader {
     const params = valueAt(input, 'tool_input');
     const paramsDigest = params === undefined ? undefined : jcsDigest(params);
     const id = textAt(input, 'tool_use_id');
-    let call = id === undefined ? calls.open(session, tool, paramsDigest) : calls.of(id, session);
-    if (call === undefined && event === 'PermissionRequest' && !isAnswer)
-      call = calls.of(`unnamed:${contentOf(line)}`, session, false);
+    let call = id === undefined ? undefined : calls.of(id, session);
+    if (call === undefined && isAnswer) call = this.#asking;
+    else if (call === undefined && event !== 'PermissionRequest')
+      call = calls.open(session, tool, paramsDigest);
+    else if (call === undefined)
+      call =
+        calls.request(session, tool, paramsDigest) ?? calls.of(`unnamed:${contentOf(line)}`, session, false);
+    this.#asking = call;
     if (call === undefined) {
       if (!isAnswer) {
         this.#recorder.find('INPUT', 'ID_NOT_STATED', INVALID, item.at, {
@@ -151,6 +159,7 @@ export class HookReader {
       code: `${event === 'PermissionRequest' ? 'PERMISSION' : 'HOOK'}_${answer.decision.toUpperCase()}`,
       paramsDigest: updatedInput === undefined ? paramsDigest : jcsDigest(updatedInput),
       name: `${snakeCase(event)}_decision`,
+      reason: answer.reason,
       tool,
       occurredAt,
     });
@@ -164,6 +173,7 @@ export class HookReader {
       code: 'PERMISSION_DENIED',
       paramsDigest,
       name: 'permission_denied',
+      reason: textAt(line.input, 'reason'),
       tool,
       occurredAt,
     });
@@ -188,7 +198,8 @@ export class HookReader {
       event === 'PostToolUseFailure' ||
       isInterrupted ||
       valueAt(input, 'tool_response', 'success') === false ||
-      valueAt(input, 'tool_response', 'is_error') === true;
+      valueAt(input, 'tool_response', 'is_error') === true ||
+      valueAt(input, 'tool_response', 'isError') === true;
     const duration = amountOf(numberAt(input, 'duration_ms'));
     const isNew = this.#recorder.end(call, item, {
       from: 'hook',
@@ -251,6 +262,9 @@ export class HookReader {
     reading.item({ at, type: line.event, fate: 'evidence' });
   }
 }
+
+/** Events whose answer says whether a tool may run; that of the others says what is thought of what was done. */
+const DECIDING: readonly string[] = ['PreToolUse', 'PermissionRequest'];
 
 const TOOL_EVENTS: readonly string[] = [
   'PreToolUse',

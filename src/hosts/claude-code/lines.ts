@@ -26,6 +26,8 @@ export interface HookAnswer {
   readonly isKnown: boolean;
   /** The parameters that are to run instead. */
   readonly updatedInput: SourceObject | undefined;
+  /** What the model is told of it; kept nowhere. */
+  readonly reason: string | undefined;
 }
 
 /** A hook's answer on a line of its own. */
@@ -69,11 +71,12 @@ export function readLine(item: SourceItem): Line | undefined {
     const session = textAt(input, 'session_id') ?? '';
     return { kind: 'hook', item, event, session, time, input, answer: answerOf(output, value) };
   }
-  if (output.has('hookSpecificOutput')) {
+  const type = textAt(value, 'type');
+  // The older form has no member that names it.
+  if (output.has('hookSpecificOutput') || (type === undefined && textAt(output, 'decision') !== undefined)) {
     const named = textAt(output, 'hookSpecificOutput', 'hookEventName');
     return { kind: 'answer', item, event: named, time, answer: answerOf(output, value) };
   }
-  const type = textAt(value, 'type');
   if (type === undefined) return undefined;
   return {
     kind: 'transcript',
@@ -110,8 +113,12 @@ const DECISIONS: Readonly<Record<string, 'allow' | 'deny' | 'none'>> = {
 function answerOf(output: SourceObject, line: SourceObject): HookAnswer | undefined {
   const specific = objectAt(output, 'hookSpecificOutput');
   const updatedInput = objectAt(specific, 'updatedInput') ?? objectAt(specific, 'decision', 'updatedInput');
+  const reason =
+    textAt(specific, 'permissionDecisionReason') ??
+    textAt(specific, 'decision', 'message') ??
+    textAt(output, 'reason');
   if (numberAt(line, 'exit_code') === '2')
-    return { stated: 'exit 2', decision: 'deny', isKnown: true, updatedInput: undefined };
+    return { stated: 'exit 2', decision: 'deny', isKnown: true, updatedInput: undefined, reason };
   const stated =
     textAt(specific, 'permissionDecision') ??
     textAt(specific, 'decision', 'behavior') ??
@@ -123,6 +130,7 @@ function answerOf(output: SourceObject, line: SourceObject): HookAnswer | undefi
     decision: meant === 'none' ? undefined : meant,
     isKnown: meant !== undefined,
     updatedInput,
+    reason,
   };
 }
 
@@ -154,20 +162,51 @@ const DENIALS: readonly (readonly [string, RegExp])[] = [
   ],
   [
     'PERMISSION_DENIED',
-    /^(?:Error: )?(?:Permission to use .{1,200} has been denied|Claude requested permissions to .{1,4000}, but you haven['’]t granted it yet)/s,
+    /^(?:Error: )?(?:Permission to use .{1,40000} has been denied|Permission for this (?:action|tool use) (?:was|has been) denied|Claude requested permissions to .{1,40000}, but you haven['’]t granted it yet|This (?:Bash )?command (?:requires approval|contains multiple operations\. The following parts? requires? approval))/s,
   ],
   ['HOOK_DENIED', /^(?:Error: )?(?:Hook )?PreToolUse:\S{1,200} (?:hook (?:blocking )?error|denied)/],
 ];
 
+/**
+ * What it writes where it called no tool: the call names none, its input is not of the tool's schema, or another call of the same message
+ * failed before this one's turn.
+ */
+const NOT_CALLED: readonly (readonly [string, RegExp])[] = [
+  ['CANCELLED', /^(?:Cancelled: parallel tool call |Sibling tool call errored)/],
+  ['INPUT_REFUSED', /^InputValidationError: /],
+  ['TOOL_UNKNOWN', /^(?:Error: )?No such tool available: /],
+];
+
 /** The code of the denial that a result states; undefined where the tool ran. */
-export function denialOf(line: TranscriptLine, { value }: Block): string | undefined {
-  if (valueAt(value, 'is_error') !== true) return undefined;
+export function denialOf(line: TranscriptLine, block: Block): string | undefined {
+  return errorTextsOf(line, block)
+    .map((text) => DENIALS.find(([, words]) => words.test(text))?.[0])
+    .find((code) => code !== undefined);
+}
+
+/** Whether a result is an error that says one of the reasons for which the tool was denied, and nothing else. */
+export function statesReason(line: TranscriptLine, block: Block, reasons: readonly string[]): boolean {
+  const said = errorTextsOf(line, block).map((text) => text.replace(/^Error: /, '').trim());
+  return reasons.some((reason) => said.includes(reason.trim()));
+}
+
+/** Why a result is none of a call, as a code; undefined where the tool was called. */
+export function notCalledOf(line: TranscriptLine, block: Block): string | undefined {
+  return errorTextsOf(line, block)
+    .map((text) => {
+      const own = /^(?:Error: )?<tool_use_error>/.exec(text)?.[0];
+      return own === undefined
+        ? undefined
+        : NOT_CALLED.find(([, words]) => words.test(text.slice(own.length)))?.[0];
+    })
+    .find((code) => code !== undefined);
+}
+
+/** What a result that is an error says; none of one that is not. */
+function errorTextsOf(line: TranscriptLine, { value }: Block): readonly string[] {
+  if (valueAt(value, 'is_error') !== true) return [];
   const texts = [textAt(line.value, 'toolUseResult'), firstTextOf(valueAt(value, 'content'))];
-  for (const text of texts) {
-    const found = DENIALS.find(([, words]) => text !== undefined && words.test(text));
-    if (found !== undefined) return found[0];
-  }
-  return undefined;
+  return texts.filter((text) => text !== undefined);
 }
 
 function firstTextOf(content: SourceValue | undefined): string | undefined {

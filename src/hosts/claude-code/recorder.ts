@@ -22,7 +22,7 @@ const VIOLATION = { severity: 'error', class: 'violation' } as const;
 export const WARNING = { severity: 'warning', class: 'none' } as const;
 
 /** What a finding says besides. */
-export type Details = Pick<HostFinding, 'about' | 'expected' | 'actual' | 'related'>;
+export type Details = Pick<HostFinding, 'about' | 'lacks' | 'expected' | 'actual' | 'related'>;
 
 /** What the two readers share. */
 export class Recorder {
@@ -60,14 +60,14 @@ export class Recorder {
       readonly occurredAt: string;
     },
   ): boolean {
-    const { decision, code, paramsDigest, name, tool, occurredAt } = said;
+    const { decision, code, paramsDigest, name, tool, reason, occurredAt } = said;
     const before = call.decisions.find(
       (each) => each.decision === decision && (decision === 'deny' || each.code === code),
     );
     if (before !== undefined && !differs(before.paramsDigest, paramsDigest)) return false;
     const nth = call.decisions.filter(({ id }) => id.startsWith(`${name}:`)).length;
     const id = `${name}:${call.id}${nth === 0 ? '' : `:${nth + 1}`}`;
-    call.decisions.push({ decision, code, id, tool, paramsDigest, at });
+    call.decisions.push({ decision, code, id, tool, paramsDigest, reason, at });
     this.reading.claim({
       kind: 'action',
       id,
@@ -120,6 +120,7 @@ export class Recorder {
     if (decision === undefined) {
       this.find('CC-7', 'DECISION_NOT_STATED', INVALID, at, {
         about: call.id,
+        lacks: 'decision',
         expected: 'a decision',
         actual: 'none in these files',
       });
@@ -181,7 +182,8 @@ export class Recorder {
       const proposal = proposalOf(call);
       const decision = decisionOf(call);
       const { ending } = call;
-      if (call.isNamed && proposal !== undefined && ending === undefined && decision?.decision !== 'deny') {
+      const isOpen = ending === undefined && decision?.decision !== 'deny' && !call.isNotCalled;
+      if (call.isNamed && proposal !== undefined && isOpen) {
         this.find('CC-9', 'RESULT_MISSING', WARNING, proposal.at, {
           about: call.id,
           expected: 'a result, or a denial',

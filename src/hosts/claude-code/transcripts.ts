@@ -13,7 +13,7 @@ import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../usa
 import { amountOf, jcsDigest, numberAt, textAt, valueAt } from '../values.js';
 import { decisionOf, proposalOf } from './calls.js';
 import { ONE_CALL } from './hooks.js';
-import { blocksOf, denialOf, type Block, type TranscriptLine } from './lines.js';
+import { blocksOf, denialOf, notCalledOf, statesReason, type Block, type TranscriptLine } from './lines.js';
 import { agentOf, INVALID, WARNING, type Recorder } from './recorder.js';
 
 const MAX_FACT_LENGTH = 256;
@@ -113,7 +113,7 @@ export class TranscriptReader {
     if (parent === undefined || (this.#seen.has(parent) && parent !== uuid)) return;
     const isLater = this.#uuids.has(parent);
     const code = isLater ? 'PARENT_AFTER_CHILD' : 'PARENT_NOT_FOUND';
-    this.#recorder.find('CC-4', code, isLater ? WARNING : INVALID, at, {
+    this.#recorder.find('CC-4', code, WARNING, at, {
       about: uuid,
       expected: `line ${parent} before it`,
       actual: isLater ? 'it is not before it' : 'none',
@@ -271,12 +271,29 @@ export class TranscriptReader {
       });
     }
     const { tool } = proposal;
+    const reasons = call.decisions.flatMap(({ decision, reason = '' }) =>
+      decision === 'deny' && reason !== '' ? [reason] : [],
+    );
+    if (statesReason(line, block, reasons)) return 'repeated';
     const denial = denialOf(line, block);
     if (denial !== undefined) {
       const { paramsDigest } = proposal;
       const name = 'rejection';
       const said = { decision: 'deny', code: denial, paramsDigest, name, tool, occurredAt } as const;
       return this.#recorder.decide(call, item, said) ? 'mapped' : 'repeated';
+    }
+    const notCalled = call.ending === undefined ? notCalledOf(line, block) : undefined;
+    if (notCalled !== undefined) {
+      if (!call.isNotCalled) {
+        this.#keep(line, occurredAt, `not_called:${call.id}`, 'not_called', {
+          tool_use_id: cut(call.id),
+          session_id: cut(line.session),
+          tool_name: toolOf(tool),
+          reason: notCalled,
+        });
+      }
+      call.isNotCalled = true;
+      return 'evidence';
     }
     const allowed = decisionOf(call);
     const isInterrupted = isOnly && valueAt(value, 'toolUseResult', 'interrupted') === true;

@@ -102,7 +102,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 function pythonString(text: string): string {
   const escaped = text.replace(
-    /["\\\u0000-\u001f]|[^\u0000-\u007f]/g,
+    /["\\\u0000-\u001f]|[^\u0000-\u007e]/g,
     (unit) => ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   return `"${escaped}"`;

@@ -1,19 +1,29 @@
 /** LiteLLM: spend logs of its proxy, and its standard logging payloads. docs/hosts/litellm.md says what becomes of each field. */
 
-import { SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
+import { decodeSourceJson, SourceNumber, SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { JsonObject } from '../../json/value.js';
 import { sha256Digest, toDigestText } from '../../value/digest.js';
 import { encodeUtf8 } from '../../bytes/text.js';
 import { formatQuantity, type Quantity } from '../../value/quantity.js';
 import { compareTimestamps } from '../../value/timestamp.js';
-import { documentsOf, membersOf, peekDocuments } from '../documents.js';
+import { compactJson, documentsOf, membersOf, peekDocuments } from '../documents.js';
 import { inTimeOrder } from '../time-order.js';
 import type { Host, HostFile, HostFinding, HostOptions, HostPlace, HostReading } from '../host.js';
 import { codeOf, principalOf, toolOf, wellFormed } from '../names.js';
 import { checkReadOptions } from '../read-options.js';
 import { ReadingBuilder, type SourceItem } from '../reading.js';
 import { amountFacts, differ, exceeds, metersOf, sumOf, type StatedAmounts } from '../usage.js';
-import { amountOf, jcsDigest, listAt, objectAt, textAt, timeOf, timeOfText, valueAt } from '../values.js';
+import {
+  amountOf,
+  jcsDigest,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+  timeOf,
+  timeOfText,
+  valueAt,
+} from '../values.js';
 import { LITELLM_RULES } from './rules.js';
 
 /** The host LiteLLM. */
@@ -52,7 +62,7 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   checkReadOptions('litellm', options);
   const reader = new SpendReader(options);
   for (const file of files) reader.readFile(file);
-  return inTimeOrder(reader.reading.finish());
+  return inTimeOrder(reader.finish());
 }
 
 /** The rows of a response of an endpoint: a list, or a page that has them in `data`. */
@@ -64,10 +74,20 @@ function rowsOf(
   return list === undefined ? undefined : { pointer: '/data', list };
 }
 
+/** The endpoint behind the proxy's own pages has the metadata as the text of a JSON object. */
+function withMetadata(row: SourceObject): SourceObject {
+  const text = textAt(row, 'metadata');
+  const decoded = text === undefined ? undefined : decodeSourceJson(encodeUtf8(text));
+  if (decoded?.ok !== true || !(decoded.value instanceof SourceObject)) return row;
+  return new SourceObject(new Map([...row.entries(), ['metadata', decoded.value]]));
+}
+
 class SpendReader {
   readonly reading: ReadingBuilder;
-  /** SHA-256 of each row, by its id. */
-  readonly #seen = new Map<string, { readonly digest: string; readonly at: HostPlace }>();
+  /** A digest of what is read of each row, by its id. */
+  readonly #seen = new Map<string, { readonly content: string; readonly at: HostPlace }>();
+  /** Pages that say how many rows there are in all, by that number. */
+  readonly #pages = new Map<string, { readonly at: HostPlace; rows: number }>();
 
   constructor(options: HostOptions) {
     this.reading = new ReadingBuilder(options);
@@ -81,26 +101,37 @@ class SpendReader {
         continue;
       }
       for (const member of membersOf(item.at, rows.pointer, rows.list)) this.#row(member);
-      this.#checkPage(item, rows.list.length);
+      this.#countPage(item, rows.list.length);
     }
   }
 
-  #checkPage({ at, value }: SourceItem, rows: number): void {
+  finish(): HostReading {
+    for (const [total, { at, rows }] of this.#pages) {
+      if (Number(total) <= rows) continue;
+      this.#find('LL-10', 'ROWS_MISSING', WARNING, at, undefined, {
+        expected: `${total} rows`,
+        actual: `${rows} rows`,
+      });
+    }
+    return this.reading.finish();
+  }
+
+  /** The pages of one list say the same number. */
+  #countPage({ at, value }: SourceItem, rows: number): void {
     const total = valueAt(value, 'total');
-    if (!(total instanceof SourceNumber) || amountOf(total.text) === undefined || Number(total.text) <= rows)
-      return;
-    this.#find('LL-10', 'ROWS_MISSING', WARNING, at, undefined, {
-      expected: `${total.text} rows`,
-      actual: `${rows} rows`,
-    });
+    if (!(total instanceof SourceNumber) || amountOf(total.text) === undefined) return;
+    const page = this.#pages.get(total.text);
+    if (page === undefined) this.#pages.set(total.text, { at, rows });
+    else page.rows += rows;
   }
 
   #row(item: SourceItem): void {
-    const { at, value } = item;
-    if (!(value instanceof SourceObject)) {
+    const { at } = item;
+    if (!(item.value instanceof SourceObject)) {
       this.reading.drop(at, 'unknown', 'NOT_AN_OBJECT');
       return;
     }
+    const value = withMetadata(item.value);
     const type = textAt(value, 'call_type') ?? 'spend';
     const id = textAt(value, 'request_id') ?? textAt(value, 'id');
     if (id === undefined && !value.has('request_id')) {
@@ -116,7 +147,7 @@ class SpendReader {
       this.reading.drop(at, type, 'ID_NOT_STATED');
       return;
     }
-    if (this.#isRepeated(item, id, type)) return;
+    if (this.#isRepeated({ at, value }, id, type)) return;
     const started = instantAt(value, 'startTime');
     const ended = instantAt(value, 'endTime');
     const occurredAt = this.reading.timeOf(started, at, id);
@@ -130,23 +161,28 @@ class SpendReader {
     this.#request({ ...item, value }, { id, type, occurredAt, ended });
   }
 
-  /** Whether the row, or another of its id, was read before. */
-  #isRepeated({ at, bytes }: SourceItem, id: string, type: string): boolean {
-    const digest = toDigestText(sha256Digest(bytes).b64);
+  /** Whether the row, or another of its id, was read before. Endpoints write one row differently, so that what is read of it counts. */
+  #isRepeated({ at, value }: { at: HostPlace; value: SourceObject }, id: string, type: string): boolean {
+    const content = contentOf(value);
     const before = this.#seen.get(id);
     if (before === undefined) {
-      this.#seen.set(id, { digest, at });
+      this.#seen.set(id, { content, at });
       return false;
     }
-    if (before.digest !== digest) {
+    const isSame = before.content === content;
+    if (!isSame) {
       this.#find('LL-1', 'DUPLICATE_REQUEST', INVALID, at, id, {
         expected: 'the row as it was before',
         actual: 'another',
         related: [before.at],
       });
     }
-    const reason = before.digest === digest ? 'ROW_REPEATED' : 'DUPLICATE_REQUEST';
-    this.reading.item({ at, type, fate: 'repeated', reason });
+    this.reading.item({
+      at,
+      type,
+      fate: 'repeated',
+      reason: isSame ? 'ROW_REPEATED' : 'DUPLICATE_REQUEST',
+    });
     return true;
   }
 
@@ -161,7 +197,7 @@ class SpendReader {
   ): void {
     const { id, type, occurredAt, ended } = about;
     const amounts = this.#amounts(value, at, id);
-    const status = textAt(value, 'status');
+    const status = statusOf(value);
     const outcome = status === 'success' || status === 'failure' ? status : undefined;
     const refusal = refusalOf(value);
     const tool = toolNameOf(value);
@@ -176,6 +212,7 @@ class SpendReader {
       call_type: wellFormed(type).slice(0, MAX_FACT_LENGTH),
       ...(tool === undefined ? {} : { tool_name: toolOf(tool) }),
       ...texts(value, FACTS),
+      ...(status === undefined ? {} : { status: wellFormed(status).slice(0, MAX_FACT_LENGTH) }),
       ...(key === undefined ? {} : { api_key: hashOf(key) }),
       ...(ended === undefined ? {} : { ended_at: ended }),
       amounts: amountFacts(amounts),
@@ -241,14 +278,17 @@ class SpendReader {
       amounts.prompt_tokens !== undefined && amounts.completion_tokens !== undefined
         ? sumOf(amounts.prompt_tokens, amounts.completion_tokens)
         : undefined;
-    this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts.total_tokens);
+    // Some providers count what a model thinks beside its answer, and in the total.
+    const whole = sumOf(sum, amounts.reasoning_tokens);
+    if (sum !== undefined && differ(whole, amounts.total_tokens))
+      this.#compare('LL-3', 'TOKEN_SUM', at, id, 'total_tokens', sum, amounts.total_tokens);
     for (const name of ['prompt_tokens', 'completion_tokens', 'total_tokens'] as const) {
       const within = amount(name, ...usage, name);
       this.#compare('LL-6', 'USAGE_DISAGREES', at, id, name, amounts[name], within);
     }
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
-      this.#find('LL-7', 'PART_EXCEEDS_TOTAL', INVALID, at, id, {
+      this.#find('LL-7', 'PART_EXCEEDS_TOTAL', WARNING, at, id, {
         expected: `${part} within ${whole}`,
         actual: `${shown(amounts[part])} of ${shown(amounts[whole])}`,
       });
@@ -294,7 +334,7 @@ class SpendReader {
     if (spend === undefined || formatQuantity(spend) === '0') return;
     const hit = valueAt(row, 'cache_hit');
     const isCached = hit === true || (typeof hit === 'string' && hit.toLowerCase() === 'true');
-    if (textAt(row, 'status') !== 'failure' && !isCached) return;
+    if (statusOf(row) !== 'failure' && !isCached) return;
     this.#find('LL-8', isCached ? 'CACHE_HIT_SPENT' : 'FAILURE_SPENT', WARNING, at, id, {
       expected: 'no spend',
       actual: shown(spend),
@@ -326,9 +366,10 @@ const FACTS = [
   'team_id',
   'organization_id',
   'session_id',
-  'status',
   'cache_hit',
 ] as const;
+
+const AMOUNTS = ['spend', 'response_cost', 'prompt_tokens', 'completion_tokens', 'total_tokens'] as const;
 
 const PARTS = [
   ['cached_tokens', 'prompt_tokens'],
@@ -345,6 +386,28 @@ function numberOf(value: SourceObject, name: string): number {
   return found instanceof SourceNumber ? Number(found.text) : NaN;
 }
 
+/** Rows of older versions state it in the metadata only. */
+function statusOf(row: SourceObject): string | undefined {
+  const status = textAt(row, 'status') ?? '';
+  return status === '' ? textAt(row, 'metadata', 'status') : status;
+}
+
+/** A digest of what is read of a row, however it is written. */
+function contentOf(row: SourceObject): string {
+  const metadata = row.get('metadata') ?? null;
+  const read = compactJson([
+    ...AMOUNTS.map((name) => {
+      const amount = amountOf(numberAt(row, name));
+      return amount === undefined ? (row.get(name) ?? null) : formatQuantity(amount);
+    }),
+    ...['startTime', 'endTime'].map((name) => instantAt(row, name) ?? null),
+    ...[...FACTS, 'api_key', 'call_type'].map((name) => row.get(name) ?? null),
+    statusOf(row) ?? null,
+    jcsDigest(metadata)?.b64 ?? metadata,
+  ]);
+  return toDigestText(sha256Digest(encodeUtf8(read)).b64);
+}
+
 /** A date and time with its offset, or seconds since 1970. */
 function instantAt(row: SourceObject, name: string): string | undefined {
   const stated = valueAt(row, name);
@@ -358,9 +421,7 @@ function refusalOf(row: SourceObject): string | undefined {
   const error =
     textAt(row, 'metadata', 'error_information', 'error_class') ??
     textAt(row, 'error_information', 'error_class');
-  return textAt(row, 'status') === 'failure' && error === 'BudgetExceededError'
-    ? 'BUDGET_EXCEEDED'
-    : undefined;
+  return statusOf(row) === 'failure' && error === 'BudgetExceededError' ? 'BUDGET_EXCEEDED' : undefined;
 }
 
 function toolNameOf(row: SourceObject): string | undefined {

@@ -1,8 +1,9 @@
 /** The host's own stream of events of a run. A tool's start there comes before the hook that may block it, so it is no execution. */
 
 import type { SourceObject, SourceValue } from '../../json/source-json.js';
+import { canonicalBytes } from '../../json/canonicalize.js';
 import type { HostPlace } from '../host.js';
-import { numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
+import { numberAt, objectAt, plainJson, textAt, timeOf, valueAt } from '../values.js';
 import { digestOf, type CallReport, type Calls } from './calls.js';
 import { factsOf, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
@@ -41,12 +42,15 @@ export class AgentEvents {
     const stream = textAt(event, 'stream') ?? '';
     const phase = textAt(event, 'data', 'phase');
     const seqText = numberAt(event, 'seq') ?? '';
-    const base = context.base(
+    // Listeners get each event twice: the digest is of the event, not of the record that one of them wrote.
+    const plain = plainJson(event);
+    const said = context.base(
       entry,
       timeOf(numberAt(event, 'ts'), 'ms') ?? recordedAt,
       context.principalOf(event),
     );
-    if (base === undefined) return;
+    if (said === undefined) return;
+    const base = plain === undefined ? said : { ...said, bytes: canonicalBytes(plain) };
     const seq = SEQ.test(seqText) ? Number(seqText) : 0;
     if (seq === 0) {
       context.find(entry.at, {
@@ -106,14 +110,16 @@ export class AgentEvents {
       });
     }
     segment.last = Math.max(segment.last, seq);
-    this.#bracket(entry.at, segment, stream, phase);
+    this.#bracket(entry.at, runId, segment, stream, phase);
     this.#approval(base, event, runId);
-    if (stream === 'tool' && phase === 'start') this.#calls.asked(entry.at, runId, objectAt(event, 'data'));
+    if (stream === 'tool' && phase === 'start')
+      this.#calls.asked(entry.at, context.scopeOf(event), runId, objectAt(event, 'data'));
     if (stream === 'tool' && phase === 'result' && this.#result(entry, base, event, runId)) return;
     context.evidence(
       entry,
       base,
-      `agent-event:${segment.key}/${seq}`,
+      // The session's next run may have the same id and numbers, in another file.
+      `agent-event:${runId}/${seq}@${numberAt(event, 'ts') ?? segment.key}`,
       'agent_event',
       this.#facts(event, runId),
     );
@@ -158,7 +164,7 @@ export class AgentEvents {
     return segment;
   }
 
-  #bracket(at: HostPlace, segment: Segment, stream: string, phase: string | undefined): void {
+  #bracket(at: HostPlace, runId: string, segment: Segment, stream: string, phase: string | undefined): void {
     const context = this.#context;
     const isStart = stream === 'lifecycle' && phase === 'start';
     const isEnd = stream === 'lifecycle' && (phase === 'end' || phase === 'error');
@@ -185,7 +191,10 @@ export class AgentEvents {
       });
     }
     if (isStart) segment.started = at;
-    if (isEnd) segment.ended = at;
+    if (isEnd) {
+      segment.ended = at;
+      this.#calls.runEnded(runId);
+    }
   }
 
   #checkGaps(segment: Segment): void {

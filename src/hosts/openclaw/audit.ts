@@ -272,7 +272,7 @@ export class Audit {
       context.builder.claim({
         ...base,
         kind: 'action',
-        id: `blocked:${id}`,
+        id: `audit-blocked:${id}`,
         tool,
         decision: 'deny',
         decisionCode,
@@ -297,7 +297,7 @@ export class Audit {
     context.builder.claim({
       ...base,
       kind: 'execution',
-      id: `run:${id}`,
+      id: `audit-run:${id}`,
       authorization,
       tool,
       endedAt: base.occurredAt,

@@ -5,7 +5,7 @@ import type { MeterVector } from '../../value/meter.js';
 import type { Digest } from '../../value/digest.js';
 import type { ExecutionClaim, HostPlace, Observation } from '../host.js';
 import { codeOf } from '../names.js';
-import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
+import { amountOf, jcsDigest, listAt, numberAt, objectAt, textAt, valueAt } from '../values.js';
 import { factsOf, hexOf, shortDigest, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
 import { isSame, mergedParams } from './same.js';
@@ -19,8 +19,9 @@ export interface Call {
   /** `SESSION/CALL`, with `#2` where the session used the id again. */
   readonly key: string;
   readonly scope: string;
-  readonly callId: string | undefined;
-  readonly runId: string | undefined;
+  /** Of a call whose hooks state none, that of another source that asked for the same. */
+  callId: string | undefined;
+  runId: string | undefined;
   readonly tool: string;
   readonly at: HostPlace;
   /** What the model asked for. */
@@ -30,6 +31,10 @@ export interface Call {
   /** Undefined where there is no before_tool_call, or it does not say what was returned. */
   decision: 'allow' | 'deny' | 'pending' | undefined;
   readonly blockReason: string | undefined;
+  /** Whether there is a before_tool_call of it. */
+  readonly isAnnounced: boolean;
+  /** Whether the host lets it run where nobody answers whom a hook asked. */
+  readonly runsUnanswered: boolean;
   /** {@link Claim.id} of what authorizes it. */
   authorization: string | undefined;
   /** What came of it; undefined while nobody said. */
@@ -70,6 +75,17 @@ export interface CallReport {
   readonly isError: boolean;
 }
 
+/** A report of a call that hooks have. */
+interface KnownReport {
+  readonly entry: Entry;
+  readonly base: ClaimBase;
+  readonly call: Call;
+  readonly report: CallReport;
+}
+
+/** Where a claim of a call comes from: what stands before its id, but for hooks. */
+type CallSource = 'hook' | CallReport['source'];
+
 /** All calls of one reading. */
 export class Calls {
   readonly #context: Context;
@@ -81,12 +97,18 @@ export class Calls {
   /** Of calls without an id: those that have not ended, by session, tool and what was let through. */
   readonly #unnamed = new Map<string, Call[]>();
   readonly #observed = new Map<Call, Observation>();
-  readonly #reports: { readonly at: HostPlace; readonly call: Call; readonly report: CallReport }[] = [];
+  readonly #reports: KnownReport[] = [];
   /** What agent events say was asked for: they come before the hook. */
   readonly #asked: { readonly at: HostPlace; readonly runId: string; readonly data: SourceValue }[] = [];
   /** Calls that a transcript has, so that the next of the same id is another. */
   readonly #transcribed = new Set<Call>();
   readonly #transcribedTo = new Map<string, number>();
+  /** Of calls without an id: those that no other source was found to have, by session, tool and what was asked for. */
+  readonly #nameless = new Map<string, Call[]>();
+  /** Ids of calls that agent events have and hooks do not, by the same. */
+  readonly #starts = new Map<string, { readonly runId: string; readonly callId: string }[]>();
+  /** Runs that agent events show the end of. */
+  readonly #endedRuns = new Set<string>();
   /** Calls whose result a hook wrote otherwise than it was. */
   readonly #rewritten = new Set<string>();
 
@@ -130,9 +152,17 @@ export class Calls {
       authorized,
       decision: returned === undefined ? undefined : isBlocked ? 'deny' : isAsked ? 'pending' : 'allow',
       blockReason: isBlocked ? textAt(returned, 'blockReason') : undefined,
+      isAnnounced: true,
+      runsUnanswered: textAt(returned, 'requireApproval', 'timeoutBehavior') === 'allow',
     };
     this.#add(call);
-    if (callId === undefined) this.#unnamedOf(scope, tool, authorized).push(call);
+    if (callId === undefined) {
+      listOf(this.#unnamed, contentKey(scope, tool, authorized)).push(call);
+      const key = contentKey(scope, tool, asked);
+      const start = this.#starts.get(key)?.shift();
+      if (start === undefined) listOf(this.#nameless, key).push(call);
+      else this.#name(call, start.runId, start.callId);
+    }
     if (call.decision === undefined) {
       this.#notRecorded(entry.at, call.key, 'what the hook returned');
       context.evidence(entry, base, `hook:${hexOf(entry.bytes).slice(0, 32)}`, 'hook', {
@@ -197,7 +227,9 @@ export class Calls {
 
   #resolve(base: ClaimBase, call: Call, resolution: string): void {
     const word = resolution.toLowerCase();
-    const isAllowed = ['allow-once', 'allow-always', 'approved', 'allowed'].includes(word);
+    const isAllowed =
+      ['allow-once', 'allow-always', 'approved', 'allowed'].includes(word) ||
+      (call.runsUnanswered && ['timeout', 'timed-out', 'expired'].includes(word));
     const id = this.#context.uniqueId(`approval:${call.key}`);
     call.decision = isAllowed ? 'allow' : 'deny';
     call.authorization = id;
@@ -212,7 +244,14 @@ export class Calls {
     });
   }
 
-  after(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
+  /** @param isCut - Whether what came before it may have been cut off. */
+  after(
+    entry: Entry,
+    base: ClaimBase,
+    event: SourceValue,
+    hookContext: SourceValue | undefined,
+    isCut: boolean,
+  ): void {
     const context = this.#context;
     const runId = textAt(event, 'runId') ?? textAt(hookContext, 'runId');
     const callId = textAt(event, 'toolCallId') ?? textAt(hookContext, 'toolCallId');
@@ -220,7 +259,9 @@ export class Calls {
     const params = valueAt(event, 'params');
     const scope = context.scopeOf(hookContext, event);
     const found =
-      callId === undefined ? this.#unnamedOf(scope, tool, params).shift() : this.ofRun(runId, callId);
+      callId === undefined
+        ? this.#unnamed.get(contentKey(scope, tool, params))?.shift()
+        : this.ofRun(runId, callId);
     if (found?.end !== undefined) {
       const isRepeated = isSame(found.end.event, event);
       if (isRepeated) context.fate(entry, 'repeated', 'SAME_CALL');
@@ -244,15 +285,19 @@ export class Calls {
     const call: Call = found ?? this.#new(scope, callId, runId, tool, entry, params);
     if (found === undefined) {
       this.#add(call);
-      context.find(entry.at, {
-        rule: 'OC-1',
-        code: 'BEFORE_MISSING',
-        severity: 'error',
-        class: 'invalid',
-        about: call.key,
-        expected: 'a before_tool_call of the same run and call',
-        actual: 'none before it',
-      });
+      // A ledger may have it from the recording's first part.
+      if (isCut) call.authorization = `decision:${call.key}`;
+      // What the host itself stops, for calling the same again and again, no hook is asked about.
+      if (textAt(event, 'result', 'details', 'deniedReason') !== 'tool-loop')
+        context.find(entry.at, {
+          rule: 'OC-1',
+          code: 'BEFORE_MISSING',
+          severity: isCut ? 'warning' : 'error',
+          class: isCut ? 'none' : 'invalid',
+          about: call.key,
+          expected: 'a before_tool_call of the same run and call',
+          actual: isCut ? 'none; the recording may begin after it' : 'none before it',
+        });
     }
     const result: CallResult = {
       tool,
@@ -261,14 +306,21 @@ export class Calls {
       error: valueAt(event, 'error') ?? undefined,
       durationMs: numberAt(event, 'durationMs'),
     };
-    this.end(entry, base, call, result, event);
+    this.#end(entry, base, call, result, event, 'hook');
   }
 
   /** Ends a call, and says what became of the item that says so. */
-  end(entry: Entry, base: ClaimBase, call: Call, said: CallResult, event: SourceValue): void {
+  #end(
+    entry: Entry,
+    base: ClaimBase,
+    call: Call,
+    said: CallResult,
+    event: SourceValue,
+    source: CallSource,
+  ): void {
     const context = this.#context;
     const status = textAt(said.result, 'details', 'status');
-    const isError = said.error !== undefined;
+    const isError = said.error !== undefined || (status !== undefined && FAILED.has(status));
     const state = { at: entry.at, event, isError };
     if (status !== undefined && NOT_RUN.has(status)) {
       call.end = { ...state, ran: false, outcome: 'unknown' };
@@ -282,7 +334,7 @@ export class Calls {
       context.builder.claim({
         ...base,
         kind: 'action',
-        id: `blocked:${call.key}`,
+        ...idsOf('blocked', call, source),
         tool: call.tool,
         decision: 'deny',
         decisionCode: codeOf(`OPENCLAW_${why === 'blocked' ? why : `BLOCKED_${why}`}`),
@@ -291,10 +343,20 @@ export class Calls {
       context.fate(entry, 'mapped');
       return;
     }
-    if (call.decision === 'deny' && isEchoOfBlock(said, status, call.blockReason)) {
+    const isHeld =
+      call.decision === 'deny'
+        ? isEchoOfBlock(said, status, call.blockReason)
+        : call.decision === 'pending' && isRefusal(said.error);
+    if (isHeld) {
       call.end = { ...state, ran: false, outcome: 'unknown' };
       this.#observe(call, base, []);
       this.#blockedEvidence(entry, base, call);
+      return;
+    }
+    if (!call.isAnnounced && source === 'hook' && isEchoOfBlock(said, status, undefined)) {
+      call.end = { ...state, ran: false, outcome: 'unknown' };
+      this.#observe(call, base, []);
+      this.#undecided(entry, base, call, source, said.result);
       return;
     }
     const { outcome, errorCode } = this.#outcomeOf(said, status);
@@ -304,7 +366,7 @@ export class Calls {
     context.builder.claim({
       ...base,
       kind: 'execution',
-      id: `run:${call.key}`,
+      ...idsOf('run', call, source),
       authorization: call.decision === 'pending' ? undefined : call.authorization,
       tool: said.tool ?? call.tool,
       paramsDigest: digestOf(said.params),
@@ -319,8 +381,20 @@ export class Calls {
   }
 
   /** What an agent event says that the model asked for. */
-  asked(at: HostPlace, runId: string, data: SourceValue | undefined): void {
-    if (data !== undefined) this.#asked.push({ at, runId, data });
+  asked(at: HostPlace, scope: string, runId: string, data: SourceValue | undefined): void {
+    if (data === undefined) return;
+    this.#asked.push({ at, runId, data });
+    const callId = textAt(data, 'toolCallId');
+    if (callId === undefined || this.ofRun(runId, callId) !== undefined) return;
+    const key = contentKey(scope, textAt(data, 'name') ?? '', valueAt(data, 'args'));
+    const call = this.#nameless.get(key)?.shift();
+    if (call === undefined) listOf(this.#starts, key).push({ runId, callId });
+    else this.#name(call, runId, callId);
+  }
+
+  /** An agent event shows the end of a run: what hooks have not said of its calls by then they will not say. */
+  runEnded(runId: string): void {
+    this.#endedRuns.add(runId);
   }
 
   /** A hook wrote another result into the transcript than the call had. */
@@ -333,13 +407,14 @@ export class Calls {
    * neither agent events nor transcripts tell a call that failed from one that was blocked.
    */
   report(entry: Entry, base: ClaimBase, report: CallReport): void {
-    const context = this.#context;
     const known =
-      report.source === 'transcript' ? this.#inSession(report) : this.ofRun(report.runId, report.callId);
+      report.source === 'transcript'
+        ? (this.#inSession(report) ?? this.#namelessOf(report))
+        : this.ofRun(report.runId, report.callId);
     if (known !== undefined) {
       if (report.source === 'transcript') this.#transcribed.add(known);
-      this.#reports.push({ at: entry.at, call: known, report });
-      context.fate(entry, 'repeated', 'SAME_CALL');
+      // What becomes of it is said when all hooks are known.
+      this.#reports.push({ entry, base, call: known, report });
       return;
     }
     const status = textAt(report.result, 'details', 'status');
@@ -350,7 +425,7 @@ export class Calls {
     const end = { at: entry.at, event: report.result ?? null, isError };
     if (status !== undefined && NOT_RUN.has(status)) {
       const said = { ...NOTHING, result: report.result, error: undefined };
-      this.end(entry, base, call, said, end.event);
+      this.#end(entry, base, call, said, end.event, report.source);
       return;
     }
     const isUndecided = isError || (status !== undefined && FAILED.has(status));
@@ -358,32 +433,49 @@ export class Calls {
     if (isUndecided) {
       call.end = { ...end, ran: false, outcome: 'unknown' };
       this.#observe(call, base, []);
-      const facts = factsOf({
-        source: report.source,
-        call: call.key,
-        tool: call.tool,
-        result_digest: digestOf(report.result),
-      });
-      context.evidence(entry, base, `result:${call.key}`, 'tool_result', facts);
+      this.#undecided(entry, base, call, report.source, report.result);
       return;
     }
+    this.#ran(entry, base, call, report);
+  }
+
+  /** What ran as far as a lesser source shows it: a transcript does not show how it ended. */
+  #ran(entry: Entry, base: ClaimBase, call: Call, report: CallReport): void {
+    const { source, result, isError } = report;
     const ended =
-      report.source === 'transcript'
+      source === 'transcript'
         ? ({ outcome: 'unknown' } as const)
-        : this.#outcomeOf({ result: report.result, error: undefined, ...NOTHING }, status);
-    call.end = { ...end, ran: true, outcome: ended.outcome };
+        : this.#outcomeOf({ result, error: undefined, ...NOTHING }, textAt(result, 'details', 'status'));
+    call.end = { at: entry.at, event: result ?? null, isError, ran: true, outcome: ended.outcome };
     const meters = metersOf(undefined);
-    context.builder.claim({
+    this.#context.builder.claim({
       ...base,
       kind: 'execution',
-      id: `run:${call.key}`,
+      ...idsOf('run', call, source),
+      authorization: call.decision === 'pending' ? undefined : call.authorization,
       tool: call.tool,
       meters,
       ...ended,
-      outputDigest: digestOf(report.result),
+      outputDigest: digestOf(result),
     });
-    context.fate(entry, 'mapped');
+    this.#context.fate(entry, 'mapped');
     this.#observe(call, base, meters, undefined);
+  }
+
+  /** Calls that hooks saw begin and not end: what a lesser source says of their end stands for it. */
+  #standIns(): void {
+    for (const { entry, base, call, report } of this.#reports) {
+      const { source, runId, result } = report;
+      const isOver = source === 'transcript' || (runId !== undefined && this.#endedRuns.has(runId));
+      const shown = call.end === undefined && isOver ? shownBy(report) : 'nothing';
+      if (shown === 'run') {
+        this.#checkRun(entry.at, call, NO_RESULT);
+        if (call.decision !== 'deny') this.#endMissing(call, 'none; another source shows that it ran');
+        this.#ran(entry, base, call, report);
+      } else if (shown === 'block')
+        this.#end(entry, base, call, { ...NO_RESULT, result }, result ?? null, source);
+      else this.#context.fate(entry, 'repeated', 'SAME_CALL');
+    }
   }
 
   /** Of an id that the session used several times the first that asked for the same, near the first that is left. */
@@ -395,6 +487,22 @@ export class Calls {
     this.#transcribedTo.set(key, from);
     const open = calls.slice(from, from + MAX_SAME_ID).filter((call) => !this.#transcribed.has(call));
     return open.find((call) => isSame(call.asked, args)) ?? open[0];
+  }
+
+  /** The first call without an id that asked for the same. */
+  #namelessOf({ scope, callId, runId, tool, args }: CallReport): Call | undefined {
+    const call =
+      args === undefined ? undefined : this.#nameless.get(contentKey(scope, tool ?? '', args))?.shift();
+    if (call !== undefined) this.#name(call, runId, callId);
+    return call;
+  }
+
+  /** Another source has the id of a call whose hooks state none. */
+  #name(call: Call, runId: string | undefined, callId: string): void {
+    call.callId = callId;
+    call.runId ??= runId;
+    this.#open.set(runKey(runId, callId), call);
+    listOf(this.#byScope, `${call.scope}\n${callId}`).push(call);
   }
 
   /** OC-12: a source that says otherwise than the hooks. */
@@ -435,8 +543,11 @@ export class Calls {
         textOfDigest(digestOf(args)),
       );
     }
-    for (const { at, call, report } of this.#reports) {
-      const { source, args, isError, result } = report;
+    for (const { entry, call, report } of this.#reports) {
+      const { at } = entry;
+      const { source, args, result } = report;
+      const status = textAt(result, 'details', 'status');
+      const isError = report.isError || (status !== undefined && FAILED.has(status));
       if (call.decision !== undefined && args !== undefined && !isSame(call.asked, args))
         this.#disagree(
           at,
@@ -447,7 +558,13 @@ export class Calls {
           textOfDigest(digestOf(args)),
         );
       // What ran although it was blocked is told of already.
-      if (call.end === undefined || call.decision === 'deny') continue;
+      if (call.end === undefined || call.end.at === at || (call.decision === 'deny' && call.end.ran))
+        continue;
+      if (!call.end.ran) {
+        if (source === 'agent_event' && shownBy(report) === 'run')
+          this.#disagree(at, call, 'RESULTS_DISAGREE', 'error', 'blocked', 'a result without an error');
+        continue;
+      }
       // A transcript has isError false of errors too.
       if (isError !== call.end.isError && (source === 'agent_event' || isError))
         this.#disagree(
@@ -515,7 +632,7 @@ export class Calls {
         related: [call.at],
       });
     }
-    if (call.authorization === undefined || said.params === undefined) return;
+    if (call.decision === undefined || said.params === undefined) return;
     if (said.tool !== undefined && said.tool !== call.tool) {
       context.find(at, {
         rule: 'OC-3',
@@ -560,6 +677,20 @@ export class Calls {
     return { outcome: 'success' };
   }
 
+  /** An error of which nobody can tell whether it is that of a call that ran, or of one that was blocked. */
+  #undecided(
+    entry: Entry,
+    base: ClaimBase,
+    call: Call,
+    source: CallSource,
+    result: SourceValue | undefined,
+  ): void {
+    const facts = factsOf({ source, call: call.key, tool: call.tool, result_digest: digestOf(result) });
+    const { id, sameAs } = idsOf('run', call, source);
+    const known = [...sameAs.filter((each) => each !== id), `run:${call.key}`, `held:${call.key}`];
+    this.#context.evidence(entry, base, `result:${call.key}`, 'tool_result', facts, known);
+  }
+
   #blockedEvidence(entry: Entry, base: ClaimBase, call: Call): void {
     this.#context.evidence(entry, base, `held:${call.key}`, 'block_held', {
       call: call.key,
@@ -569,23 +700,26 @@ export class Calls {
 
   /** Warns of calls that were let through and of which nobody recorded the end. */
   finish(): void {
+    this.#standIns();
     for (const call of this.#all) {
       if (call.end !== undefined) continue;
-      if (call.decision !== 'deny') {
-        this.#context.find(call.at, {
-          rule: 'OC-1',
-          code: 'END_NOT_RECORDED',
-          severity: 'warning',
-          class: 'none',
-          about: call.key,
-          expected: 'an after_tool_call',
-          actual: 'none; whether it ran is not known',
-        });
-      }
+      if (call.decision !== 'deny') this.#endMissing(call, 'none; whether it ran is not known');
       this.#observe(call, undefined, []);
     }
     this.#compare();
     for (const observation of this.#observed.values()) this.#context.builder.observe(observation);
+  }
+
+  #endMissing(call: Call, actual: string): void {
+    this.#context.find(call.at, {
+      rule: 'OC-1',
+      code: 'END_NOT_RECORDED',
+      severity: 'warning',
+      class: 'none',
+      about: call.key,
+      expected: 'an after_tool_call',
+      actual,
+    });
   }
 
   #observe(call: Call, base: ClaimBase | undefined, meters: MeterVector, params = call.authorized): void {
@@ -640,6 +774,8 @@ export class Calls {
         authorized: undefined,
         decision: undefined,
         blockReason: undefined,
+        isAnnounced: false,
+        runsUnanswered: false,
         authorization: undefined,
         end: undefined,
       },
@@ -650,21 +786,78 @@ export class Calls {
     this.#all.push(call);
     if (call.callId === undefined) return;
     this.#open.set(runKey(call.runId, call.callId), call);
-    const key = `${call.scope}\n${call.callId}`;
-    const calls = this.#byScope.get(key);
-    if (calls === undefined) this.#byScope.set(key, [call]);
-    else calls.push(call);
-  }
-
-  #unnamedOf(scope: string, tool: string, params: SourceValue | undefined): Call[] {
-    const key = [scope, tool, digestOf(params)?.b64 ?? ''].join('\n');
-    let calls = this.#unnamed.get(key);
-    if (calls === undefined) this.#unnamed.set(key, (calls = []));
-    return calls;
+    listOf(this.#byScope, `${call.scope}\n${call.callId}`).push(call);
   }
 }
 
 const NOTHING = { tool: undefined, params: undefined, durationMs: undefined } as const;
+const NO_RESULT: CallResult = { ...NOTHING, result: undefined, error: undefined };
+
+/** What stands before the ids of claims of a call, by what they come from: the same call is told of in several places. */
+const PREFIXES: Readonly<Record<CallSource | 'audit', string>> = {
+  hook: '',
+  agent_event: 'event-',
+  transcript: 'transcript-',
+  audit: 'audit-',
+};
+
+/** The id of a claim of a call, and those that the call has from other sources. */
+function idsOf(
+  what: 'run' | 'blocked',
+  { key, scope, callId }: Call,
+  source: CallSource,
+): { readonly id: string; readonly sameAs: readonly string[] } {
+  const ids = (['hook', 'agent_event', 'transcript'] as const)
+    .filter((each) => each !== source)
+    .map((each) => `${PREFIXES[each]}${what}:${key}`);
+  // The suffix of an id that was used again is the same there.
+  const again = callId === undefined ? '' : key.slice(`${scope}/${callId}`.length);
+  const audited =
+    callId === undefined
+      ? []
+      : [`${PREFIXES.audit}${what}:${scope}/sha256:${hexOf(callId)}${/^#\d+$/.test(again) ? again : ''}`];
+  const decided = what === 'blocked' && source !== 'hook' ? [`decision:${key}`] : [];
+  return { id: `${PREFIXES[source]}${what}:${key}`, sameAs: [...ids, ...audited, ...decided] };
+}
+
+/** Whether a lesser source shows that a call ran, or that it did not; an error may be that of a block. */
+function shownBy({ source, result, isError }: CallReport): 'run' | 'block' | 'nothing' {
+  const status = textAt(result, 'details', 'status');
+  if (status !== undefined && NOT_RUN.has(status)) return 'block';
+  if (isError || (status !== undefined && FAILED.has(status))) return 'nothing';
+  // Transcripts have isError false of errors too.
+  return source === 'transcript' && status === undefined && !isPlainResult(result) ? 'nothing' : 'run';
+}
+
+/** Whether a result in a transcript is not the text that the host makes of an error: JSON with `"status": "error"`. */
+function isPlainResult(result: SourceValue | undefined): boolean {
+  const [first] = listAt(result, 'content') ?? [];
+  return !/^\s*\{\s*"status"\s*:\s*"error"/.test(textAt(first, 'text') ?? '');
+}
+
+/** What the host says of a call that nobody approved. */
+const REFUSALS = [
+  'Denied by user',
+  'Approval timed out',
+  'Approval cancelled (run aborted)',
+  'Plugin approval unavailable (no approval route)',
+  'Plugin approval required (gateway unavailable)',
+  'Plugin approval request failed',
+];
+
+function isRefusal(error: SourceValue | undefined): boolean {
+  return typeof error === 'string' && REFUSALS.some((text) => error.includes(text));
+}
+
+function contentKey(scope: string, tool: string, params: SourceValue | undefined): string {
+  return [scope, tool, digestOf(params)?.b64 ?? ''].join('\n');
+}
+
+function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+  let list = lists.get(key);
+  if (list === undefined) lists.set(key, (list = []));
+  return list;
+}
 
 function runKey(runId: string | undefined, callId: string): string {
   return `${runId ?? ''}\n${callId}`;

@@ -31,6 +31,8 @@ export class Context {
   readonly profile: Profile;
   /** The session that a key stood for last: a key outlives its sessions. */
   readonly #sessions = new Map<string, string>();
+  /** The first session that recordings state for a key: of what stands before, where a recording begins in the middle of one. */
+  readonly #firstSessions = new Map<string, string>();
   readonly #agents = new Map<string, string>();
   readonly #ids = new Set<string>();
   readonly #counts = new Map<string, number>();
@@ -39,6 +41,15 @@ export class Context {
   constructor(builder: ReadingBuilder, profile: Profile) {
     this.builder = builder;
     this.profile = profile;
+  }
+
+  /** Keeps in mind the session that is stated first for each key, before anything is read. */
+  foresee(...values: readonly (SourceValue | undefined)[]): void {
+    for (const value of values) {
+      const [key, session] = [textAt(value, 'sessionKey'), textAt(value, 'sessionId')];
+      if (key !== undefined && session !== undefined && !this.#firstSessions.has(key))
+        this.#firstSessions.set(key, session);
+    }
   }
 
   /** Keeps in mind which session and agent a session key stands for. */
@@ -58,7 +69,7 @@ export class Context {
     const keys = values.map((value) => textAt(value, 'sessionKey')).filter((key) => key !== undefined);
     const sessions = [
       ...values.map((value) => textAt(value, 'sessionId')),
-      ...keys.map((key) => this.#sessions.get(key)),
+      ...keys.map((key) => this.#sessions.get(key) ?? this.#firstSessions.get(key)),
       ...values.map((value) => textAt(value, 'runId')),
       ...keys,
     ];
@@ -112,13 +123,20 @@ export class Context {
   }
 
   /** Keeps the item as evidence; one with an id that was kept before is repeated. */
-  evidence(entry: Entry, base: ClaimBase, id: string, type: string, facts: JsonObject): void {
+  evidence(
+    entry: Entry,
+    base: ClaimBase,
+    id: string,
+    type: string,
+    facts: JsonObject,
+    sameAs?: readonly string[],
+  ): void {
     if (this.#ids.has(id)) {
       this.fate(entry, 'repeated', 'SAME_ITEM');
       return;
     }
     this.#ids.add(id);
-    this.builder.claim({ ...base, kind: 'evidence', id, type, facts });
+    this.builder.claim({ ...base, kind: 'evidence', id, type, facts, sameAs });
     this.fate(entry, 'evidence');
   }
 

@@ -21,10 +21,27 @@ export interface HookParts {
   readonly audit: Audit;
 }
 
+/** Hooks that a run begins with. */
+const STARTS = new Set([
+  ...['gateway_start', 'session_start', 'message_received', 'before_dispatch', 'before_agent_run'],
+  ...['before_model_resolve', 'before_agent_start', 'before_prompt_build', 'llm_input'],
+]);
+
+function reasonOf(hook: string): string {
+  if (hook === 'before_tool_call' || hook === 'after_tool_call') return 'SAME_CALL';
+  return 'SAME_ITEM';
+}
+
 /** Reads hooks, in order. */
 export class Hooks {
   readonly #parts: HookParts;
+  /** Files that show that they were written when a run began, or an agent event came. */
   readonly #begun = new Set<string>();
+  /** Sessions that the recordings show the start of a run of. */
+  readonly #started = new Set<string>();
+  /** Sessions that the recordings show a before_tool_call of. */
+  readonly #called = new Set<string>();
+  readonly #seen = new Set<string>();
 
   constructor(parts: HookParts) {
     this.#parts = parts;
@@ -35,22 +52,41 @@ export class Hooks {
     const hook = textAt(entry.value, 'hook') ?? '';
     const event = valueAt(entry.value, 'event') ?? null;
     const hookContext = valueAt(entry.value, 'ctx') ?? undefined;
-    const isFirst = !this.#begun.has(entry.at.file);
-    this.#begun.add(entry.at.file);
+    const { file } = entry.at;
     const time = timeOf(numberAt(entry.value, 'ts'), 'ms');
+    if (time !== undefined && this.#isCopy(entry)) {
+      context.fate(entry, 'repeated', hook === '@agent_event' ? 'SAME_EVENT' : reasonOf(hook));
+      return;
+    }
     context.checkTime(entry, time);
     context.learn(hookContext, event);
+    const isFirst = !this.#begun.has(file);
     if (hook === '@agent_event' && event instanceof SourceObject) {
+      this.#begun.add(file);
+      if (textAt(event, 'data', 'phase') === 'start' && textAt(event, 'stream') === 'lifecycle')
+        this.#started.add(context.scopeOf(event));
       this.#parts.events.read(entry, event, time, isFirst);
       return;
+    }
+    const scope = context.scopeOf(hookContext, event);
+    if (STARTS.has(hook)) {
+      this.#begun.add(file);
+      this.#started.add(scope);
     }
     const base = context.base(entry, time, context.principalOf(hookContext, event));
     if (base === undefined) return;
     switch (hook) {
       case 'before_tool_call':
+        this.#called.add(scope);
         return calls.before(entry, base, event, hookContext);
       case 'after_tool_call':
-        return calls.after(entry, base, event, hookContext);
+        return calls.after(
+          entry,
+          base,
+          event,
+          hookContext,
+          !this.#started.has(scope) && !this.#called.has(scope),
+        );
       case 'message_sending':
         return deliveries.sending(entry, base, event, hookContext);
       case 'message_sent':
@@ -71,6 +107,14 @@ export class Hooks {
         if (/approval|resolution/i.test(hook)) this.#approval(base, event, hookContext);
         return this.#keep(entry, base, hook, event, hookContext);
     }
+  }
+
+  /** Whether the same line was there before: a recording that was given twice, or parts of it that overlap. */
+  #isCopy(entry: Entry): boolean {
+    const digest = hexOf(entry.bytes);
+    if (this.#seen.has(digest)) return true;
+    this.#seen.add(digest);
+    return false;
   }
 
   /** A message that is about to be written into the transcript. */
@@ -106,7 +150,7 @@ export class Hooks {
     const messages = listAt(event, 'messages') ?? [];
     const from = messages.findLastIndex((message) => textAt(message, 'role') === 'user') + 1;
     const turn = models.hasPending(scope) || from === 0 ? [] : messages.slice(from);
-    const done = turn.map((message) => models.message(entry, base, scope, message, 'recording'));
+    const done = turn.map((message) => models.message(entry, base, scope, message, 'recording', true));
     if (done.includes('claimed')) context.fate(entry, 'mapped');
     else this.#keep(entry, base, 'agent_end', event, hookContext);
   }
@@ -114,7 +158,9 @@ export class Hooks {
   #output(entry: Entry, base: ClaimBase, event: SourceValue, hookContext: SourceValue | undefined): void {
     const { context, models } = this.#parts;
     const until = Number(numberAt(entry.value, 'ts') ?? NaN);
-    const done = models.run(entry, base, context.scopeOf(hookContext, event), event, until);
+    const scope = context.scopeOf(hookContext, event);
+    const done = models.run(entry, base, scope, event, until, !this.#started.has(scope));
+    this.#started.add(scope);
     if (done === 'claimed') context.fate(entry, 'mapped');
     else this.#keep(entry, base, 'llm_output', event, hookContext);
   }

@@ -9,7 +9,7 @@ import { compareTimestamps } from '../../value/timestamp.js';
 import type { Claim, Host, HostFile, HostOptions, HostPlace, HostReading } from '../host.js';
 import { principalOf } from '../names.js';
 import { ReadingBuilder } from '../reading.js';
-import { objectAt, textAt, timeOf, numberAt } from '../values.js';
+import { numberAt, objectAt, textAt, timeOf, valueAt } from '../values.js';
 import { AgentEvents } from './agent-events.js';
 import { Audit } from './audit.js';
 import { Calls, digestOf } from './calls.js';
@@ -76,8 +76,11 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
   const hooks = new Hooks({ context, calls, events, models, deliveries, audit });
   const transcripts = new Map<string, Transcript>();
   const begun = new Set<string>();
+  const known = new Map<string, string>();
+  for (const { value } of inTime(entries.get('hook') ?? []))
+    context.foresee(valueAt(value, 'ctx'), valueAt(value, 'event'));
   for (const kind of ORDER) {
-    for (const entry of entries.get(kind) ?? []) {
+    for (const entry of inTime(entries.get(kind) ?? [])) {
       if (kind === 'hook') hooks.read(entry);
       else if (kind === 'agent_event') {
         context.learn(entry.value);
@@ -88,7 +91,7 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
         // A transcript begins with its session's header.
         if (transcript === undefined || textAt(entry.value, 'type') === 'session') {
           transcript?.finish();
-          transcripts.set(entry.at.file, (transcript = new Transcript(context, calls, models)));
+          transcripts.set(entry.at.file, (transcript = new Transcript(context, calls, models, known)));
         }
         transcript.read(entry);
       } else if (kind === 'audit') audit.read(entry);
@@ -166,6 +169,26 @@ function readProfile({ aids = {} }: HostOptions, builder: ReadingBuilder): Profi
     actual: decoded.ok ? 'another value' : decoded.fault.code,
   });
   return { nonzeroExit: 'failure' };
+}
+
+/** The files in the order of the times that they begin at, however they were given; each as it is. */
+function inTime(entries: readonly Entry[]): readonly Entry[] {
+  const files = new Map<string, { readonly entries: Entry[]; first: number }>();
+  for (const entry of entries) {
+    const { value } = entry;
+    const ms = Number(numberAt(value, 'ts') ?? Date.parse(textAt(value, 'timestamp') ?? ''));
+    const known = files.get(entry.at.file);
+    if (known === undefined) files.set(entry.at.file, { entries: [entry], first: ms });
+    else {
+      known.entries.push(entry);
+      if (Number.isNaN(known.first)) known.first = ms;
+    }
+  }
+  if (files.size < 2) return entries;
+  const list = [...files.values()];
+  // Those that state no time stay where they are.
+  if (list.every(({ first }) => !Number.isNaN(first))) list.sort((a, b) => a.first - b.first);
+  return list.flatMap((file) => file.entries);
 }
 
 /** By file, line and member, as the files were given. */

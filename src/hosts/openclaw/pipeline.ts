@@ -521,20 +521,37 @@ class Pipeline {
     return new SourceObject(working);
   }
 
-  /** OC-9.15, in the order of the files. */
+  /**
+   * OC-9.15, in the order of the files. A run's events have one correlation, so that of several calls with it those that were not
+   * cancelled may follow: by the id of the call or the message where events state one, else as many as were let through.
+   */
   #checkDownstream(): void {
-    const cancelled = new Map<string, HostPlace>();
+    const passed = new Map<string, Passed>();
     for (const { at, value, isStage } of this.#order) {
+      const event = isStage ? this.#events.get(textAt(value, 'eventId') ?? '')?.value : value;
+      const correlation = textAt(event, 'correlationId');
+      if (event === undefined || correlation === undefined) continue;
+      const subject = subjectOf(event);
       if (isStage) {
-        const event = this.#events.get(textAt(value, 'eventId') ?? '');
-        const correlation = textAt(event?.value, 'correlationId');
-        if (correlation === undefined || !this.#cancelled.has(value)) continue;
-        for (const family of DOWNSTREAM.get(textAt(value, 'stage') ?? '') ?? [])
-          cancelled.set(`${family}\n${correlation}`, at);
+        const isCancelled = this.#cancelled.has(value);
+        for (const family of DOWNSTREAM.get(textAt(value, 'stage') ?? '') ?? []) {
+          const key = `${family}\n${correlation}`;
+          const state: Passed = passed.get(key) ?? { let: 0, cancelledAt: undefined, bySubject: new Map() };
+          passed.set(key, state);
+          if (subject !== undefined) state.bySubject.set(subject, isCancelled ? at : undefined);
+          if (isCancelled) state.cancelledAt = at;
+          else state.let++;
+        }
         continue;
       }
-      const by = cancelled.get(`${textAt(value, 'family') ?? ''}\n${textAt(value, 'correlationId') ?? ''}`);
-      if (by === undefined) continue;
+      const state = passed.get(`${textAt(value, 'family') ?? ''}\n${correlation}`);
+      if (state === undefined) continue;
+      const isKnown = subject !== undefined && state.bySubject.has(subject);
+      const by = isKnown ? state.bySubject.get(subject) : state.let > 0 ? undefined : state.cancelledAt;
+      if (by === undefined) {
+        state.let--;
+        continue;
+      }
       this.#violation('OC-9.15', at, {
         code: 'FOLLOWS_CANCEL',
         about: textAt(value, 'eventId'),
@@ -555,6 +572,20 @@ class Pipeline {
   #report(rule: string, at: HostPlace, of: HostFinding['class'], problem: Problem): void {
     this.#builder.find({ ...problem, rule, at, class: of, severity: problem.severity ?? 'error' });
   }
+}
+
+/** What stages let through, of one correlation and one family that follows. */
+interface Passed {
+  /** So many that were let through are still to follow. */
+  let: number;
+  cancelledAt: HostPlace | undefined;
+  /** By the id of the call or the message: where it was cancelled, undefined where it was let through. */
+  readonly bySubject: Map<string, HostPlace | undefined>;
+}
+
+/** What an event is about, within its correlation: a call, a message. */
+function subjectOf(event: SourceObject): string | undefined {
+  return textAt(event, 'payload', 'toolCallId') ?? textAt(event, 'messageRef');
 }
 
 interface Stage {

@@ -4,7 +4,7 @@ import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { HostPlace } from '../host.js';
 import { listAt, textAt, timeOf, numberAt, timeOfText, valueAt } from '../values.js';
 import { digestOf, type Calls } from './calls.js';
-import { factsOf, SYSTEM, type ClaimBase, type Context } from './context.js';
+import { factsOf, hexOf, SYSTEM, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
 import type { ModelCalls } from './model-calls.js';
 import { principalOf } from '../names.js';
@@ -13,6 +13,7 @@ interface Asked {
   readonly at: HostPlace;
   readonly args: SourceValue | undefined;
   readonly tool: string | undefined;
+  readonly isStopped: boolean;
 }
 
 /** One file's transcript. */
@@ -22,12 +23,17 @@ export class Transcript {
   readonly #models: ModelCalls;
   readonly #entries = new Map<string, HostPlace>();
   readonly #open = new Map<string, Asked[]>();
+  /** By session and id, of all transcripts that are read. */
+  readonly #known: Map<string, string>;
   #session: string | undefined;
+  #hasAsked = false;
 
-  constructor(context: Context, calls: Calls, models: ModelCalls) {
+  /** @param known - Of all transcripts of one reading: a session's may be there several times. */
+  constructor(context: Context, calls: Calls, models: ModelCalls, known: Map<string, string>) {
     this.#context = context;
     this.#calls = calls;
     this.#models = models;
+    this.#known = known;
   }
 
   read(entry: Entry): void {
@@ -38,11 +44,19 @@ export class Transcript {
       timeOfText(textAt(value, 'timestamp')) ?? timeOf(numberAt(value, 'message', 'timestamp'), 'ms');
     const base = context.base(entry, stated, principalOf('agent', SYSTEM));
     if (base === undefined) return;
+    const isAgain = type !== 'session' && this.#entries.has(textAt(value, 'id') ?? '');
     if (type === 'session') this.#session = textAt(value, 'id');
     else this.#checkTree(entry);
     const scope = this.#session ?? '~';
     const message = valueAt(value, 'message');
     const role = type === 'message' ? textAt(message, 'role') : undefined;
+    if (this.#isCopy(entry, scope)) {
+      // What it asks for may be answered by an entry that only this copy has.
+      if (role === 'assistant' && !isAgain) this.#ask(at, message);
+      if (role === 'toolResult' && !isAgain) this.#answer(textAt(message, 'toolCallId'));
+      context.fate(entry, 'repeated', 'SAME_ITEM');
+      return;
+    }
     if (role === 'user') {
       this.#checkOpen(false);
       this.#models.startTurn(scope);
@@ -86,6 +100,22 @@ export class Transcript {
     this.#checkOpen(true);
   }
 
+  #isCopy({ value, bytes }: Entry, scope: string): boolean {
+    const id = textAt(value, 'type') === 'session' ? '' : textAt(value, 'id');
+    if (id === undefined) return false;
+    const [key, digest] = [`${scope}\n${id}`, hexOf(bytes)];
+    const known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, digest);
+    return known === digest;
+  }
+
+  #answer(callId: string | undefined): Asked | undefined {
+    const open = callId === undefined ? undefined : this.#open.get(callId);
+    const asked = open?.shift();
+    if (open?.length === 0) this.#open.delete(callId!);
+    return asked;
+  }
+
   #checkTree({ at, value }: Entry): void {
     const context = this.#context;
     const id = textAt(value, 'id');
@@ -120,10 +150,13 @@ export class Transcript {
   }
 
   #ask(at: HostPlace, message: SourceValue | undefined): void {
+    this.#hasAsked = true;
+    // What a model was stopped in nobody answers.
+    const isStopped = ['aborted', 'error'].includes(textAt(message, 'stopReason') ?? '');
     for (const block of listAt(message, 'content') ?? []) {
       const callId = textAt(block, 'type') === 'toolCall' ? textAt(block, 'id') : undefined;
       if (callId === undefined) continue;
-      const asked = { at, args: valueAt(block, 'arguments'), tool: textAt(block, 'name') };
+      const asked = { at, args: valueAt(block, 'arguments'), tool: textAt(block, 'name'), isStopped };
       const open = this.#open.get(callId);
       if (open === undefined) this.#open.set(callId, [asked]);
       else open.push(asked);
@@ -137,8 +170,8 @@ export class Transcript {
         this.#context.find(asked.at, {
           rule: 'OC-5',
           code: 'CALL_WITHOUT_RESULT',
-          severity: isEnd ? 'warning' : 'error',
-          class: isEnd ? 'none' : 'invalid',
+          severity: isEnd || asked.isStopped ? 'warning' : 'error',
+          class: isEnd || asked.isStopped ? 'none' : 'invalid',
           about: `${this.#session ?? '~'}/${callId}`,
           expected: 'a toolResult',
         });
@@ -150,15 +183,15 @@ export class Transcript {
   #result(entry: Entry, base: ClaimBase, scope: string, message: SourceObject): void {
     const context = this.#context;
     const callId = textAt(message, 'toolCallId');
-    const open = callId === undefined ? undefined : this.#open.get(callId);
-    const asked = open?.shift();
-    if (open?.length === 0) this.#open.delete(callId!);
+    const asked = this.#answer(callId);
     if (asked === undefined) {
+      // A file without a header may be the rest of a transcript.
+      const isCut = this.#session === undefined && !this.#hasAsked;
       context.find(entry.at, {
         rule: 'OC-5',
         code: 'RESULT_WITHOUT_CALL',
-        severity: 'error',
-        class: 'invalid',
+        severity: isCut ? 'warning' : 'error',
+        class: isCut ? 'none' : 'invalid',
         about: `${scope}/${callId ?? '~'}`,
         expected: 'a toolCall before it',
       });

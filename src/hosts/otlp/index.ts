@@ -27,9 +27,18 @@ export const otlp: Host = {
 };
 
 const MAX_FACT_LENGTH = 256;
+/** A collector may write all that it is sent to one file. */
+const SIGNALS = ['resourceMetrics', 'resourceLogs', 'resourceProfiles'] as const;
+const LOOKED_AT = 1_000;
+/** The second until version 0.15 of the protocol. */
+const SCOPES = ['scopeSpans', 'instrumentationLibrarySpans'] as const;
 
 function recognises(file: HostFile): boolean {
-  for (const { value } of peekDocuments(file)) return listAt(value, 'resourceSpans') !== undefined;
+  let left = LOOKED_AT;
+  for (const { value } of peekDocuments(file)) {
+    if (listAt(value, 'resourceSpans') !== undefined) return true;
+    if (!SIGNALS.some((name) => listAt(value, name) !== undefined) || --left === 0) return false;
+  }
   return false;
 }
 
@@ -44,6 +53,8 @@ function read(files: readonly HostFile[], options: HostOptions = {}): HostReadin
 type Kind = 'inference' | 'tool' | 'agent' | 'other';
 
 const INFERENCE = ['chat', 'generate_content', 'text_completion', 'embeddings'];
+/** Of a call of a model whose operation is not stated. */
+const UNNAMED_INFERENCE = 'inference';
 const AGENT = ['invoke_agent', 'create_agent', 'invoke_workflow'];
 
 interface Read extends Span {
@@ -71,15 +82,32 @@ class SpanReader {
         this.#reading.drop(item.at, 'unknown', 'NOT_TRACES');
         continue;
       }
-      for (const [r, resource] of resources.entries()) {
-        const attributes = resourceOf(resource);
-        for (const [s, scope] of (listAt(resource, 'scopeSpans') ?? []).entries()) {
-          const pointer = `/resourceSpans/${r}/scopeSpans/${s}/spans`;
-          for (const member of membersOf(item.at, pointer, listAt(scope, 'spans') ?? []))
-            this.#span(readSpan(member, attributes));
-        }
+      for (const [r, resource] of resources.entries())
+        this.#resource({ ...item.at, pointer: `/resourceSpans/${r}` }, resource);
+    }
+  }
+
+  /** What is there in the place of a list is an item that is dropped: nothing is passed over. */
+  #resource(at: HostPlace & { readonly pointer: string }, resource: SourceValue): void {
+    const attributes = resourceOf(resource);
+    const isObject = resource instanceof SourceObject;
+    if (!isObject) this.#reading.drop(at, 'unknown', 'NOT_AN_OBJECT');
+    for (const name of SCOPES) {
+      if (!isObject || !resource.has(name)) continue;
+      const scopes = { ...at, pointer: `${at.pointer}/${name}` };
+      for (const [index, scope] of this.#list(scopes, resource.get(name)).entries()) {
+        const spans = { ...at, pointer: `${scopes.pointer}/${index}/spans` };
+        const found = scope instanceof SourceObject ? scope.get('spans') : scope;
+        for (const member of membersOf(spans, spans.pointer, this.#list(spans, found)))
+          this.#span(readSpan(member, attributes));
       }
     }
+  }
+
+  #list(at: HostPlace, value: SourceValue | undefined): readonly SourceValue[] {
+    if (Array.isArray(value)) return value as readonly SourceValue[];
+    if (value !== undefined && value !== null) this.#reading.drop(at, 'unknown', 'NOT_A_LIST');
+    return [];
   }
 
   /** Parents and totals are only known when all files are read. */
@@ -98,9 +126,7 @@ class SpanReader {
       this.#reading.drop(at, 'unknown', 'NOT_AN_OBJECT');
       return;
     }
-    const operation =
-      attributeText(span.attributes, 'gen_ai.operation.name') ??
-      (attributeText(span.attributes, 'mcp.method.name') === 'tools/call' ? 'execute_tool' : undefined);
+    const operation = operationOf(span);
     const type = operation === undefined ? 'span' : wellFormed(operation);
     if (traceId === undefined || spanId === undefined) {
       this.#find('OT-3', 'ID_INVALID', INVALID, span, '32 and 16 hexadecimal digits', span.statedIds);
@@ -238,21 +264,16 @@ class SpanReader {
     for (const [part, whole] of PARTS) {
       if (!exceeds(amounts[part], amounts[whole])) continue;
       const actual = `${shown(amounts[part])} of ${shown(amounts[whole])}`;
-      this.#find('OT-6', 'PART_EXCEEDS_TOTAL', INVALID, span, `${part} within ${whole}`, actual);
+      this.#find('OT-6', 'PART_EXCEEDS_TOTAL', WARNING, span, `${part} within ${whole}`, actual);
     }
     return amounts;
   }
 
   #checkAttributes(span: Read): void {
-    const { attributes, kind, status } = span;
+    const { attributes, kind, operation, status } = span;
     for (const key of span.repeatedKeys)
       this.#find('OT-9', 'ATTRIBUTE_REPEATED', INVALID, span, `one ${key}`, 'several');
-    const required =
-      kind === 'tool'
-        ? ['gen_ai.tool.name']
-        : kind === 'inference'
-          ? ['gen_ai.provider.name', 'gen_ai.request.model']
-          : [];
+    const required = REQUIRED.get(operation) ?? (kind === 'inference' ? REQUIRED_OF_MODELS : []);
     for (const name of required) {
       if (attributeText(attributes, ...(OLDER_NAMES[name] ?? []), name) === undefined)
         this.#find('OT-9', 'ATTRIBUTE_MISSING', WARNING, span, name, 'none');
@@ -276,7 +297,10 @@ class SpanReader {
     const below = new Map<Read, Read[]>();
     for (const span of this.#kept) {
       const agent = span.kind === 'inference' ? above.get(keyOf(span)) : undefined;
-      if (agent !== undefined) below.set(agent, [...(below.get(agent) ?? []), span]);
+      if (agent === undefined) continue;
+      const calls = below.get(agent);
+      if (calls === undefined) below.set(agent, [span]);
+      else calls.push(span);
     }
     for (const [agent, calls] of below) {
       for (const name of ['input_tokens', 'output_tokens']) {
@@ -344,6 +368,13 @@ const FACTS = [
   'error.type',
 ] as const;
 
+const REQUIRED_OF_MODELS = ['gen_ai.operation.name', 'gen_ai.provider.name'];
+const REQUIRED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['execute_tool', ['gen_ai.tool.name']],
+  ['create_agent', ['gen_ai.provider.name']],
+  ['invoke_agent', ['gen_ai.provider.name']],
+]);
+
 /** Names up to version 1.36 of the conventions. */
 const OLDER_NAMES: Readonly<Record<string, readonly string[]>> = {
   'gen_ai.provider.name': ['gen_ai.system'],
@@ -363,8 +394,18 @@ const PARTS = [
   ['reasoning.output_tokens', 'output_tokens'],
 ] as const;
 
+/** What a span states, or what it can only be by its other attributes: before version 1.27 of the conventions none was stated. */
+function operationOf({ attributes }: Span): string | undefined {
+  const stated = attributeText(attributes, 'gen_ai.operation.name');
+  if (stated !== undefined) return stated;
+  if (attributeText(attributes, 'mcp.method.name') === 'tools/call') return 'execute_tool';
+  if (attributeText(attributes, 'gen_ai.provider.name', 'gen_ai.system') === undefined) return undefined;
+  const model = attributeText(attributes, 'gen_ai.request.model', 'gen_ai.response.model');
+  return model === undefined ? undefined : UNNAMED_INFERENCE;
+}
+
 function kindOf(operation: string): Kind {
-  if (INFERENCE.includes(operation)) return 'inference';
+  if (INFERENCE.includes(operation) || operation === UNNAMED_INFERENCE) return 'inference';
   if (AGENT.includes(operation)) return 'agent';
   return operation === 'execute_tool' ? 'tool' : 'other';
 }

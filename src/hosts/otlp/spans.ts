@@ -43,7 +43,7 @@ export function readSpan(item: SourceItem, resource: Attributes): Span {
     item,
     traceId: hexId(traceId, 32),
     spanId: hexId(spanId, 16),
-    parentId: parentId === '' ? undefined : parentId.toLowerCase(),
+    parentId: /^0*$/.test(parentId) ? undefined : parentId.toLowerCase(),
     statedIds: `${traceId}/${spanId}`,
     start: nanosAt(value, 'startTimeUnixNano'),
     end: nanosAt(value, 'endTimeUnixNano'),

@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { accountFor, verdictOf } from '../../../src/hosts/account.js';
+import { planImport, type ImportPlan, type KnownLedger } from '../../../src/index.js';
 import { apm2, deriveNonce, formatToolIntent, formatToolResponse } from '../../../src/hosts/apm2/index.js';
+import type { HostFile } from '../../../src/hosts/host.js';
 import type { drafts } from './kit.js';
 import {
   ANSWER,
@@ -103,7 +105,9 @@ describe('a whole episode', () => {
     const text = Buffer.from(ledger.bytes).toString();
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) {
       const { claims } = read([fileOf(text.slice(0, end + 1), ledger.name), others[2]]);
-      for (const claim of claims) expect(whole.get(claim.id)?.bytes).toEqual(claim.bytes);
+      // Without the receipts the execution rests on the event alone, and says so in its id.
+      for (const { id, sameAs = [], bytes } of claims)
+        expect([id, ...sameAs].map((each) => whole.get(each)?.bytes)).toContainEqual(bytes);
     }
   });
 
@@ -556,4 +560,117 @@ it('knows its own files', () => {
   for (const text of ['', 'hello\n', '{"a":1}\n', '[1]', '{"tool":"Read"}\n'])
     expect(apm2.recognises(fileOf(text, hashOf(text)))).toBe(false);
   expect(() => apm2.read([], { aids: { hash: fileOf('', 'x') } })).toThrow(RangeError);
+});
+
+describe('an episode in several imports', () => {
+  const planOf = (files: readonly HostFile[], into?: KnownLedger): ImportPlan =>
+    planImport(apm2, files, { ...KEYS, ...(into === undefined ? {} : { into }) });
+  const ledgerOf = ({ events }: ImportPlan): KnownLedger => ({
+    ledgerId: undefined,
+    sources: new Map(
+      events.map(({ sourceId, event }) => [sourceId, `${event.event_id.alg}:${event.event_id.b64}`]),
+    ),
+    openEnds: new Set(
+      events.flatMap(({ sourceId, event }) => (event['outcome'] === 'unknown' ? [sourceId] : [])),
+    ),
+  });
+  const [rows, receipts, chunk, profiles, log] = episode();
+  const conflicts = ({ findings }: ImportPlan): string[] =>
+    findings.flatMap(({ code }) => (/CONFLICT|LATER/.test(code) ? [code] : []));
+  const executions = (...plans: readonly ImportPlan[]): number =>
+    plans.flatMap(({ events }) => events).filter(({ kind }) => kind === 'execution').length;
+
+  it('adds receipts and lines to a ledger that has the events, and no call twice', () => {
+    const one = planOf([rows, profiles]);
+    for (const more of [
+      [rows, profiles, receipts, chunk],
+      [receipts, chunk],
+      [rows, profiles, receipts, log],
+      [rows, profiles, log],
+    ]) {
+      const two = planOf(more, ledgerOf(one));
+      expect(conflicts(two)).toEqual([]);
+      expect(two.conflicting).toBe(0);
+      expect(executions(one, two)).toBe(1);
+    }
+  });
+
+  it('says what is known later of a ledger that has receipts or lines', () => {
+    const all = [rows, profiles, receipts, chunk, log];
+    for (const first of [
+      [receipts],
+      [
+        log,
+        fileOf(`${Buffer.from(rows.bytes).toString().split('\n').slice(0, 2).join('\n')}\n`, 'begin.jsonl'),
+      ],
+    ]) {
+      const one = planOf(first);
+      const two = planOf(all, ledgerOf(one));
+      expect(conflicts(two)).toEqual(['OUTCOME_KNOWN_LATER']);
+      expect(executions(one, two)).toBe(1);
+    }
+  });
+
+  it('still says where an event is another', () => {
+    const one = planOf([rows, profiles]);
+    const [changed] = episode({
+      events: (e) => [
+        e.attributed,
+        e.spawned,
+        e.requested,
+        e.decided,
+        with_(e.executed, { outcome: 'FAILURE' }),
+      ],
+    });
+    expect(conflicts(planOf([changed, profiles], ledgerOf(one)))).toContain('SOURCE_CONFLICT');
+  });
+});
+
+describe('nonces that nothing confirms', () => {
+  const lines = (...events: readonly object[]): HostFile =>
+    fileOf(events.map((event) => `${JSON.stringify(event)}\n`).join(''), 'events.jsonl');
+  const spawn = { event_type: 'episode_spawned', episode_id: EPISODE, spawn_time_ns: '1700000000000000000' };
+  const log = fileOf(`${ASK}${ANSWER}`, 'a.log');
+  const nonces = (...files: readonly HostFile[]): string[] =>
+    read(files).findings.flatMap(({ code }) => (code.startsWith('NONCE') ? [code] : []));
+
+  it('are not wrong where the prefix is not in the files', () => {
+    expect(nonces(lines(spawn), log)).toEqual(['NONCE_NOT_CONFIRMED']);
+    expect(nonces(lines({ ...spawn, nonce_prefix: 'demo' }), log)).toEqual([]);
+    expect(nonces(lines({ ...spawn, nonce_prefix: 'other' }), log)).toEqual([
+      'NONCE_MISMATCH',
+      'NONCE_MISMATCH',
+    ]);
+  });
+
+  it('may be those of an episode that the files do not show the start of', () => {
+    const attributed = {
+      event_type: 'episode_run_attributed',
+      timestamp_ns: '1',
+      episode_id: 'ep-002',
+      session_id: 'S-2',
+      work_id: 'W',
+    };
+    const other = fileOf(`${ASK}${ANSWER}`.replaceAll(NONCE, 'aa'.repeat(8)), 'b.log');
+    expect(nonces(lines({ ...spawn, nonce_prefix: 'demo' }, attributed), log, other)).toEqual([
+      'NONCE_NOT_CONFIRMED',
+    ]);
+    // Guesses among lines of the right nonce are found all the same.
+    const guess = fileOf(`${ASK}${ANSWER}${ASK.replace(NONCE, '0'.repeat(16))}`, 'c.log');
+    expect(nonces(lines({ ...spawn, nonce_prefix: 'demo' }, attributed), guess)).toEqual(['NONCE_MISMATCH']);
+  });
+});
+
+it('tells a line that a log ends in from one that is wrong', () => {
+  const cut = `${ASK}${ANSWER}${ASK.slice(0, 40)}`;
+  expect(codesOf(read(episode({ log: cut })))).toEqual(['INPUT LINE_TORN']);
+  expect(codesOf(read(episode({ log: `${ASK}${ANSWER.trimEnd()}` })))).toEqual([]);
+});
+
+it('counts outcomes whichever name protobuf gives them', () => {
+  const events = (e: ReturnType<typeof drafts>): Draft[] => [
+    ...[e.attributed, e.spawned, e.requested, e.decided],
+    with_(e.executed, { outcome: 'TOOL_OUTCOME_SUCCESS' }),
+  ];
+  expect(codesOf(read(episode({ events })))).toEqual([]);
 });

@@ -209,6 +209,44 @@ export function ledger(drafts: readonly Draft[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
+/** One row of the core's table: JSON under a domain, as the kernel's verified append signs it, or only the row's hash. */
+export interface CoreDraft {
+  readonly type: string;
+  readonly payload: string;
+  /** `hash`: the signature is over the row's hash. */
+  readonly signed?: 'domain' | 'hash' | 'none';
+  readonly columns?: Members;
+  readonly after?: Members;
+}
+
+/** Rows of `events`: BLAKE3 of the hash before and the payload. `frozen`: payloads are the daemon's, with `prev_hash` in them. */
+export function coreLedger(drafts: readonly CoreDraft[], isFrozen = false): string {
+  let prev: string | null = null;
+  const lines: string[] = [];
+  for (const [i, { type, payload, signed = 'domain', columns = {}, after = {} }] of drafts.entries()) {
+    const text = isFrozen
+      ? canonical(JSON.stringify({ ...(JSON.parse(payload) as Members), prev_hash: prev ?? 'genesis' }))
+      : payload;
+    const row: Record<string, unknown> = {
+      seq_id: i + 1,
+      event_type: type,
+      session_id: 'W-1',
+      actor_id: PUBLIC,
+      payload: Buffer.from(text).toString('hex'),
+      timestamp_ns: Number(SPAWN / 1_000_000_000n) * 1_000_000_000 + i * 1_000_000_000,
+      prev_hash: prev,
+      ...columns,
+    };
+    const hash = ledgerRowHash(ledgerRowOf(sourceOf(JSON.stringify(row)))!);
+    const domain = Buffer.from(`apm2.event.${type}:`);
+    const message = signed === 'hash' ? Buffer.from(hash, 'hex') : Buffer.concat([domain, Buffer.from(text)]);
+    if (signed !== 'none') row['signature'] = sign(null, message, KEY).toString('hex');
+    lines.push(JSON.stringify({ ...row, event_hash: hash, ...after }));
+    prev = hash;
+  }
+  return lines.map((line) => `${line}\n`).join('');
+}
+
 export const BUNDLE = '{"review":"text"}';
 
 /** The events of an episode in which one file is read. */

@@ -284,6 +284,15 @@ describe.skipIf(!hasRecordings)('recorded runs of CGF', () => {
     expect(ends).toBe(9);
   });
 
+  it('give the same claims of requests wherever the recording ends, also before their replays', () => {
+    const lines = recordedText(HTTP).trimEnd().split('\n');
+    const whole = new Map(read([HTTP]).claims.map((claim) => [claim.id, claim]));
+    for (let count = 1; count < lines.length; count++) {
+      const { claims } = read([fileOf(`${lines.slice(0, count).join('\n')}\n`, HTTP)]);
+      for (const claim of claims) expect(claim).toEqual(whole.get(claim.id));
+    }
+  });
+
   it('give the same ids wherever a log ends', () => {
     const { bytes } = recordedFile(LIVE);
     const whole = new Set(read([LIVE]).claims.map(({ id }) => id));

@@ -111,6 +111,10 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       });
     });
 
+    it('has no decision, which is one finding although it has an outcome', () => {
+      expect(change(LANGGRAPH, without(7))).toEqual({ 'CGF-1 DECISION_MISSING': 1 });
+    });
+
     it('has an execution without a decision, which the ledger shows', async () => {
       const reading = read([edited(OPENCLAW, without(7))]);
       expect(ledgerCodes(await verifyClaims(reading))).toEqual({ AUTH_NOT_FOUND: 1 });
@@ -185,6 +189,15 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       expect(new Set(ids).size).toBe(ids.length);
     });
 
+    it.each([
+      ['"reason_code": "DEFAULT_ALLOW"', '"reason_code": "READONLY_ALLOWLIST"'],
+      ['"policy_version": "1.0.0"', '"policy_version": "1.0.1"'],
+      ['"matched_rule_ids": ["default-allow"]', '"matched_rule_ids": []'],
+      ['"constraint": null', '"constraint": {"type": "delay", "params": {}}'],
+    ])('has another %s in its replay', (from, to) => {
+      expect(change(HTTP, replacing(22, from, to))).toEqual({ 'CGF-3 SOURCES_DISAGREE': 1 });
+    });
+
     it('has one decision in the log of the server and another in that of the adapter', () => {
       const edits = { [SERVER]: replacing(7, '"ALLOW"', '"BLOCK"') };
       expect(changes([SERVER, OPENCLAW], edits)).toEqual({ 'CGF-3 SOURCES_DISAGREE': 1 });
@@ -250,6 +263,31 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
     it('has the outcome otherwise in the log of the server', () => {
       const edits = { [SERVER]: replacing(17, '"success": true', '"success": false') };
       expect(changes([SERVER, LANGGRAPH], edits)).toEqual({ 'CGF-4 SOURCES_DISAGREE': 1 });
+    });
+
+    it('is enacted twice, enacted before it is proposed, has a side effect before its outcome', () => {
+      const enacted = adding(8, ['action_allowed', 'proposal_enacted']);
+      expect(change(LANGGRAPH, enacted)).toEqual({});
+      expect(change(LANGGRAPH, both(enacted, adding(9, ['"host"', '"x": 1, "host"'])))).toEqual({
+        'CGF-4 ENACTED_REPEATED': 1,
+      });
+      const before = adding(5, ['adapter_registered', 'proposal_enacted']);
+      const ids = '"proposal_id": "lg-prop-1795291394571-6d710e", "decision_id": "dec-6902cebb22a8"';
+      const early = both(
+        before,
+        replacing(
+          6,
+          '"proposal_id": null, "decision_id": null, "payload": {',
+          `${ids}, "payload": {${ids}, `,
+        ),
+      );
+      expect(change(LANGGRAPH, early)).toEqual({ 'CGF-4 ENDING_BEFORE_PROPOSAL': 1 });
+      const effect = adding(
+        8,
+        ['action_allowed', 'side_effect_reported'],
+        ['"host"', '"side_effect_type": "file", "host"'],
+      );
+      expect(change(LANGGRAPH, effect)).toEqual({ 'CGF-4 SIDE_EFFECT_BEFORE_OUTCOME': 1 });
     });
 
     it('executes twice, which the ledger shows too', async () => {
@@ -370,6 +408,18 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       expect(change(LANGGRAPH, edit)).toEqual({ 'CGF-9 CONSTRAINT_NOT_SHOWN': 1 });
     });
 
+    it.each([
+      ['"tool_name": "web_search"', '"tool_name": "exec"'],
+      ['"tokens": 9', '"tokens": 8'],
+      ['"context_refs": ["agent:main:main"', '"context_refs": ["agent:other"'],
+    ])('is proposed with another %s in its replay', (from, to) => {
+      expect(change(HTTP, replacing(22, from, to))).toEqual({ 'CGF-9 SOURCES_DISAGREE': 1 });
+    });
+
+    it('has a cost in its replay that the server wrote as a float: the same', () => {
+      expect(change(HTTP, replacing(22, '"tokens": 9', '"tokens": 9.0'))).toEqual({});
+    });
+
     it('logs other params than it sent', () => {
       const edits = { [HTTP]: replacing(3, '"/etc/hosts"', '"/etc/passwd"') };
       // The replay of the same proposal is not the same either.
@@ -445,10 +495,38 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
       expect(change(LANGGRAPH, replacing(7, '0.85', '1.85'))).toEqual({ 'CGF-11 VALUE_OUT_OF_RANGE': 1 });
     });
 
+    it('has an amount that is none', () => {
+      const outOfRange = { 'CGF-11 VALUE_OUT_OF_RANGE': 1 };
+      expect(change(LANGGRAPH, replacing(9, '36.18788719177246', '-36.1'))).toEqual(outOfRange);
+      expect(change(HTTP, replacing(16, '"duration_ms": 40.06385803222656', '"duration_ms": "40"'))).toEqual(
+        outOfRange,
+      );
+      expect(change(HTTP, replacing(18, '"errors"', '"actual_cost": {"tokens": -1}, "errors"'))).toEqual(
+        outOfRange,
+      );
+    });
+
+    it('has an operation that is none', () => {
+      expect(change(HTTP, replacing(8, '"operation": "update"', '"operation": "burn"'))).toEqual({
+        'CGF-11 VALUE_UNKNOWN': 1,
+      });
+    });
+
+    it('has a version that the server refused, which is a warning', () => {
+      const edit = both(
+        replacing(21, /"request": \{"schema_version": "0.\d.0"/, '"request": {"schema_version": "0.1.0"'),
+        replacing(21, '"status": 200', '"status": 400'),
+      );
+      const found = read([edited(HTTP, edit)]).findings.filter(({ at }) => at.line === 21);
+      expect(found).toMatchObject([
+        { rule: 'CGF-11', code: 'SCHEMA_VERSION_INCOMPATIBLE', class: 'none' },
+        { rule: 'CGF-4', code: 'PROPOSAL_OPEN', class: 'none' },
+      ]);
+    });
+
     it('has a decision that is none of the five, and so none', () => {
       expect(change(LANGGRAPH, replacing(7, '"ALLOW"', '"PERMIT"'))).toEqual({
         'CGF-1 DECISION_MISSING': 1,
-        'CGF-10 OUTCOME_WITHOUT_DECISION': 1,
         'CGF-11 VALUE_UNKNOWN': 1,
       });
     });
@@ -460,6 +538,11 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
     ).toEqual({
       'CGF-12 TIME_REGRESSION': 1,
     });
+  });
+
+  it('CGF-13: costs more than was estimated, also where its time was measured', () => {
+    const edit = replacing(10, '"errors"', '"actual_cost": {"latency_ms": 100.00000000000001}, "errors"');
+    expect(change(HTTP, edit)).toEqual({ 'CGF-13 COST_OVER_ESTIMATE': 1 });
   });
 
   it('CGF-13: takes longer than was estimated, which the ledger shows too', async () => {
@@ -494,6 +577,11 @@ describe.skipIf(!hasRecordings)('a broken recording of CGF', () => {
     it.each([
       [21, '"decision": "BLOCK"', '"decision": "DEFER"', 'DECISION_NOT_OF_POLICY'],
       [15, '["readonly-allowlist"]', '["default-allow"]', 'RULE_NOT_OF_POLICY'],
+      [15, '"reason_code": "READONLY_ALLOWLIST"', '"reason_code": "DEFAULT_ALLOW"', 'RULE_NOT_OF_POLICY'],
+      [11, '"_quarantine_1795291447.129216"', '"production"', 'CONSTRAINT_NOT_OF_POLICY'],
+      [11, '"source_namespace": "large_file"', '"source_namespace": "other"', 'CONSTRAINT_NOT_OF_POLICY'],
+      [9, '"params": {}', '"params": {"delay": 1}', 'CONSTRAINT_NOT_OF_POLICY'],
+      [15, '"constraint": null', '"constraint": {"type": "delay", "params": {}}', 'CONSTRAINT_NOT_OF_POLICY'],
       [15, '"confidence": 0.95', '"confidence": 0.85', 'CONFIDENCE_NOT_OF_POLICY'],
       [15, '"policy_version": "1.0.0"', '"policy_version": "1.0.1"', 'POLICY_NOT_GIVEN'],
     ])('has in line %i another decision than the bundle makes: %s as %s', (line, from, to, code) => {

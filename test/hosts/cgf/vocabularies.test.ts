@@ -158,6 +158,59 @@ describe('the draft vocabulary', () => {
     expect(codesOf(draft(events))).toEqual(['CGF-5 EXECUTED_AFTER_FAILURE 5']);
   });
 
+  it.each([
+    [1, 2, 2],
+    [2, 3, 4],
+    [3, 4, 4],
+    [4, 5, 5],
+  ])('CGF-5: writes line %i after the one that follows it', (at, next, line) => {
+    const all = [received(), decided('ALLOW'), started('ALLOW'), executed, finished, reported, logged];
+    const order = all.map((event, i) => (i === at ? all[next] : i === next ? all[at] : event));
+    expect(codesOf(draft(order))).toEqual([`CGF-5 ENFORCEMENT_ORDER ${line}`]);
+  });
+
+  it('CGF-5: finishes another decision than it started', () => {
+    const other: Event = ['enforcement_finished', { decision: 'BLOCK', success: true }];
+    expect(
+      codesOf(draft([received(), decided('ALLOW'), started('ALLOW'), executed, other, reported, logged])),
+    ).toEqual(['CGF-5 ENFORCEMENT_MISMATCH 5']);
+  });
+
+  it('CGF-2: an execution after the block and its end is one finding', () => {
+    const blocked: Event = ['action_blocked', { justification: 'x' }];
+    const events = [received(), decided('BLOCK'), started('BLOCK'), blocked, finished, executed];
+    expect(codesOf(draft(events))).toEqual(['CGF-2 EXECUTED_AFTER_BLOCK 6']);
+  });
+
+  it('CGF-1: applies a constraint that was not decided', () => {
+    const all = [received(), decided('ALLOW'), started('ALLOW'), applied, executed, finished, logged];
+    expect(codesOf(draft(all))).toEqual(['CGF-1 ACTION_NOT_OF_DECISION 4']);
+  });
+
+  it('CGF-6: goes on without a block after the constraint failed', () => {
+    const events = [received(), decided('CONSTRAIN'), started('CONSTRAIN'), failed, failed];
+    const reading = (lines: readonly Event[]): HostReading =>
+      read([
+        linesOf(
+          [...lines.map((each) => [...each, 'prop-1'] as const), ...[[...received(), 'prop-2'] as const]].map(
+            ([event_type, payload, id], i) => ({
+              event_type,
+              event_type_enum: event_type.toUpperCase(),
+              adapter_id: 'adapter-1',
+              timestamp: 1771926660 + i,
+              payload: { proposal_id: id, ...payload },
+              correlation_id: id,
+            }),
+          ),
+        ),
+      ]);
+    expect(reading(events).findings).toMatchObject([
+      { rule: 'CGF-6', code: 'BLOCK_MISSING', class: 'invalid' },
+      { rule: 'CGF-4', code: 'PROPOSAL_OPEN' },
+    ]);
+    expect(draft(events).findings).toMatchObject([{ rule: 'CGF-6', code: 'BLOCK_MISSING', class: 'none' }]);
+  });
+
   it('CGF-6: executes after the constraint failed', () => {
     const events = [
       received(),
@@ -169,6 +222,31 @@ describe('the draft vocabulary', () => {
       logged,
     ];
     expect(codesOf(draft(events))).toEqual(['CGF-6 EXECUTED_AFTER_CONSTRAINT_FAILED 6']);
+  });
+
+  it('CGF-8: executes after the audit failed', () => {
+    const failure: Event = [
+      'audit_required',
+      { audit_level: 'deep', audit_failed: true, fallback: 'fail_closed' },
+    ];
+    const events = [received(), decided('AUDIT'), started('AUDIT')];
+    expect(codesOf(draft([...events, failure, executed, finished, logged]))).toEqual([
+      'CGF-8 EXECUTED_AFTER_AUDIT_FAILED 5',
+    ]);
+    expect(draft([...events, executed, failure, finished, logged]).findings).toMatchObject([
+      { rule: 'CGF-8', code: 'AUDIT_NOT_SHOWN', class: 'invalid' },
+    ]);
+  });
+
+  it('CGF-7: an audit that fails falls back on another mode than the table, or on none that it says', () => {
+    const failure: Event = ['audit_required', { audit_level: 'deep', audit_failed: true, fallback: 'defer' }];
+    const deferred: Event = ['action_deferred', { escalation_path: 'x' }];
+    const of = (tier: string, event: Event): HostReading =>
+      draft([received(tier), decided('AUDIT'), started('AUDIT'), failure, event, finished]);
+    expect(codesOf(of('high', deferred))).toEqual(['CGF-7 FAIL_MODE_NOT_OF_TABLE 4']);
+    expect(codesOf(of('medium', ['action_blocked', { justification: 'x' }]))).toEqual([
+      'CGF-7 FAIL_MODE_NOT_FOLLOWED 5',
+    ]);
   });
 
   it('CGF-8: its own code tells nothing of an audit that succeeds, so that is a warning', () => {
@@ -315,6 +393,45 @@ describe('the vocabulary of the SDK', () => {
     expect(reading.claims.map(({ kind }) => kind)).not.toContain('execution');
   });
 
+  it('CGF-2: was executed although it is called blocked', async () => {
+    const reading = sdk([
+      ...start,
+      ['decision_made', 'dec-1', { decision: 'BLOCK', confidence: 1 }],
+      ['action_blocked', 'dec-1', { executed: true }],
+      ['outcome_logged', 'dec-1', { outcome_id: 'x' }],
+    ]);
+    expect(codesOf(reading)).toEqual(['CGF-2 EXECUTED_AFTER_BLOCK 4']);
+    expect(ledgerCodes(await verifyClaims(reading))).toEqual({ EXECUTION_UNDER_DENY: 1 });
+    const allowed = sdk([
+      ...start,
+      ['decision_made', 'dec-1', { decision: 'ALLOW', confidence: 1 }],
+      ['action_blocked', 'dec-1', { executed: true }],
+      ['outcome_logged', 'dec-1', { outcome_id: 'x' }],
+    ]);
+    expect(codesOf(allowed)).toEqual(['CGF-1 ACTION_NOT_OF_DECISION 4']);
+  });
+
+  it.each([
+    ['fail_open', 'low', 'action_allowed'],
+    ['defer', 'medium', 'action_deferred'],
+  ])(
+    'applies %s where it cannot report what it did, and does it no second time',
+    async (mode, tier, type) => {
+      const reading = sdk([
+        ...start,
+        ['decision_made', 'dec-1', { decision: 'ALLOW', confidence: 0.9 }],
+        ['action_allowed', 'dec-1', { executed: true }],
+        ['cgf_unreachable', null, { fail_mode: mode, risk_tier: tier, error: 'Outcome timeout' }],
+        [type, null, { via_fail_mode: true }],
+      ]);
+      expect(codesOf(reading)).toEqual([]);
+      expect(reading.claims.filter(({ kind }) => kind === 'execution')).toMatchObject([
+        { id: 'execution:prop-1', authorization: 'decision:dec-1' },
+      ]);
+      expect(ledgerCodes(await verifyClaims(reading))).toEqual({});
+    },
+  );
+
   it('allows by its fail mode', () => {
     const reading = sdk([
       ...start,
@@ -420,6 +537,11 @@ describe('the ratified vocabulary, while nobody decides', () => {
       i,
     );
 
+  const ratified = (events: readonly Event[]): HostReading =>
+    read([
+      linesOf(events.map(([type, payload], i) => event(type, 'p', { proposal_id: 'p', ...payload }, i))),
+    ]);
+
   it('LangGraph fails closed with an outcome of a decision that it made up, which is no execution', () => {
     const outcome = {
       proposal_id: 'p',
@@ -441,6 +563,31 @@ describe('the ratified vocabulary, while nobody decides', () => {
       'CGF-11 REQUIRED_FIELD_MISSING': 1,
     });
     expect(reading.claims.map(({ kind }) => kind)).toEqual(['evidence', 'evidence']);
+  });
+
+  it.each(['cgf_unreachable', 'evaluate_timeout'])(
+    'CGF-7: %s says no mode, and the action is executed although the table does not open',
+    (type) => {
+      const reading = (tier: string): HostReading =>
+        ratified([
+          ['proposal_received', { action_type: 'tool_call', action_params_hash: 'ab', risk_tier: tier }],
+          [type, { endpoint: 'x', error_type: 'unreachable', timeout_ms: 500 }],
+          ['action_allowed', { decision_id: 'fail-mode' }],
+        ]);
+      expect(codesOf(reading('high'))).toEqual(['CGF-7 EXECUTED_AFTER_FAIL_MODE 3']);
+      expect(codesOf(reading('low'))).toEqual(['CGF-7 FAIL_MODE_NOT_STATED 2']);
+    },
+  );
+
+  it('a failed constraint does not give its code to the decision', () => {
+    const reading = ratified([
+      ['proposal_received', { action_type: 'tool_call', action_params_hash: 'ab', risk_tier: 'low' }],
+      ['decision_made', { decision_id: 'd', decision_type: 'CONSTRAIN', confidence: 1, justification: 'x' }],
+      ['constraint_failed', { constraint_type: 'delay', error: 'x' }],
+      ['action_blocked', { decision_id: 'd', justification: 'x', reason_code: 'CONSTRAINT_FAILED' }],
+    ]);
+    expect(codesOf(reading)).toEqual([]);
+    expect(reading.claims[1]).toMatchObject({ decision: 'allow', decisionCode: 'CGF_CONSTRAIN' });
   });
 
   it('OpenClaw fails open under an id of its own', async () => {

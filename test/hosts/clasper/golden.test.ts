@@ -7,7 +7,7 @@ import { clasper } from '../../../src/hosts/clasper/index.js';
 import { planImport } from '../../../src/hosts/import.js';
 import type { HostFile, HostReading } from '../../../src/hosts/host.js';
 import { hasRecordings, recordedFile } from '../recorded.js';
-import { BUNDLE, claimOf, httpLines, ledgerOf, read, RUN } from './kit.js';
+import { BUNDLE, claimOf, codesOf, file, http, httpLines, ledgerOf, read, RUN } from './kit.js';
 
 function counted(list: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -160,6 +160,15 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
     expect(findingsOf(both, 'error')).toEqual(findingsOf(read([recording]), 'error'));
     const twice = read([recording, archive, ...folder]);
     expect(kindsOf(twice)).toEqual(kindsOf(both));
+  });
+
+  it('a recording as one array has the same items, the entries of its chain too', () => {
+    const lines = httpLines();
+    const array = file('http.json', `[\n${lines.join(',\n')}\n]\n`);
+    const [asArray, asLines] = [read([array]), read([http(lines)])];
+    const fates = ({ items }: HostReading) => items.map(({ type, fate }) => `${type} ${fate}`).sort();
+    expect(fates(asArray)).toEqual(fates(asLines));
+    expect(codesOf(asArray)).toEqual(codesOf(asLines));
   });
 
   it('the bundle or the calls first is the same', () => {

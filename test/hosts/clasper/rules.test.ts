@@ -23,7 +23,7 @@ import {
   token,
   without,
 } from './kit.js';
-import { stableBytes } from '../../../src/hosts/forms/stable.js';
+import { stableBytes, stableHash } from '../../../src/hosts/forms/stable.js';
 
 function dataOf(step: Record<string, unknown>): Record<string, unknown> {
   return step['data'] as Record<string, unknown>;
@@ -154,6 +154,21 @@ describe.skipIf(!hasRecordings)('a rule', () => {
     ]);
   });
 
+  it.each(['tenantId', 'workspaceId', 'adapter_id'])('CLA-2: another %s in the trace', (name) => {
+    const lines = flowWith(27, (line) =>
+      resigned(line, (payload) => ((payload['trace'] as Record<string, unknown>)[name] = 'other')),
+    );
+    expect(found(lines)).toEqual(['CLA-2 ID_MISMATCH']);
+  });
+
+  it('CLA-2: another workspace than that of the token, signed or not', () => {
+    const other = (line: string) => resigned(line, (payload) => (payload['workspace_id'] = 'other'));
+    expect(found(flowWith(30, other))).toEqual(['CLA-2 ID_MISMATCH']);
+    const bare = (line: string) =>
+      edited(other(line), (call) => (call.request = call.request['payload'] as Record<string, unknown>));
+    expect(found(flowWith(30, bare))).toEqual(['CLA-1 TELEMETRY_UNSIGNED', 'CLA-2 ID_MISMATCH']);
+  });
+
   describe('CLA-3', () => {
     it.each([
       ['pending', [1, 2, 12, 30], 'CLA-3 EXECUTED_WHILE_PENDING', 'EXECUTION_UNDER_DENY'],
@@ -179,8 +194,71 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       expect(found(lines)).toEqual(['CLA-2 ID_MISMATCH', 'CLA-3 ADAPTER_NOT_GRANTED']);
     });
 
+    it('a result of another tool than was called', () => {
+      const other = (line: string) =>
+        resigned(line, (payload) => {
+          const { steps } = payload['trace'] as { steps: Record<string, unknown>[] };
+          dataOf(steps.find(({ type }) => type === 'tool_result')!)['toolName'] = 'fs.rm';
+          delete dataOf(steps.find(({ type }) => type === 'tool_call')!)['tool_token_jti'];
+          for (const step of steps) delete step['step_hash'];
+        });
+      expect(found(flowWith(27, other))).toEqual([
+        'CLA-6 TOOL_TOKEN_NOT_STATED',
+        'CLA-8 RESULT_OF_OTHER_TOOL',
+        'CLA-8 STEP_HASHES_MISSING',
+      ]);
+    });
+
+    it('amounts that are none, and a cost that is null', () => {
+      const odd = (line: string) =>
+        resigned(line, (payload) => {
+          const trace = payload['trace'] as {
+            steps: Record<string, unknown>[];
+            usage: Record<string, unknown>;
+          };
+          trace.usage['totalCost'] = '0.0031';
+          trace.steps[0]['durationMs'] = -1;
+          for (const step of trace.steps) delete step['step_hash'];
+        });
+      expect(found(flowWith(27, odd))).toEqual([
+        'CLA-8 STEP_HASHES_MISSING',
+        'INPUT AMOUNT_INVALID',
+        'INPUT AMOUNT_INVALID',
+      ]);
+      const none = (line: string) => resigned(line, (payload) => (payload['cost_usd'] = null));
+      expect(found(flowWith(30, none))).toEqual(['CLA-4 COST_NOT_REPORTED', 'INPUT MEMBER_MISSING']);
+    });
+
+    it('a denial without a reason has no other reason', () => {
+      const line = calls(7)[0].replace('"blocked_reason":"policy_denied",', '');
+      expect(read([http([...calls(1, 2), line])]).claims.at(-1)).toMatchObject({
+        decision: 'deny',
+        decisionCode: 'DENIED',
+      });
+    });
+
+    it('a result that stands before its call is one call', () => {
+      const swapped = (line: string) =>
+        resigned(line, (payload) => {
+          const trace = payload['trace'] as { steps: Record<string, unknown>[] };
+          const at = trace.steps.findIndex(({ type }) => type === 'tool_call');
+          const [call, result] = trace.steps.splice(at, 2);
+          trace.steps.splice(at, 0, result, call);
+          for (const step of trace.steps) delete step['step_hash'];
+        });
+      const reading = read([http(flowWith(27, swapped))]);
+      expect(codesOf(reading)).toEqual(['CLA-8 RESULT_WITHOUT_CALL', 'CLA-8 STEP_HASHES_MISSING']);
+      expect(reading.claims.filter(({ id }) => id.startsWith('call:'))).toMatchObject([
+        { outcome: 'success' },
+      ]);
+    });
+
     it('a tool for an execution that is pending', () => {
       expect(found(calls(1, 2, 12, 25))).toEqual(['CLA-3 TOOL_ALLOWED_WITHOUT_GRANT']);
+    });
+
+    it('a tool for an execution that nobody requested', () => {
+      expect(found(calls(1, 2, 6, 25))).toEqual(['CLA-3 EXECUTION_NOT_REQUESTED']);
     });
 
     it('a result of a call that was not permitted; a blocked call is no execution', () => {
@@ -328,6 +406,20 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       },
     );
 
+    it('a token for a larger scope', () => {
+      const lines = flow.map((line) =>
+        edited(line, (call) => {
+          const headers = call['headers'] as Record<string, unknown>;
+          const text = headers['x-decision-token'];
+          if (text === undefined) return;
+          const claims = claimsOf(text);
+          const scope = { ...(claims['granted_scope'] as object), max_steps: 101 };
+          headers['x-decision-token'] = token({ ...claims, granted_scope: scope });
+        }),
+      );
+      expect(found(lines)).toEqual(['CLA-5 DECISION_TOKEN_MISMATCH']);
+    });
+
     it('a token that was never issued, and one that has expired', () => {
       const with_ = (claims: object) =>
         flow.map((line) =>
@@ -435,6 +527,21 @@ describe.skipIf(!hasRecordings)('a rule', () => {
       expect(found(flowWith(25, (line) => line.replaceAll('"cwd":"/w"', '"cwd":"/"')))).toEqual([
         'CLA-6 TOOL_TOKEN_MISMATCH',
       ]);
+    });
+
+    it('a token whose id was issued for something else before', () => {
+      const again = (line: string) => [
+        line,
+        edited(line, (call) => {
+          const scope = { cmd: 'other' };
+          const hash = stableHash(parse(JSON.stringify(scope)));
+          call.request['requested_scope'] = scope;
+          call.response['granted_scope'] = scope;
+          const claims = claimsOf(call.response['tool_token']);
+          call.response['tool_token'] = token({ ...claims, scope, scope_hash: hash });
+        }),
+      ];
+      expect(found(flowWith(25, again))).toEqual(['CLA-6 TOOL_TOKEN_MISMATCH']);
     });
 
     it('a tool that was refused', async () => {
@@ -607,6 +714,13 @@ describe.skipIf(!hasRecordings)('a rule', () => {
           pinned,
         ),
       ).toEqual(['CLA-10 SIGNATURE_MISSING']);
+    });
+
+    it('a trace that was taken out is missing, though the digests and counts were made anew', () => {
+      const reading = read(
+        forged((texts) => texts.set('traces.jsonl', without(texts.get('traces.jsonl')!, 1))),
+      );
+      expect(codesOf(reading).filter((code) => /^CLA-(?:9|10) /.test(code))).toEqual(['CLA-9 TRACE_MISSING']);
     });
 
     it('a trace whose steps were all hashed anew differs from what was ingested', () => {

@@ -63,9 +63,9 @@ describe('pythonJson', () => {
     expect(compareCodePoints('a', 'ab')).toBe(-1);
   });
 
-  it('escapes what is not ASCII, and controls, and no more', () => {
+  it('escapes what is not ASCII, and controls, DEL among them, and no more', () => {
     expect(pythonJson('é"\\\u0001\n\u007f/😀', 'py-json-sorted-compact-ascii')).toBe(
-      '"\\u00e9\\"\\\\\\u0001\\n\u007f/\\ud83d\\ude00"',
+      '"\\u00e9\\"\\\\\\u0001\\n\\u007f/\\ud83d\\ude00"',
     );
   });
 

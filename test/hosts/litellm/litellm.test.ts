@@ -157,6 +157,68 @@ it('finds a failure that cost something, and a page that lacks rows', () => {
   expect(findings[0]).toMatchObject({ severity: 'warning', class: 'none' });
 });
 
+it('reads metadata that is the text of an object', () => {
+  const asText = (row: unknown): object => {
+    const { metadata, ...rest } = row as { metadata: object };
+    return { ...rest, metadata: JSON.stringify(metadata) };
+  };
+  const plan = planImport(litellm, [fileOf('ui.jsonl', linesOf(rows).map(asText))]);
+  const before = planImport(litellm, [rows]);
+  const facts = ({ events }: typeof plan): unknown[] =>
+    events.map(({ event: { source: _source, event_id: _id, payload_digest: _digest, ...fact } }) => fact);
+  expect(plan.findings).toEqual([]);
+  expect(facts(plan)).toEqual(facts(before));
+  expect(
+    plan.reading.observations.map(({ callIds, meters, decision }) => [callIds, meters, decision]),
+  ).toEqual(before.reading.observations.map(({ callIds, meters, decision }) => [callIds, meters, decision]));
+  const both = litellm.read([rows, fileOf('ui.jsonl', linesOf(rows).map(asText))]);
+  expect(both.findings).toEqual([]);
+  expect(both.items.filter(({ reason }) => reason === 'ROW_REPEATED')).toHaveLength(6);
+});
+
+it('takes the state of a request from the metadata where the row has none', () => {
+  const [, , , failure, refusal] = linesOf(rows) as object[];
+  const { observations } = litellm.read([
+    fileOf('f', [
+      { ...failure, status: null },
+      { ...refusal, status: '' },
+    ]),
+  ]);
+  expect(observations.map(({ outcome, decision }) => outcome ?? decision)).toEqual(['failure', 'deny']);
+});
+
+it('takes tokens of thinking that a provider counts beside those of the answer', () => {
+  const usage = (total: number): object => ({
+    prompt_tokens: 32,
+    completion_tokens: 9,
+    total_tokens: total,
+    metadata: { usage_object: { completion_tokens_details: { reasoning_tokens: 94 } } },
+  });
+  const { findings } = rowWith(usage(135));
+  expect(findings).toMatchObject([{ code: 'PART_EXCEEDS_TOTAL', severity: 'warning', class: 'none' }]);
+  expect(found(rowWith(usage(134)))).toContain('LL-3 TOKEN_SUM');
+});
+
+it('counts the rows of all pages of a list', () => {
+  const lines = linesOf(rows);
+  const pages = [lines.slice(0, 4), lines.slice(4)].map((data, index) =>
+    fileOf(`page-${index}.json`, [{ data, total: 6, page: index + 1, page_size: 4, total_pages: 2 }]),
+  );
+  expect(litellm.read(pages).findings).toEqual([]);
+  expect(found(litellm.read(pages.slice(1)))).toEqual(['LL-10 ROWS_MISSING']);
+});
+
+it('reads a long list on one line, and lines whose first one is cut at its beginning', () => {
+  const [first, ...rest] = linesOf(rows) as object[];
+  const long = { ...first, messages: 'x'.repeat(17 * 1024 * 1024) };
+  const { items } = litellm.read([{ name: 'f', bytes: Buffer.from(JSON.stringify([long, ...rest])) }]);
+  expect(items).toHaveLength(6);
+  const cut = litellm.read([{ ...rows, bytes: rows.bytes.subarray(10) }]);
+  expect(cut.items).toHaveLength(6);
+  expect(cut.items.filter(({ fate }) => fate === 'dropped')).toHaveLength(1);
+  expect(found(cut)).toEqual(['INPUT NOT_JSON']);
+});
+
 it('reads whatever it is given', () => {
   holdsForBrokenFiles(litellm, [rows, page]);
 });

@@ -150,7 +150,7 @@ it('takes a model call once, whichever hooks are recorded, and no message of the
   const end = hook('agent_end', { messages });
   const ids = (...lines: readonly object[]): string[] =>
     claimsOf(...lines).flatMap(({ id, kind }) => (kind === 'execution' ? [id] : []));
-  expect(ids(end, hook('llm_output', output))).toEqual(['llm:s1/1795292352000']);
+  expect(ids(end, hook('llm_output', output))).toEqual(['turn-llm:s1/1795292352000']);
   expect(ids(hook('llm_output', output), end)).toEqual(['llm-run:s1/r1']);
   expect(ids(hook('before_message_write', { message: said('openclaw', 'delivery-mirror') }))).toEqual([]);
 });
@@ -187,7 +187,7 @@ it('takes agent events that stand alone for what they say, and for no decision',
   const file = fileOf('events.jsonl', linesOf(...lines));
   expect(findingsOf([file])).toEqual(['OC-11 DECISION_NOT_RECORDED', 'OC-11 DECISION_NOT_RECORDED']);
   const acts = openclaw.read([file]).claims.filter(({ kind }) => kind !== 'evidence');
-  expect(acts).toMatchObject([{ id: 'run:r1/c1', outcome: 'success' }]);
+  expect(acts).toMatchObject([{ id: 'event-run:r1/c1', outcome: 'success' }]);
 });
 
 it('drops what it does not know, and says so', () => {

@@ -343,6 +343,19 @@ it('OC-9.15: what was cancelled does not follow', () => {
   const stopped = stage(name, [handler('veto', 'a', cancel)], { decision: 'cancel' });
   expect(found(stopped, event('e2', 'agent.tool.called'))).toEqual(['OC-9.15 FOLLOWS_CANCEL']);
   expect(found(stopped, event('e2', 'agent.tool.called', { correlationId: 'c2' }))).toEqual([]);
+  // The next call of the run has the same correlation.
+  const next = (payload: Json = {}): Json[] => [
+    event('e3', name, { payload }),
+    stage(name, [handler('veto', 'a', { decision: 'allow' })], { decision: 'allow' }, { eventId: 'e3' }),
+  ];
+  expect(found(stopped, ...next(), event('e4', 'agent.tool.called'))).toEqual([]);
+  expect(
+    found(stopped, ...next(), event('e4', 'agent.tool.called'), event('e5', 'agent.tool.called')),
+  ).toEqual(['OC-9.15 FOLLOWS_CANCEL']);
+  const ofCall = (toolCallId: string): Json => ({ payload: { toolCallId } });
+  const two = [event(`e:${name}`, name, ofCall('1')), stopped, ...next({ toolCallId: '2' })];
+  expect(check(...two, event('e4', 'agent.tool.called', ofCall('2')))).toEqual([]);
+  expect(check(...two, event('e4', 'agent.tool.called', ofCall('1')))).toEqual(['OC-9.15 FOLLOWS_CANCEL']);
   const send = stage('egress.preparing', [handler('veto', 'a', cancel)], { decision: 'cancel' });
   expect(found(send, event('e2', 'egress.cancelled'))).toEqual([]);
   expect(found(send, event('e2', 'egress.sent'))).toEqual(['OC-9.15 FOLLOWS_CANCEL']);

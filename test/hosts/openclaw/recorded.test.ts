@@ -125,7 +125,7 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
       'OC-11 MODEL_CALL_NOT_DECIDED': 7,
       'OC-11 DECISION_NOT_RECORDED': 6,
     });
-    const runs = plan.reading.claims.filter(({ id }) => id.startsWith('run:'));
+    const runs = plan.reading.claims.filter(({ id }) => id.startsWith('transcript-run:'));
     expect(runs.map((claim) => [claim.id.slice(-6), (claim as ExecutionClaim).outcome])).toEqual([
       ['call_0', 'unknown'],
       ['call_1', 'unknown'],

@@ -160,6 +160,101 @@ it.each([
   expect(found(otlp.read([withSpan(id, change)]))).toEqual([expected]);
 });
 
+/** One span in a request of its own. */
+function spanOf(attributes: Readonly<Record<string, string | number>>, rest: object = {}): object {
+  return {
+    traceId: 'a'.repeat(32),
+    spanId: '0000000000000001',
+    parentSpanId: '0000000000000000',
+    startTimeUnixNano: '1795251600000000000',
+    endTimeUnixNano: '1795251601000000000',
+    attributes: Object.entries(attributes).map(([key, value]) => ({
+      key,
+      value: typeof value === 'number' ? { intValue: `${value}` } : { stringValue: value },
+    })),
+    ...rest,
+  };
+}
+
+function requestOf(...spans: readonly object[]) {
+  return fileOf('f', [{ resourceSpans: [{ scopeSpans: [{ spans }] }] }]);
+}
+
+it('observes a call of a model that states no operation, as older conventions have it', () => {
+  const { items, findings, observations } = otlp.read([
+    requestOf(
+      spanOf({
+        'gen_ai.system': 'openai',
+        'gen_ai.request.model': 'gpt-sample',
+        'gen_ai.usage.prompt_tokens': 12,
+        'gen_ai.usage.completion_tokens': 3,
+      }),
+    ),
+  ]);
+  expect(items).toMatchObject([{ fate: 'evidence' }]);
+  expect(found({ findings })).toEqual(['OT-9 ATTRIBUTE_MISSING']);
+  expect(observations).toMatchObject([
+    {
+      tool: 'llm.openai/gpt-sample',
+      meters: [
+        { unit: 'tokens.input', amount: { t: 'int', v: '12' } },
+        { unit: 'tokens.output', amount: { t: 'int', v: '3' } },
+      ],
+    },
+  ]);
+});
+
+it('asks for what the conventions require of an operation, and for no more', () => {
+  const missing = (attributes: Readonly<Record<string, string>>): unknown[] =>
+    otlp.read([requestOf(spanOf(attributes))]).findings.map(({ expected }) => expected);
+  expect(missing({ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai' })).toEqual([]);
+  expect(missing({ 'gen_ai.operation.name': 'invoke_agent' })).toEqual(['gen_ai.provider.name']);
+  expect(missing({ 'gen_ai.operation.name': 'invoke_workflow' })).toEqual([]);
+  expect(missing({ 'gen_ai.operation.name': 'constructor' })).toEqual([]);
+});
+
+it('does not call a span invalid whose writer counts cached tokens beside the input', () => {
+  const { findings } = otlp.read([
+    requestOf(
+      spanOf({
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.provider.name': 'anthropic',
+        'gen_ai.usage.input_tokens': 12,
+        'gen_ai.usage.cache_read.input_tokens': 4096,
+      }),
+    ),
+  ]);
+  expect(findings).toMatchObject([{ code: 'PART_EXCEEDS_TOTAL', severity: 'warning', class: 'none' }]);
+});
+
+it('reads spans under the older name of their scope', () => {
+  const spans = [spanOf({ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai' })];
+  const { items } = otlp.read([
+    fileOf('f', [{ resourceSpans: [{ instrumentationLibrarySpans: [{ spans }] }] }]),
+  ]);
+  expect(items).toMatchObject([{ fate: 'evidence' }]);
+});
+
+it('passes nothing over that stands where spans should', () => {
+  const items = (resourceSpans: readonly unknown[]): unknown[] =>
+    otlp
+      .read([fileOf('f', [{ resourceSpans }])])
+      .items.map(({ at: { pointer }, reason }) => [pointer, reason]);
+  expect(items([null])).toEqual([['/resourceSpans/0', 'NOT_AN_OBJECT']]);
+  expect(items([{ scopeSpans: { spans: [] } }])).toEqual([['/resourceSpans/0/scopeSpans', 'NOT_A_LIST']]);
+  expect(items([{ scopeSpans: ['x', { spans: {} }, {}] }])).toEqual([
+    ['/resourceSpans/0/scopeSpans/0/spans', 'NOT_A_LIST'],
+    ['/resourceSpans/0/scopeSpans/1/spans', 'NOT_A_LIST'],
+  ]);
+});
+
+it('recognises spans among the other signals of a collector', () => {
+  const others = [{ resourceMetrics: [] }, { resourceLogs: [] }];
+  expect(otlp.recognises(fileOf('f', [...others, ...linesOf(lines)]))).toBe(true);
+  expect(otlp.recognises(fileOf('f', others))).toBe(false);
+  expect(otlp.recognises(fileOf('f', [{ a: 1 }, ...linesOf(lines)]))).toBe(false);
+});
+
 it('walks circles and long chains of parents', () => {
   const spans = Array.from({ length: 5_000 }, (_, index) => ({
     traceId: 'a'.repeat(32),

@@ -1,0 +1,271 @@
+/**
+ * The lines of a whole ledger in order, with what can be said of each by itself: examined block by block, in other threads where there
+ * are some. What is said does not depend on how many there are, nor on where blocks end.
+ */
+
+import { countProcessors, startWorker } from '#platform';
+import { decodeLatin1 } from '../bytes/text.js';
+import type { LedgerSource, Segment } from '../fs/source.js';
+import type { ExaminedLine } from '../ledger/examine-line.js';
+import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
+import type { LedgerLine } from '../ledger/read-lines.js';
+import type { WorkerThread } from '../platform/platform.js';
+import type { SignatureBackend } from '../signature/backend.js';
+import { allocateRoom, openBlocks, type BlockInput, type LongLine } from './block-reader.js';
+import { examineBlock, NOT_COMPUTED, VALID, type BlockFacts, type ExaminedBlock } from './examine-block.js';
+import { KnownKeys, type DeclaredKey } from './known-keys.js';
+import { WorkerPool } from './worker-pool.js';
+
+/** What is known of a line before its turn comes. */
+export interface LineKnowledge {
+  /** Its RFC 6962 leaf hash, a binary string. */
+  readonly leaf: string;
+  /** What `examineLine` says of it where nothing is known of the ledger's layout; undefined where nobody asked. */
+  readonly examined: ExaminedLine | undefined;
+  /** Whether the signature at `index` is valid; undefined where it was not computed. */
+  isValid(index: number): boolean | undefined;
+}
+
+/** A line, and what is known of it; of one that is too long nothing is. */
+export interface KnownLine extends LedgerLine {
+  readonly known: LineKnowledge | undefined;
+}
+
+/** The lines of a block. */
+export interface KnownLines {
+  readonly lines: Iterable<KnownLine>;
+  /** How many bytes of the ledger end with them. */
+  readonly bytes: number;
+}
+
+/** How {@link readBlocks} reads. */
+export interface ReadBlocksOptions {
+  readonly backend: SignatureBackend;
+  /** The keys that are known from the beginning. */
+  readonly keys: readonly DeclaredKey[];
+  /** How many threads examine; 1 is the caller's own. */
+  readonly threads: number;
+  /** So many bytes at the beginning were verified before: of their lines only the hashes are wanted. */
+  readonly hashedBytes?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called when a chunk was read that ends no line, and so gives none. */
+  readonly onPartOfLine?: (() => void) | undefined;
+  /** For tests: bytes of a block, and of a ledger that is worth other threads; how a thread is started. */
+  readonly blockBytes?: number | undefined;
+  readonly worthwhileBytes?: number | undefined;
+  readonly start?: (() => WorkerThread | undefined) | undefined;
+}
+
+/** The most threads that are used unless more are asked for: one that orders what the others give has no more to do. */
+const MAX_DEFAULT_THREADS = 16;
+const BLOCK_BYTES = 1024 * 1024;
+/** The keys that the first lines declare are known to those who examine the others. */
+const FIRST_BLOCK_BYTES = 64 * 1024;
+/** A thread takes as long to start as a ledger of this size takes to be verified. */
+const WORTHWHILE_BYTES = 8 * 1024 * 1024;
+const HASH_BYTES = 32;
+
+/** How many threads a verification uses unless it is told. */
+export function defaultThreads(): number {
+  return Math.min(countProcessors(), MAX_DEFAULT_THREADS);
+}
+
+/**
+ * Reads and examines the lines of a ledger in order. The lines that it gives are to be used up before the next are asked for.
+ *
+ * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts; Error, an internal one, when a thread
+ *   dies, hangs or fails.
+ */
+export async function* readBlocks(
+  source: LedgerSource,
+  options: ReadBlocksOptions,
+): AsyncGenerator<KnownLines, void, void> {
+  const reader = openBlocks(source, options.signal, options.onPartOfLine);
+  const places = new Places();
+  try {
+    const room = allocateRoom(options.blockBytes ?? BLOCK_BYTES);
+    const keys = new KnownKeys(options.backend);
+    keys.add(options.keys);
+    const declared = [...options.keys];
+    const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
+    const isLarge = (source.size ?? 0) >= worthwhileBytes;
+    let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
+    while (block !== undefined) {
+      const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
+      const facts = 'line' in block ? undefined : examineBlock(block.bytes, keys, depth, block.verdicts);
+      declared.push(...(facts?.declared ?? []));
+      yield 'line' in block
+        ? places.ofLongLine(block)
+        : places.ofBlock(block.segment, block.bytes, facts as ExaminedBlock);
+      if (threads > 1 && (isLarge || places.bytes >= worthwhileBytes)) {
+        const members = startThreads(threads, options.start ?? startWorker);
+        if (members.length > 0) {
+          yield* readInThreads(reader, places, new WorkerPool(members, declared), options);
+          return;
+        }
+      }
+      block = await reader.read(room);
+    }
+  } finally {
+    await reader.close();
+  }
+}
+
+function startThreads(count: number, start: () => WorkerThread | undefined): WorkerThread[] {
+  return Array.from({ length: count }, start).filter((each) => each !== undefined);
+}
+
+/** What was read, and what will be known of it. */
+type Pending =
+  | { readonly long: LongLine }
+  | {
+      readonly segment: Segment;
+      readonly bytes: Uint8Array;
+      readonly room: SharedArrayBuffer;
+      readonly facts: Promise<BlockFacts>;
+    }
+  | { readonly failure: unknown };
+
+/** Two blocks for each thread are on their way, so that none waits for the thread that orders them. */
+const ROOMS_PER_THREAD = 3;
+
+async function* readInThreads(
+  reader: BlockInput,
+  places: Places,
+  pool: WorkerPool,
+  { blockBytes = BLOCK_BYTES, hashedBytes = 0 }: ReadBlocksOptions,
+): AsyncGenerator<KnownLines, void, void> {
+  const rooms = Array.from({ length: pool.size * ROOMS_PER_THREAD }, () => new SharedArrayBuffer(blockBytes));
+  const pending: Pending[] = [];
+  let wake: () => void = () => undefined;
+  let isEnd = false;
+  let isReading = false;
+  /** Reads as long as there is room; each call goes on where the last one stopped. */
+  const readAhead = async (): Promise<void> => {
+    if (isReading || isEnd) return;
+    isReading = true;
+    try {
+      for (let room = rooms.pop(); room !== undefined; room = isEnd ? undefined : rooms.pop()) {
+        const block = await reader.read(new Uint8Array(room));
+        if (block === undefined) {
+          isEnd = true;
+        } else if ('line' in block) {
+          pending.push({ long: block });
+          rooms.push(room);
+        } else {
+          const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
+          if (block.bytes.buffer !== room) throw new RangeError('the block is larger than its room');
+          const facts = pool.examine(room, block.bytes.length, depth, block.verdicts);
+          // It is looked at when its turn comes.
+          facts.catch(() => undefined);
+          pending.push({ ...block, room, facts });
+        }
+        wake();
+      }
+    } catch (failure) {
+      isEnd = true;
+      pending.push({ failure });
+    } finally {
+      isReading = false;
+      wake();
+    }
+  };
+  try {
+    for (;;) {
+      void readAhead();
+      const next = pending.shift();
+      if (next === undefined) {
+        if (isEnd && !isReading) return;
+        await new Promise<void>((resolve) => (wake = resolve));
+        continue;
+      }
+      if ('failure' in next) throw next.failure;
+      if ('long' in next) {
+        yield places.ofLongLine(next.long);
+        continue;
+      }
+      yield places.ofBlock(next.segment, next.bytes, await next.facts);
+      rooms.push(next.room);
+    }
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Where the next line stands: counted here, since nobody else sees every block in order. */
+class Places {
+  bytes = 0;
+  #file: Segment | undefined;
+  #number = 0;
+  #offset = 0;
+  #ordinal = 0;
+
+  ofLongLine({ segment, line }: LongLine): KnownLines {
+    this.#enter(segment);
+    const { offset, number, ordinal } = this.#next(line.length, line.terminated);
+    const placed: RawLine = { ...line, offset, number };
+    const takesPlace = line.terminated;
+    return { bytes: this.bytes, lines: [{ line: placed, segment, ordinal, takesPlace, known: undefined }] };
+  }
+
+  ofBlock(segment: Segment, bytes: Uint8Array, facts: BlockFacts | ExaminedBlock): KnownLines {
+    this.#enter(segment);
+    return { bytes: this.bytes + bytes.length, lines: this.#lines(segment, bytes, facts) };
+  }
+
+  *#lines(
+    segment: Segment,
+    bytes: Uint8Array,
+    facts: BlockFacts | ExaminedBlock,
+  ): Generator<KnownLine, void, void> {
+    const { leaves, ends, verdicts, verdictsAt } = facts;
+    const examined = 'examined' in facts ? facts.examined : [];
+    let start = 0;
+    for (let i = 0; i < facts.lines; i += 1) {
+      const end = ends[i] as number;
+      const length = end - start;
+      const terminated = end < bytes.length;
+      const { offset, number, ordinal } = this.#next(length, terminated);
+      const leaf = decodeLatin1(leaves, i * HASH_BYTES, (i + 1) * HASH_BYTES);
+      const line: RawLine = {
+        bytes: bytes.subarray(start, start + Math.min(length, MAX_LINE_BYTES)),
+        length,
+        offset,
+        number,
+        terminated,
+        longLeafHash: length > MAX_LINE_BYTES ? leaf : undefined,
+      };
+      const first = verdictsAt[i] as number;
+      const count = (verdictsAt[i + 1] as number) - first;
+      const isValid = (index: number): boolean | undefined => {
+        const verdict = index < count ? verdicts[first + index] : NOT_COMPUTED;
+        return verdict === NOT_COMPUTED ? undefined : verdict === VALID;
+      };
+      const takesPlace = length > 0 && terminated;
+      yield {
+        line,
+        segment,
+        ordinal,
+        takesPlace,
+        known: { leaf, examined: examined[i], isValid },
+      };
+      start = end + 1;
+    }
+  }
+
+  #enter(segment: Segment): void {
+    if (this.#file === segment) return;
+    this.#file = segment;
+    this.#number = 0;
+    this.#offset = 0;
+  }
+
+  #next(length: number, terminated: boolean): { offset: number; number: number; ordinal: number } {
+    const place = { offset: this.#offset, number: this.#number + 1, ordinal: this.#ordinal };
+    this.#number += 1;
+    this.#offset += length + 1;
+    this.bytes += length + (terminated ? 1 : 0);
+    if (length > 0 && terminated) this.#ordinal += 1;
+    return place;
+  }
+}

@@ -1,0 +1,67 @@
+/** `northroot verify --part` and `--merge`: one verification spread over jobs. */
+
+import { InvalidArgumentError } from 'commander';
+import {
+  examinePart,
+  MAX_PARTS,
+  openParts,
+  printable,
+  readFileChunks,
+  type LedgerSource,
+  type TrustPolicy,
+} from '../../index.js';
+import { CommandError } from '../command-error.js';
+import type { Context, ExitStatus } from '../context.js';
+import { openLedgerInput, STDIN } from '../input.js';
+import { assertTargets, filesOf, writeTarget } from '../targets.js';
+
+/** Which part of how many. */
+export interface PartNumber {
+  readonly part: number;
+  readonly of: number;
+}
+
+/** Parses `I/N`. */
+export function partNumber(text: string): PartNumber {
+  const [, part, of] = /^(\d{1,6})\/(\d{1,6})$/.exec(text) ?? [];
+  const number = { part: Number(part), of: Number(of) };
+  if (part === undefined || number.part < 1 || number.part > number.of || number.of > MAX_PARTS) {
+    throw new InvalidArgumentError(`Expected a part and their number, such as 2/4; at most ${MAX_PARTS}.`);
+  }
+  return number;
+}
+
+/** Does one part, and writes it. It says nothing of the ledger: that is for whoever merges. */
+export async function writePart(
+  context: Context,
+  ledger: string,
+  { part, of }: PartNumber,
+  target: string,
+  trust: { readonly path: string | undefined; readonly policy: TrustPolicy | undefined },
+): Promise<ExitStatus> {
+  if (ledger === STDIN) {
+    throw new CommandError('USAGE', 'standard input has no parts: each part reads the ledger itself');
+  }
+  const { terminal, signal } = context;
+  await assertTargets([{ path: target, kind: 'file' }], [...filesOf(ledger), trust.path]);
+  const source = await openLedgerInput(ledger, context);
+  const { policy } = trust;
+  const pieces = examinePart(source, {
+    part,
+    of,
+    signal,
+    ...(policy === undefined ? {} : { keys: policy.keys }),
+  });
+  await writeTarget(terminal, target, async (sink) => {
+    for await (const piece of pieces) await sink.write(piece);
+  });
+  terminal.say(
+    `part ${part} of ${of} of ${printable(ledger)} is in ${printable(target)}; northroot verify --merge takes all parts, and says what they show`,
+  );
+  return 0;
+}
+
+/** The ledger that part files are of. */
+export async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
+  return openParts(paths.map((path) => ({ name: path, open: () => readFileChunks(path) })));
+}

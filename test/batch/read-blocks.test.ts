@@ -1,0 +1,191 @@
+/** Lines that are examined block by block, ahead of their turn, are the ledger's lines, and what is said of them is true. */
+
+import { expect, describe, test } from 'vitest';
+import { startWorker } from '#platform';
+import { readBlocks, type KnownLine, type ReadBlocksOptions } from '../../src/batch/read-blocks.js';
+import { bytesSource, streamSource } from '../../src/fs/source.js';
+import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
+import { hashLine, readLines } from '../../src/ledger/read-lines.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
+import { startVerification, type VerifyState } from '../../src/verify/state.js';
+import { verifyLine } from '../../src/verify/verify-line.js';
+import { FILE_CASES, fixtureBytes } from '../fixtures/cases.js';
+import { sample } from '../slow.js';
+import { inChunks } from '../verify/support.js';
+import { testThread } from './threads.js';
+
+const IN_ONE: ReadBlocksOptions = { backend: nodeBackend, keys: [], threads: 1 };
+const IN_THREE: ReadBlocksOptions = {
+  ...IN_ONE,
+  threads: 3,
+  worthwhileBytes: 0,
+  start: () => testThread(),
+};
+
+/** What a step of the verification gives, by a line that nothing is known of and by one that much is known of. */
+function step(
+  state: VerifyState,
+  { line, segment, known }: Omit<KnownLine, 'ordinal' | 'takesPlace'>,
+): unknown {
+  const { findings, verdict, signatures, folded } = verifyLine(state, line, segment, undefined, known);
+  return { findings, verdict, signatures, folded };
+}
+
+async function collect(bytes: Uint8Array, options: ReadBlocksOptions, sizes?: number[]): Promise<unknown[]> {
+  const source = sizes === undefined ? bytesSource(bytes, '-') : streamSource(inChunks(bytes, ...sizes), '-');
+  const state = startVerification(undefined, nodeBackend);
+  const given: unknown[] = [];
+  for await (const { lines } of readBlocks(source, options)) {
+    for (const { line, ordinal, takesPlace, segment, known } of lines) {
+      if (takesPlace && known !== undefined) expect(known.leaf).toBe(hashLine(line));
+      const { bytes: shown, ...place } = line;
+      given.push({ ...place, ordinal, takesPlace, text: Buffer.from(shown).toString('latin1') });
+      given.push(step(state, { line, segment, known }));
+    }
+  }
+  return given;
+}
+
+async function collectPlain(bytes: Uint8Array): Promise<unknown[]> {
+  const state = startVerification(undefined, nodeBackend);
+  const given: unknown[] = [];
+  for await (const { line, ordinal, takesPlace, segment } of readLines(bytesSource(bytes, '-'))) {
+    const { bytes: shown, ...place } = line;
+    given.push({ ...place, ordinal, takesPlace, text: Buffer.from(shown).toString('latin1') });
+    given.push(step(state, { line, segment, known: undefined }));
+  }
+  return given;
+}
+
+const LEDGERS = [...new Set(FILE_CASES.map(({ ledger }) => ledger))].filter(
+  (ledger) => fixtureBytes(ledger).length < 20_000,
+);
+
+describe('the same lines with the same findings', () => {
+  test.each(sample(LEDGERS, 60))('%s', async (ledger) => {
+    const bytes = fixtureBytes(ledger);
+    const plain = await collectPlain(bytes);
+    expect(await collect(bytes, IN_ONE)).toEqual(plain);
+    expect(await collect(bytes, { ...IN_ONE, blockBytes: 700 }, [997])).toEqual(plain);
+    expect(await collect(bytes, { ...IN_THREE, blockBytes: 2_500 })).toEqual(plain);
+    expect(await collect(bytes, { ...IN_THREE, blockBytes: 1_999 }, [1_500, 3, 1])).toEqual(plain);
+  });
+
+  test('blank lines, lines that are too long, and a rest without an end', async () => {
+    const long = 'x'.repeat(MAX_LINE_BYTES + 1);
+    const ledgers = [
+      '',
+      '\n',
+      '\n\n\n',
+      'a',
+      `${long}\n`,
+      long,
+      `a\n${long}\n\nb\n${long}\nc`,
+      `${long}${long}\n\n`,
+    ];
+    for (const text of ledgers) {
+      const bytes = Buffer.from(text);
+      const plain = await collectPlain(bytes);
+      for (const blockBytes of [1, 7, 65_000, 70_000, 1_000_000]) {
+        for (const options of [IN_ONE, IN_THREE]) {
+          expect(await collect(bytes, { ...options, blockBytes }), `${text.length}, ${blockBytes}`).toEqual(
+            plain,
+          );
+        }
+      }
+    }
+  });
+});
+
+test('threads of the platform say the same', async () => {
+  const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+  const real = { ...IN_THREE, threads: 2, start: startWorker, blockBytes: 128 * 1024 };
+  expect(await collect(bytes, real)).toEqual(await collectPlain(bytes));
+});
+
+test('signatures are computed in the other threads, also by keys that the ledger declares', async () => {
+  const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+  let known = 0;
+  let lines = 0;
+  for await (const block of readBlocks(bytesSource(bytes, '-'), { ...IN_THREE, blockBytes: 100_000 })) {
+    for (const line of block.lines) {
+      lines += 1;
+      if (line.known?.isValid(0) === true) known += 1;
+    }
+  }
+  expect(lines).toBeGreaterThan(900);
+  expect(known).toBe(lines);
+});
+
+test('what was verified before is only hashed', async () => {
+  const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+  for (const options of [IN_ONE, IN_THREE]) {
+    let examined = 0;
+    const reading = { ...options, blockBytes: 50_000, hashedBytes: bytes.length };
+    for await (const block of readBlocks(bytesSource(bytes, '-'), reading)) {
+      for (const { line, known } of block.lines) {
+        expect(known?.leaf).toBe(hashLine(line));
+        if (known?.examined !== undefined || known?.isValid(0) !== undefined) examined += 1;
+      }
+    }
+    expect(examined).toBe(0);
+  }
+});
+
+test('nobody waits for a stream to go on before its lines are given', async () => {
+  async function* slow(): AsyncGenerator<Uint8Array> {
+    yield await Promise.resolve(Buffer.from('a\nb\n'));
+    await new Promise(() => undefined);
+  }
+  for (const options of [IN_ONE, IN_THREE]) {
+    const blocks = readBlocks(streamSource(slow(), '-'), options);
+    const first = await blocks.next();
+    expect([...(first.value?.lines ?? [])].map(({ line }) => line.length)).toEqual([1, 1]);
+  }
+});
+
+describe('ends early', () => {
+  test('with the threads stopped, when nobody reads on', async () => {
+    const threads = [testThread(), testThread()];
+    const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+    const options = { ...IN_THREE, threads: 2, start: () => threads.shift(), blockBytes: 65_536 };
+    const [first, second] = threads;
+    const blocks = readBlocks(bytesSource(bytes, '-'), options);
+    await blocks.next();
+    await blocks.next();
+    await blocks.return();
+    expect([first?.isStopped(), second?.isStopped()]).toEqual([true, true]);
+  });
+
+  test('with the error of the source, after the lines before it', async () => {
+    const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield* inChunks(bytes.subarray(0, 300_000), 10_000);
+      throw new Error('the disk is gone');
+    }
+    for (const options of [IN_ONE, IN_THREE]) {
+      let length = 0;
+      const reading = (async () => {
+        for await (const block of readBlocks(streamSource(failing(), '-'), options))
+          for (const { line } of block.lines) length += line.length + 1;
+      })();
+      await expect(reading).rejects.toThrow('the disk is gone');
+      expect(length).toBeGreaterThan(280_000);
+    }
+  });
+
+  test('with the reason of the signal', async () => {
+    const stop = new AbortController();
+    const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+    for (const options of [IN_ONE, IN_THREE]) {
+      const source = streamSource(inChunks(bytes, 10_000), '-');
+      const reading = (async () => {
+        for await (const block of readBlocks(source, { ...options, signal: stop.signal })) {
+          void block;
+          stop.abort(new Error('enough'));
+        }
+      })();
+      await expect(reading).rejects.toThrow('enough');
+    }
+  });
+});

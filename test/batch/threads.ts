@@ -1,0 +1,42 @@
+/** Threads for tests: they examine in this one, some time later, and are sent what could be sent. */
+
+import { examineBlock } from '../../src/batch/examine-block.js';
+import { KnownKeys } from '../../src/batch/known-keys.js';
+import type { BlockAnswer, BlockRequest } from '../../src/batch/worker-pool.js';
+import type { WorkerThread } from '../../src/platform/platform.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
+
+export interface TestThread extends WorkerThread {
+  /** As if it ended by itself. */
+  die(): void;
+  readonly isStopped: () => boolean;
+}
+
+/** @param answer - What it says in place of the facts; `silence` for nothing. */
+export function testThread(answer?: BlockAnswer | 'silence'): TestThread {
+  const keys = new KnownKeys(nodeBackend);
+  let told: (message: unknown) => void = () => undefined;
+  let ended: (cause: unknown) => void = () => undefined;
+  let isStopped = false;
+  return {
+    post(message) {
+      const { room, length, depth, declared } = structuredClone(message as BlockRequest);
+      if (answer === 'silence') return;
+      setImmediate(() => {
+        if (isStopped) return;
+        keys.add(declared);
+        const { examined, ...facts } = examineBlock(new Uint8Array(room, 0, length), keys, depth);
+        void examined;
+        told(structuredClone(answer ?? { facts }));
+      });
+    },
+    onMessage: (listener) => (told = listener),
+    onEnd: (listener) => (ended = listener),
+    die: () => ended(new Error('it died')),
+    isStopped: () => isStopped,
+    stop: () => {
+      isStopped = true;
+      return Promise.resolve();
+    },
+  };
+}
