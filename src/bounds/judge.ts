@@ -12,6 +12,7 @@ import {
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
+  reduceRational,
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
@@ -33,7 +34,7 @@ import {
   uncapped,
   type Judgement,
 } from './judgement.js';
-import { addInterval, fitsWindows, peakOverlap } from './timeline.js';
+import { addInterval, fitsWindows, peakFraction } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
 /** An execution as the rules of bounds see it. */
@@ -269,7 +270,8 @@ function judgeRates(
       }
       const before = peakWithStarted(rate, from, to);
       const peak = addRationals(before, amount);
-      if (compareRationals(peak, rate.limit) > 0) findings.push(overRate(pointer, grant, rate, before, peak));
+      if (compareRationals(peak, rate.limit) > 0)
+        findings.push(overRate(pointer, grant, rate, reduceRational(before.n, before.d), amount));
       updates.push(() => addInterval(rate.timeline, from, to, amount));
     }
   }
@@ -345,14 +347,17 @@ function checkResources(facts: ExecutionFacts, chain: readonly Grant[], findings
   }
 }
 
-/** With what is started, whose peak may be at another instant: rather too much than too little. */
+/**
+ * With what is started, whose peak may be at another instant: rather too much than too little. Perhaps not in lowest terms, which it
+ * is brought to only where somebody is told of it: that costs far more than comparing it.
+ */
 function peakWithStarted(
   { timeline, started }: Pick<RateLimit, 'timeline' | 'started'>,
   from: bigint,
   to: bigint,
 ): Rational {
-  const peak = peakOverlap(timeline, from, to);
-  return started === undefined ? peak : addRationals(peak, peakOverlap(started, from, to));
+  const peak = peakFraction(timeline, from, to);
+  return started === undefined ? peak : addRationals(peak, peakFraction(started, from, to));
 }
 
 function overRate(
@@ -360,8 +365,9 @@ function overRate(
   grant: Grant,
   rate: RateLimit,
   before: Rational,
-  peak: Rational,
+  amount: Rational,
 ): RuleFinding {
+  const peak = addRationals(before, amount);
   const over = formatRational(subtractRationals(peak, rate.limit));
   return {
     code: 'RATE_LIMIT_EXCEEDED',

@@ -50,7 +50,7 @@ export function decodeValue(text: string, names: FileNames): unknown {
   }
 }
 
-export function isRational(value: unknown): value is { readonly n: bigint; readonly d: bigint } {
+function isRational(value: unknown): value is { readonly n: bigint; readonly d: bigint } {
   const { n, d } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return typeof n === 'bigint' && typeof d === 'bigint';
 }
