@@ -124,7 +124,8 @@ function fractionDigit(text: string, index: number): number {
   return index < text.length - 1 ? text.charCodeAt(index) : 0x30;
 }
 
-function daysInMonth(year: number, month: number): number {
+/** How many days a month, 1 to 12, has. */
+export function daysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }

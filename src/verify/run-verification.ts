@@ -14,6 +14,8 @@ import {
 } from '../finding/finding.js';
 import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
+import { examineBriefly } from '../ledger/examine-line.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { hashLine, readLines, type LedgerLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
@@ -214,7 +216,13 @@ export async function runVerification(
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return undefined;
     }
-    const result = verifyLine(state, line, segment);
+    // Where nobody is told of the line, nobody keeps what it says.
+    const isBrief = options.onRecord === undefined && state.observer === undefined;
+    const given =
+      isBrief && takesPlace && line.length <= MAX_LINE_BYTES
+        ? examineBriefly(line.bytes, state.layout)
+        : undefined;
+    const result = verifyLine(state, line, segment, given);
     const { findings, folded } = result;
     // What an anchor may cover is kept apart from what comes after it.
     if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;

@@ -5,7 +5,7 @@
 
 import type { EventPlace } from '../bounds/grant.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
-import { examineLine, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
+import { examineLazily, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
@@ -107,7 +107,8 @@ function verifyRecord(
   findings: LineFindings,
   given: LineFacts | undefined,
 ): ExaminedLine {
-  const examined = given === undefined ? examineLine(line.bytes, state.layout) : withEvent(given, line.bytes);
+  const examined =
+    given === undefined ? examineLazily(line.bytes, state.layout) : withEvent(given, line.bytes);
   state.observer?.beforeLine(examined);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
