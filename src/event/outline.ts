@@ -104,7 +104,7 @@ export function outlineEvent(type: TypeName, event: EventTypes[TypeName]): Outli
   return type === 'authorization' ? outlineAuthorization(event as AuthorizationEvent) : undefined;
 }
 
-export function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionOutline {
+function outlineAuthorization(event: AuthorizationEvent): GrantOutline | ActionOutline {
   const { authorization, intents, decision, checks, hygiene } = event;
   const grantId = authorization.grant_event_id?.b64;
   const hasDoubts =
@@ -130,6 +130,13 @@ export function outlineAuthorization(event: AuthorizationEvent): GrantOutline | 
     reservation: readAmounts(meters),
     firstDouble: findDouble(meters),
   };
+}
+
+/** @throws TypeError where the authorization is a grant. */
+export function outlineAction(event: AuthorizationEvent): ActionOutline {
+  const outline = outlineAuthorization(event);
+  if (outline.kind !== 'action') throw new TypeError('expected an action');
+  return outline;
 }
 
 export function outlineExecution(event: ExecutionEvent): ExecutionOutline {

@@ -69,6 +69,12 @@ export function parseTimestamp(text: string): bigint {
 export function compareTimestamps(a: string, b: string): -1 | 0 | 1 {
   assertTimestamp(a);
   assertTimestamp(b);
+  return orderTimestamps(a, b);
+}
+
+/** As {@link compareTimestamps}, of two texts that are known to be timestamps. */
+export function orderTimestamps(a: string, b: string): -1 | 0 | 1 {
+  if (a.length === b.length) return a < b ? -1 : a > b ? 1 : 0;
   // Every field has a fixed width, and a missing digit of the fraction is a 0: no need to build the instants.
   for (let i = 0; i < WHOLE; i++) {
     const difference = a.charCodeAt(i) - b.charCodeAt(i);

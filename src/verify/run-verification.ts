@@ -232,7 +232,7 @@ export async function runVerification(
       settle(findings);
     }
     for (const other of folded) standIn(other);
-    return takesPlace ? tell(each, result) : undefined;
+    return takesPlace && options.onRecord !== undefined ? tell(each, result) : undefined;
   };
   const onChunk = (): void => options.onProgress?.(state.bytes, source.size);
   for await (const line of readLines(source, { signal: options.signal, onChunk })) {

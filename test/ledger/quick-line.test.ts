@@ -76,31 +76,39 @@ describe('the two ways agree', () => {
     expect(fixtures.filter(holdAgainst).length).toBeGreaterThan(fixtures.length / 4);
   });
 
-  test('on records with members changed', () => {
-    const random = makeRandom(SEED);
-    let usual = 0;
-    const count = times(12_000, 500_000);
-    for (let n = 0; n < count; n += 1) {
-      const event = WHOLE_EVENTS[n % WHOLE_EVENTS.length];
-      const isAfter = random() < 0.5;
-      const record = isAfter
-        ? changeRecord(recordOf(event, false, n % 3 === 0 ? { meta: { a: 'b', c: '' } } : {}), random)
-        : recordOf(changeRecord(event, random), random() < 0.3);
-      if (holdAgainst(lineOf(record))) usual += 1;
-    }
-    expect(usual).toBeGreaterThan(count / 20);
-  }, TIMEOUT);
+  test(
+    'on records with members changed',
+    () => {
+      const random = makeRandom(SEED);
+      let usual = 0;
+      const count = times(12_000, 500_000);
+      for (let n = 0; n < count; n += 1) {
+        const event = WHOLE_EVENTS[n % WHOLE_EVENTS.length];
+        const isAfter = random() < 0.5;
+        const record = isAfter
+          ? changeRecord(recordOf(event, false, n % 3 === 0 ? { meta: { a: 'b', c: '' } } : {}), random)
+          : recordOf(changeRecord(event, random), random() < 0.3);
+        if (holdAgainst(lineOf(record))) usual += 1;
+      }
+      expect(usual).toBeGreaterThan(count / 20);
+    },
+    TIMEOUT,
+  );
 
-  test('on lines with bytes changed', () => {
-    const random = makeRandom(SEED + 1);
-    const lines = [
-      ...WHOLE_EVENTS.map((event) => lineOf(recordOf(event, true, { meta: { a: 'b', c: 'ü' } }))),
-      ...fixtures.filter(holdAgainst).filter(({ length }) => length < 8_000),
-    ];
-    let usual = 0;
-    const count = times(12_000, 500_000);
-    for (let n = 0; n < count; n += 1)
-      if (holdAgainst(changeBytes(lines[n % lines.length], random))) usual += 1;
-    expect(usual).toBeGreaterThan(count / 20);
-  }, TIMEOUT);
+  test(
+    'on lines with bytes changed',
+    () => {
+      const random = makeRandom(SEED + 1);
+      const lines = [
+        ...WHOLE_EVENTS.map((event) => lineOf(recordOf(event, true, { meta: { a: 'b', c: 'ü' } }))),
+        ...fixtures.filter(holdAgainst).filter(({ length }) => length < 8_000),
+      ];
+      let usual = 0;
+      const count = times(12_000, 500_000);
+      for (let n = 0; n < count; n += 1)
+        if (holdAgainst(changeBytes(lines[n % lines.length], random))) usual += 1;
+      expect(usual).toBeGreaterThan(count / 20);
+    },
+    TIMEOUT,
+  );
 });
