@@ -425,3 +425,35 @@ function factsOf(line: ExaminedLine): object {
 function fail(line: Buffer, what: string): never {
   throw new Error(`the two ways differ on ${line.toString('utf8')}\n${what}`);
 }
+
+/** Around the lengths that some text or another may have. */
+const LENGTHS = [
+  0, 1, 15, 16, 17, 32, 33, 39, 40, 43, 44, 63, 64, 65, 66, 128, 129, 200, 201, 255, 256, 257,
+].concat([261, 262, 263, 512, 513, 1_024, 1_025]);
+
+/** The record once for each place in it and each value that may be put there: texts of every length, or every edge too. */
+export function* eachPlaceChanged(record: Members, withEdges: boolean): Generator<Members> {
+  const holders = (value: unknown): Members[] =>
+    typeof value !== 'object' || value === null
+      ? []
+      : [value as Members, ...Object.values(value).flatMap(holders)];
+  const changed = structuredClone(record);
+  for (const holder of holders(changed)) {
+    for (const [key, value] of Object.entries(holder)) {
+      const texts =
+        typeof value === 'string' && value !== '' ? LENGTHS.map((length) => stretched(value, length)) : [];
+      for (const other of [...texts, ...(withEdges ? EDGES : [])]) {
+        holder[key] = other;
+        yield changed;
+      }
+      holder[key] = value;
+    }
+  }
+}
+
+/** As many of its characters, the last one again and again where it has too few. */
+function stretched(text: string, length: number): string {
+  const characters = [...text];
+  const last = characters.at(-1) ?? '';
+  return characters.slice(0, length).join('') + last.repeat(Math.max(0, length - characters.length));
+}

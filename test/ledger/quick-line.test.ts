@@ -9,6 +9,7 @@ import {
   WHOLE_EVENTS,
   changeBytes,
   changeRecord,
+  eachPlaceChanged,
   fixtureLines,
   holdAgainst,
   lineOf,
@@ -75,6 +76,16 @@ describe('the two ways agree', () => {
   test('on every line of the fixtures', () => {
     expect(fixtures.filter(holdAgainst).length).toBeGreaterThan(fixtures.length / 4);
   });
+
+  test(
+    'on records with one value changed, wherever it stands',
+    () => {
+      for (const event of WHOLE_EVENTS)
+        for (const record of eachPlaceChanged(recordOf(event, false), times(0, 1) === 1))
+          holdAgainst(lineOf(record));
+    },
+    TIMEOUT,
+  );
 
   test(
     'on records with members changed',
