@@ -4,7 +4,9 @@
  * is numbers, a few for each line.
  */
 
-import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import { examineFully, type ExaminedLine } from '../ledger/examine-line.js';
+import { eventOf, keyidOf, scanUsual, signatureCountOf, signatureOf } from '../ledger/quick-line.js';
+import { ROW_WIDTH } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import type { SignatureBackend } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
@@ -25,6 +27,10 @@ export interface BlockFacts {
   readonly ends: Int32Array;
   /** The RFC 6962 leaf hash of each line; of a blank one zeros. */
   readonly leaves: Uint8Array;
+  /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
+  readonly rowAt: Int32Array;
+  /** What is where in the usual records: places in the block. Their ids and digests are true. */
+  readonly rows: Int32Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
   /** See `verdicts.ts`, for each signature, in their order. */
@@ -33,9 +39,9 @@ export interface BlockFacts {
   readonly declared: readonly DeclaredKey[];
 }
 
-/** The same, with the lines as they were examined, for whoever goes on in the same thread. */
+/** The same, with the lines that are not usual records as they were examined, for whoever goes on in the same thread. */
 export interface ExaminedBlock extends BlockFacts {
-  readonly examined: readonly (ExaminedLine | undefined)[];
+  readonly examined: ReadonlyMap<number, ExaminedLine>;
 }
 
 /** What one thread examines blocks with. */
@@ -73,36 +79,64 @@ export function examineBlock(
   const verdictsAt = new Int32Array(lines + 1);
   const verdicts: number[] = [];
   const declared: DeclaredKey[] = [];
-  const examined: (ExaminedLine | undefined)[] = [];
+  const examined = new Map<number, ExaminedLine>();
+  const rowAt = new Int32Array(lines).fill(-1);
+  let rows = new Int32Array(64 * ROW_WIDTH);
+  let usual = 0;
+  /** @param event - The event's bytes, in the block. */
+  const verify = (keyid: string, sig: () => string, event: Uint8Array): void => {
+    const known = given?.[verdicts.length];
+    // So many of the verdicts that others came to are believed, and the rest is a sample.
+    const key = known === VALID && Math.random() * SAMPLE >= 1 ? undefined : keys.find(keyid);
+    if (key === undefined) verdicts.push(known === VALID ? VALID : NOT_COMPUTED);
+    else verdicts.push(signatures.add(key, event, sig(), verdicts.length));
+  };
   let start = 0;
   for (let i = 0; i < lines; i += 1) {
+    const begin = start;
     const end = ends[i] as number;
     const line = bytes.subarray(start, end);
     start = end + 1;
     verdictsAt[i] = verdicts.length;
     const isReadable = depth === 'all' && line.length > 0 && line.length <= MAX_LINE_BYTES;
     if (line.length > 0) writeLatin1(leaves, leafHash(line), i * HASH_BYTES);
-    const facts = isReadable ? examineLine(line, undefined) : undefined;
-    examined.push(facts);
-    if (facts === undefined) continue;
+    if (!isReadable) continue;
+    if ((usual + 1) * ROW_WIDTH > rows.length) rows = grown(rows);
+    if (scanUsual(bytes, begin, end, rows, usual)) {
+      rowAt[i] = usual;
+      const count = signatureCountOf(rows, usual);
+      const event = count === 0 ? line : eventOf(bytes, rows, usual);
+      for (let index = 0; index < count; index += 1) {
+        const keyid = keyidOf(bytes, rows, usual, index);
+        verify(keyid, () => signatureOf(bytes, rows, usual, index), event);
+      }
+      usual += 1;
+      continue;
+    }
+    const facts = examineFully(line, undefined);
+    examined.set(i, facts);
     for (const key of keysDeclaredBy(facts)) {
       declared.push(key);
       keys.add([key]);
     }
-    if (facts.signatures === undefined || facts.span === undefined || facts.signatures.length === 0) continue;
+    if (facts.signatures === undefined || facts.span === undefined) continue;
     const event = line.subarray(facts.span.start, facts.span.end);
-    for (const signature of facts.signatures) {
-      const known = given?.[verdicts.length];
-      // So many of the verdicts that others came to are believed, and the rest is a sample.
-      const key = known === VALID && Math.random() * SAMPLE >= 1 ? undefined : keys.find(signature.keyid);
-      if (key === undefined) verdicts.push(known === VALID ? VALID : NOT_COMPUTED);
-      else verdicts.push(signatures.add(key, event, signature.sig, verdicts.length));
-    }
+    for (const { keyid, sig } of facts.signatures) verify(keyid, () => sig, event);
   }
   for (const { place, verdict } of signatures.flush()) verdicts[place] = verdict;
   if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
   verdictsAt[lines] = verdicts.length;
-  return { lines, ends, leaves, verdictsAt, verdicts: Uint8Array.from(verdicts), declared, examined };
+  return {
+    lines,
+    ends,
+    leaves,
+    rowAt,
+    rows: rows.slice(0, usual * ROW_WIDTH),
+    verdictsAt,
+    verdicts: Uint8Array.from(verdicts),
+    declared,
+    examined,
+  };
 }
 
 /** One of so many verdicts that others came to is computed again. */
@@ -123,6 +157,12 @@ function partIsWrong(what: string): NorthrootError {
   return new NorthrootError('PART_WRONG', `a part of the verification ${what}`, {
     hint: 'it was changed, or made of another ledger: make it again',
   });
+}
+
+function grown(rows: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(rows.length * 2);
+  larger.set(rows);
+  return larger;
 }
 
 function findLineEnds(bytes: Uint8Array): Int32Array {

@@ -3,10 +3,10 @@
  * are some. What is said does not depend on how many there are, nor on where blocks end.
  */
 
-import { countProcessors, startWorker } from '#platform';
+import { countProcessors, startWorker, viewBytes } from '#platform';
 import { decodeLatin1 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import { usualLine, type ExaminedLine, type Layout } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { LedgerLine } from '../ledger/read-lines.js';
 import type { WorkerThread } from '../platform/platform.js';
@@ -21,8 +21,12 @@ import { WorkerPool } from './worker-pool.js';
 export interface LineKnowledge {
   /** Its RFC 6962 leaf hash, a binary string. */
   readonly leaf: string;
-  /** What `examineLine` says of it where nothing is known of the ledger's layout; undefined where nobody asked. */
-  readonly examined: ExaminedLine | undefined;
+  /**
+   * What `examineLine` says of it in a ledger of that layout; undefined where that is to be asked.
+   *
+   * @param isBrief - Whether it is used up before the next lines are asked for.
+   */
+  examine(layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined;
   /** Whether the signature at `index` is valid; undefined where it was not computed. */
   isValid(index: number): boolean | undefined;
 }
@@ -146,7 +150,7 @@ async function* readInThreads(
     isReading = true;
     try {
       for (let room = rooms.pop(); room !== undefined; room = isEnd ? undefined : rooms.pop()) {
-        const block = await reader.read(new Uint8Array(room));
+        const block = await reader.read(viewBytes(room, 0, room.byteLength));
         if (block === undefined) {
           isEnd = true;
         } else if ('line' in block) {
@@ -218,8 +222,8 @@ class Places {
     bytes: Uint8Array,
     facts: BlockFacts | ExaminedBlock,
   ): Generator<KnownLine, void, void> {
-    const { leaves, ends, verdicts, verdictsAt } = facts;
-    const examined = 'examined' in facts ? facts.examined : [];
+    const { leaves, ends, verdicts, verdictsAt, rowAt, rows } = facts;
+    const examined = 'examined' in facts ? facts.examined : undefined;
     let start = 0;
     for (let i = 0; i < facts.lines; i += 1) {
       const end = ends[i] as number;
@@ -242,12 +246,18 @@ class Places {
         return verdict === NOT_COMPUTED ? undefined : verdict === VALID;
       };
       const takesPlace = length > 0 && terminated;
+      const row = rowAt[i] as number;
+      const examine = (layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined => {
+        if (row !== -1) return isBrief && layout !== 'bare' ? usualLine(bytes, rows, row) : undefined;
+        const full = examined?.get(i);
+        return layout === undefined || full?.layout === layout ? full : undefined;
+      };
       yield {
         line,
         segment,
         ordinal,
         takesPlace,
-        known: { leaf, examined: examined[i], isValid },
+        known: { leaf, isValid, examine },
       };
       start = end + 1;
     }

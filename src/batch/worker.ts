@@ -1,6 +1,7 @@
 /** What runs in another thread: examines the blocks that it is given, one after the other. */
 
 import { parentPort } from 'node:worker_threads';
+import { viewBytes } from '#platform';
 import { NorthrootError } from '../error.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { examineBlock, makeExaminer, type Depth } from './examine-block.js';
@@ -10,18 +11,14 @@ const examiner = makeExaminer(defaultBackend);
 
 parentPort?.on('message', ({ room, length, depth, given, declared }: BlockRequest) => {
   examiner.keys.add(declared);
-  parentPort?.postMessage(answer(new Uint8Array(room, 0, length), depth, given));
+  parentPort?.postMessage(answer(viewBytes(room, 0, length), depth, given));
 });
 
 function answer(bytes: Uint8Array, depth: Depth, given: Uint8Array | undefined): BlockAnswer {
   try {
-    const { lines, ends, leaves, verdictsAt, verdicts, declared } = examineBlock(
-      bytes,
-      examiner,
-      depth,
-      given,
-    );
-    return { facts: { lines, ends, leaves, verdictsAt, verdicts, declared: [...declared] } };
+    const { examined, ...facts } = examineBlock(bytes, examiner, depth, given);
+    void examined;
+    return { facts };
   } catch (error) {
     if (error instanceof NorthrootError) {
       const { code, message, hint } = error;

@@ -34,6 +34,8 @@ export interface Platform {
   allocateBytes(length: number): Uint8Array;
   /** Bytes of anything, for what is written over whole and soon forgotten. */
   allocateScratch(length: number): Uint8Array;
+  /** A part of a buffer, in which texts are found fastest. */
+  viewBytes(buffer: ArrayBufferLike, offset: number, length: number): Uint8Array;
   concatBytes(parts: readonly Uint8Array[]): Uint8Array;
   equalBytes(a: Uint8Array, b: Uint8Array): boolean;
 

@@ -37,6 +37,22 @@ export function reduceRational(n: bigint, d: bigint): Rational {
   return divisor === 1n ? { n, d } : { n: n / divisor, d: d / divisor };
 }
 
+const SMALL_POWERS_OF_TEN = Array.from({ length: 16 }, (_, s) => 10 ** s);
+
+/**
+ * The rational m·10^−s.
+ *
+ * @param m - A safe integer that is not negative.
+ * @param s - A scale of 0 to 38.
+ */
+export function rationalOfDecimal(m: number, s: number): Rational {
+  if (s === 0) return { n: BigInt(m), d: 1n };
+  const power = SMALL_POWERS_OF_TEN[s];
+  if (power === undefined) return reduceRational(BigInt(m), 10n ** BigInt(s));
+  const divisor = smallGreatestCommonDivisor(m, power);
+  return { n: BigInt(m / divisor), d: BigInt(power / divisor) };
+}
+
 /** a + b. */
 export function addRationals(a: Rational, b: Rational): Rational {
   // Sums of whole numbers, and of amounts in the same small unit, are nearly all there are.
