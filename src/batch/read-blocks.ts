@@ -248,7 +248,7 @@ class Places {
       const takesPlace = length > 0 && terminated;
       const row = rowAt[i] as number;
       const examine = (layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined => {
-        if (row !== -1) return isBrief && layout !== 'bare' ? usualLine(bytes, rows, row) : undefined;
+        if (row !== -1) return layout === 'bare' ? undefined : usualLine(bytes, rows, row, isBrief);
         const full = examined?.get(i);
         return layout === undefined || full?.layout === layout ? full : undefined;
       };

@@ -18,7 +18,7 @@ import { checkEvent, checkRecord } from '../schema/check.js';
 import { MAX_SIGNATURES } from '../signature/dsse.js';
 import { toDigestText } from '../value/digest.js';
 import { findMember, hashEvent, type Span } from './event-bytes.js';
-import { QuickLine, glanceAt, readQuickLine } from './quick-line.js';
+import { QuickLine, copyQuickLine, glanceAt, readQuickLine } from './quick-line.js';
 import { MAX_META_BYTES } from './quick-scan.js';
 
 export { MAX_META_BYTES } from './quick-scan.js';
@@ -226,10 +226,12 @@ export function examineBriefly(line: Uint8Array, layout: Layout | undefined): Ex
 /**
  * The line of a usual record, of which it is known what is where.
  *
- * @param bytes - Those that row `at` is about; they and the rows stay as they are as long as anything may be asked.
+ * @param bytes - Those that row `at` is about.
+ * @param isBrief - Whether they and the rows stay as they are as long as anything may be asked.
  */
-export function usualLine(bytes: Uint8Array, rows: Int32Array, at: number): ExaminedLine {
-  return new QuickLine(bytes, rows, at) as HasJson as ExaminedLine;
+export function usualLine(bytes: Uint8Array, rows: Int32Array, at: number, isBrief: boolean): ExaminedLine {
+  const line: HasJson = isBrief ? new QuickLine(bytes, rows, at) : copyQuickLine(bytes, rows, at);
+  return line as ExaminedLine;
 }
 
 function asPlainData(quick: QuickLine, line: Uint8Array): ExaminedLine {

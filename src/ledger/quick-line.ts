@@ -455,6 +455,20 @@ export function eventOf(bytes: Uint8Array, rows: Int32Array, at: number): Uint8A
   return bytes.subarray(rows[base + row.EVENT_START], rows[base + row.EVENT_END]);
 }
 
+/** The line of a row, for as long as anybody wants it: its bytes are copied, and what surrounds them is not kept. */
+export function copyQuickLine(bytes: Uint8Array, rows: Int32Array, at: number): QuickLine {
+  const copy = rows.slice(at * ROW_WIDTH, (at + 1) * ROW_WIDTH);
+  const start = copy[row.LINE_START]!;
+  const length = copy[row.LINE_END]! - start;
+  const line = allocateScratch(length);
+  line.set(bytes.subarray(start, start + length));
+  for (let place = row.LINE_START; place < row.PLACES_END; place += 1) {
+    const isCount = place === row.SIGNATURE_COUNT || place === row.METER_COUNT;
+    if (!isCount && copy[place] !== 0) copy[place] = copy[place]! - start;
+  }
+  return new QuickLine(line, copy, 0);
+}
+
 function readQuickly(line: Uint8Array, rows: Int32Array): QuickLine | undefined {
   if (!scanRecord(line, 0, line.length, rows, 0)) return undefined;
   const eventId = trueEventId(line, rows, 0);

@@ -68,6 +68,8 @@ export const METERS = 28;
 export const METER_COUNT = 29;
 export const STARTED_AT = 30;
 export const ENDED_AT = 32;
+/** Behind the last place. */
+export const PLACES_END = 34;
 
 /* What {@link FLAGS} are made of. */
 export const IS_DENY = 1 << 0;

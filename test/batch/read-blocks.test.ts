@@ -4,6 +4,7 @@ import { expect, describe, test } from 'vitest';
 import { startWorker } from '#platform';
 import { readBlocks, type KnownLine, type ReadBlocksOptions } from '../../src/batch/read-blocks.js';
 import { bytesSource, streamSource } from '../../src/fs/source.js';
+import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { hashLine, readLines } from '../../src/ledger/read-lines.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
@@ -135,6 +136,32 @@ test('what was verified before is only hashed', async () => {
       }
     }
     expect(examined).toBe(0);
+  }
+});
+
+test('what is to be kept stays as it was, whatever becomes of the block', async () => {
+  const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+  for (const options of [IN_ONE, IN_THREE]) {
+    const kept: { line: Uint8Array; examined: ExaminedLine | undefined }[] = [];
+    for await (const block of readBlocks(bytesSource(bytes, '-'), { ...options, blockBytes: 70_000 })) {
+      for (const { line, known } of block.lines) {
+        kept.push({ line: Uint8Array.from(line.bytes), examined: known?.examine('records', false) });
+      }
+    }
+    const shown = (each: ExaminedLine | undefined): unknown =>
+      each && [
+        each.seq,
+        each.eventId,
+        each.principalId,
+        each.signatures,
+        each.outline(),
+        each.json(),
+        each.span,
+      ];
+    expect(kept.filter(({ examined }) => examined !== undefined).length).toBeGreaterThan(900);
+    for (const { line, examined } of kept) {
+      if (examined !== undefined) expect(shown(examined)).toEqual(shown(examineFully(line, 'records')));
+    }
   }
 });
 
