@@ -217,12 +217,6 @@ export function examineLazily(line: Uint8Array, layout: Layout | undefined): Exa
   return (quick as HasJson | undefined as ExaminedLine | undefined) ?? examineFully(line, layout);
 }
 
-/** As {@link examineLazily}; what it gives is to be used up before the next line is examined, and before the bytes change. */
-export function examineBriefly(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
-  const quick = layout === 'bare' ? undefined : glanceAt(line);
-  return (quick as HasJson | undefined as ExaminedLine | undefined) ?? examineFully(line, layout);
-}
-
 /**
  * The line of a usual record, of which it is known what is where.
  *
