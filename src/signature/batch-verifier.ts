@@ -35,7 +35,7 @@ export interface BatchVerifierOptions {
   readonly uses?: number | undefined;
 }
 
-const DEFAULT_TABLE_BYTES = 2 ** 26;
+const DEFAULT_TABLE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_SAMPLE = 256;
 const DEFAULT_USES = 8;
 /** To compile the WebAssembly pays after so many times the uses after which a table does. */

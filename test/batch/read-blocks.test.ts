@@ -154,7 +154,7 @@ test('what is to be kept stays as it was, whatever becomes of the block', async 
         each.eventId,
         each.principalId,
         each.signatures,
-        each.outline(),
+        each.wellFormed && each.outline(),
         each.json(),
         each.span,
       ];
