@@ -4,15 +4,21 @@ import { parentPort } from 'node:worker_threads';
 import { viewBytes } from '#platform';
 import { NorthrootError } from '../error.js';
 import { defaultBackend } from '../signature/default-backend.js';
-import { examineBlock, makeExaminer, type Depth } from './examine-block.js';
+import { examineBlock, makeExaminer, type BlockFacts, type Depth } from './examine-block.js';
 import type { BlockAnswer, BlockRequest } from './worker-pool.js';
 
 const examiner = makeExaminer(defaultBackend);
 
 parentPort?.on('message', ({ room, length, depth, given, declared }: BlockRequest) => {
   examiner.keys.add(declared);
-  parentPort?.postMessage(answer(viewBytes(room, 0, length), depth, given));
+  const found = answer(viewBytes(room, 0, length), depth, given);
+  parentPort?.postMessage(found, 'facts' in found ? buffersOf(found.facts) : []);
 });
+
+/** What is handed over and not copied. */
+function buffersOf({ ends, leaves, rowAt, rows, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
+  return [ends, leaves, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
+}
 
 function answer(bytes: Uint8Array, depth: Depth, given: Uint8Array | undefined): BlockAnswer {
   try {

@@ -20,6 +20,9 @@ export class IdIndex {
   /** Ordinal + 1, or 0 for a free slot. At most two thirds full. */
   #slots = new Uint32Array(2048);
   #size: number;
+  /** What was looked up last, and where it is or would be. */
+  #lastId: string | undefined;
+  #lastSlot = 0;
   readonly #secret = Uint32Array.from({ length: WORDS }, () => (Math.random() * 0x1_0000_0000) | 1);
   readonly #probeBytes = allocateBytes(ID_SIZE);
   readonly #probe = new Uint32Array(this.#probeBytes.buffer, this.#probeBytes.byteOffset, WORDS);
@@ -60,21 +63,28 @@ export class IdIndex {
 
   /** The ordinal of an id given as 43 characters of canonical base64url, or -1. */
   find(id: string): number {
-    writeBase64url(this.#probeBytes, id);
-    return (this.#slots[this.#slotOf(this.#probe)] as number) - 1;
+    return (this.#slots[this.#lookUp(id)] as number) - 1;
   }
 
   /** Adds an id that is not in the index yet and returns its ordinal. */
   add(id: string): number {
     if ((this.#size + 1) * 3 > this.#slots.length * 2) this.#rehash(this.#slots.length * 2);
-    writeBase64url(this.#probeBytes, id);
-    const slot = this.#slotOf(this.#probe);
+    const slot = this.#lookUp(id);
     if (this.#slots[slot] !== EMPTY) throw new RangeError('the id is in the index already');
     if (this.#size % PIECE_IDS === 0) this.#pieces.push(new Uint32Array(PIECE_IDS * WORDS));
     this.#wordsOf(this.#size).set(this.#probe);
     this.#size += 1;
     this.#slots[slot] = this.#size;
     return this.#size - 1;
+  }
+
+  /** The slot of an id, which is most often asked for and then added: nothing was moved between. */
+  #lookUp(id: string): number {
+    if (id === this.#lastId) return this.#lastSlot;
+    writeBase64url(this.#probeBytes, id);
+    this.#lastId = id;
+    this.#lastSlot = this.#slotOf(this.#probe);
+    return this.#lastSlot;
   }
 
   /** The slot that holds `words`, or the free slot where it would go. */
@@ -105,6 +115,7 @@ export class IdIndex {
   }
 
   #rehash(capacity: number): void {
+    this.#lastId = undefined;
     this.#slots = new Uint32Array(capacity);
     for (let ordinal = 0; ordinal < this.#size; ordinal += 1) {
       this.#slots[this.#slotOf(this.#wordsOf(ordinal))] = ordinal + 1;
