@@ -102,7 +102,9 @@ export async function* readBlocks(
         ? places.ofLongLine(block)
         : places.ofBlock(block.segment, block.bytes, facts as ExaminedBlock);
       if (threads > 1 && (isLarge || places.bytes >= worthwhileBytes)) {
-        const members = startThreads(threads, options.start ?? startWorker);
+        // No more than there are blocks for.
+        const blocks = Math.ceil((source.size ?? Infinity) / (options.blockBytes ?? BLOCK_BYTES));
+        const members = startThreads(Math.min(threads, blocks), options.start ?? startWorker);
         if (members.length > 0) {
           yield* readInThreads(reader, places, new WorkerPool(members, declared), options);
           return;

@@ -226,7 +226,7 @@ export class VerifyOutputs {
       case 'text':
         return sink.write(renderReport(report, isStdout ? this.#terminal.paint : undefined, commandGuide));
       case 'json':
-        return sink.write(`${jsonText(report, 2)}\n`);
+        return renderJson(sink, report);
       case 'ndjson':
         return this.#renderNdjson(sink, verified, isStdout);
       case 'sarif': {
@@ -257,6 +257,20 @@ export class VerifyOutputs {
     for (const finding of outcome?.grown ?? []) await sink.write(`${jsonText(finding)}\n`);
     await sink.write(`${jsonText({ ...report, findings: undefined })}\n`);
   }
+}
+
+/** Member by member, and finding by finding: together they can be longer than a text may be. */
+async function renderJson(sink: ByteSink, report: Report): Promise<void> {
+  const { findings } = report;
+  const frame = jsonText({ ...report, findings: [] }, 2);
+  // Members of the report itself stand behind two spaces, and no text holds the end of a line.
+  const place = frame.indexOf('\n  "findings": []') + '\n  "findings": ['.length;
+  await sink.write(frame.slice(0, place));
+  for (const [index, finding] of findings.entries()) {
+    const text = jsonText(finding, 2).replaceAll('\n', '\n    ');
+    await sink.write(`${index === 0 ? '' : ','}\n    ${text}`);
+  }
+  await sink.write(`${findings.length === 0 ? '' : '\n  '}${frame.slice(place)}\n`);
 }
 
 async function* chain<T>(first: Iterable<T>, second: AsyncIterable<T>): AsyncGenerator<T, void, void> {
