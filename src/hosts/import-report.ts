@@ -23,13 +23,14 @@ export function reportImport(
   options: ImportReportOptions = {},
 ): ImportReport {
   const { host, reading, findings, events, existing, conflicting, unfit, byType } = plan;
-  const late = result?.existing ?? 0;
+  // Of what was appended some may be what an earlier plan of the same import had.
+  const fresh = result?.appended ?? events.length;
   return {
     ...reportReading('host', host, { ...reading, findings }, options),
     events: {
       made: events.length + existing + conflicting,
-      new: events.length - late,
-      existing: existing + late,
+      new: fresh,
+      existing: existing + events.length - fresh,
       conflicting,
       unfit,
       ...(result === undefined ? {} : { appended: result.appended }),

@@ -1,6 +1,8 @@
 /** What a host puts its reading together with: items that are all accounted for, findings, claims, the times of items that state none. */
 
 import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../json/source-json.js';
+import { byteOrderMarkLength, findInvalidUtf8 } from '../json/utf8.js';
+import { isArchive } from './archive.js';
 import type {
   Claim,
   HostFile,
@@ -81,12 +83,20 @@ export class ReadingBuilder {
     return time;
   }
 
-  /** The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items. */
+  /**
+   * The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items; a file that is not text
+   * is one, whatever looks like lines in it.
+   */
   *lines(
     file: HostFile,
     options?: SourceJsonOptions,
     maxBytes = MAX_ITEM_BYTES,
   ): Generator<SourceItem, void, void> {
+    if (!isText(file.bytes)) {
+      const actual = isArchive(file.bytes) ? 'an archive, which is to be unpacked first' : 'a binary file';
+      this.#refuse({ file: file.name }, 'NOT_TEXT', 'lines of JSON in UTF-8', actual);
+      return;
+    }
     for (const { at, bytes, isTorn } of splitLines(file)) {
       const item = this.json({ at, bytes }, options, isTorn, maxBytes);
       if (item !== undefined) yield item;
@@ -95,11 +105,12 @@ export class ReadingBuilder {
 
   /** A text that is one JSON value. What is not is dropped, with a finding. */
   json(
-    { at, bytes }: Omit<SourceItem, 'value'>,
+    { at, bytes: marked }: Omit<SourceItem, 'value'>,
     options?: SourceJsonOptions,
     isTorn = false,
     maxBytes = MAX_ITEM_BYTES,
   ): SourceItem | undefined {
+    const bytes = withoutMark(marked);
     if (bytes.length > maxBytes) {
       this.#refuse(at, 'LINE_TOO_LONG', `at most ${maxBytes} bytes`, `${bytes.length} bytes`);
       return undefined;
@@ -130,7 +141,7 @@ export class ReadingBuilder {
 export function* splitLines(
   file: HostFile,
 ): Generator<{ readonly at: HostPlace; readonly bytes: Uint8Array; readonly isTorn: boolean }, void, void> {
-  const { bytes } = file;
+  const bytes = withoutMark(file.bytes);
   for (let from = 0, line = 1; from < bytes.length; line++) {
     const end = bytes.indexOf(0x0a, from);
     const isTorn = end < 0;
@@ -140,4 +151,38 @@ export function* splitLines(
       yield { at: { file: file.name, line }, bytes: text, isTorn };
     from = to + 1;
   }
+}
+
+/** A byte order mark is no part of what it stands before. */
+function withoutMark(bytes: Uint8Array): Uint8Array {
+  const length = byteOrderMarkLength(bytes, 0, bytes.length);
+  return length === 0 ? bytes : bytes.subarray(length);
+}
+
+/** So much of a file's beginning shows whether it is text. */
+const HEAD_BYTES = 4096;
+/** One line in so many begins as JSON in what is a log all the same. */
+const FEW_LINES = 16;
+
+/** Whether a file is text, however damaged: it begins as text does, or has lines that begin as JSON. */
+function isText(bytes: Uint8Array): boolean {
+  if (isArchive(bytes)) return false;
+  const text = withoutMark(bytes);
+  const head = text.subarray(0, HEAD_BYTES);
+  const first = head.find((byte) => byte > 0x20);
+  if (first === 0x7b || first === 0x5b || first === 0x22) return !hasNul(head, 4);
+  const invalid = findInvalidUtf8(head, 0, head.length);
+  // The last character of the head may be cut.
+  const isUtf8 = invalid < 0 || (head.length === HEAD_BYTES && invalid > HEAD_BYTES - 4);
+  if (isUtf8 && !hasNul(head, head.length)) return true;
+  let [lines, objects] = [0, 0];
+  for (let at = text.indexOf(0x0a); at >= 0; at = text.indexOf(0x0a, at + 1)) {
+    lines += 1;
+    if (text[at + 1] === 0x7b && text[at + 2] === 0x22) objects += 1;
+  }
+  return objects * FEW_LINES > lines;
+}
+
+function hasNul(bytes: Uint8Array, length: number): boolean {
+  return bytes.subarray(0, length).includes(0);
 }

@@ -1,0 +1,33 @@
+/** `northroot import` on the command line: which files it reads, and what it says besides the report. */
+
+import { mkdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { hasRecordings, recordedText } from '../hosts/recorded.js';
+import { expectOk, parse, Workshop } from './runner.js';
+
+interface Report {
+  readonly files: readonly { readonly name: string }[];
+  readonly items: { readonly items: number };
+  readonly events: { readonly appended: number };
+}
+
+describe.skipIf(!hasRecordings)('import', () => {
+  const shop = new Workshop();
+  mkdirSync(shop.path('logs'));
+  const log = hasRecordings ? recordedText('cgf/run/driver/openclaw-v02.live.events.jsonl') : '';
+  shop.write('logs/a.jsonl', log);
+  const ledger = ['--ledger', 'logs/l.jsonl', '--format', 'json'];
+
+  it('reads no file twice, and not the ledger that stands among the logs, nor its key', () => {
+    const made = shop.run(['import', '--from', 'cgf', '--create', ...ledger, 'logs', 'logs/../logs/a.jsonl']);
+    expectOk(made);
+    expect(made.stderr).not.toContain('Warning');
+    const again = shop.run(['import', '--from', 'cgf', ...ledger, 'logs']);
+    expectOk(again);
+    const [first, second] = [parse<Report>(made.stdout), parse<Report>(again.stdout)];
+    expect(first.files.map(({ name }) => name)).toEqual(['logs/a.jsonl']);
+    expect(second.files).toEqual(first.files);
+    expect([first.items.items, second.items.items]).toEqual([27, 27]);
+    expect([first.events.appended, second.events.appended]).toEqual([34, 0]);
+  });
+});
