@@ -31,7 +31,7 @@ import {
   type Aid,
   type HostReadingOptions,
 } from '../host-files.js';
-import { openLedgerInput, STDIN } from '../input.js';
+import { openLedgerInput, readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { wholeNumber } from '../options.js';
 import { addReportOutput, targetsOf, writeReport, type ReportOutputOptions } from '../report-output.js';
@@ -100,6 +100,7 @@ async function reconcile(
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
   const inputs = await inputsOf(given, options.from, ledger);
+  await assertLedger(context, ledger);
   const aids = options.aid.map(toAid);
   await assertTargets(targetsOf(options.output), [
     ...filesOf(ledger),
@@ -138,6 +139,20 @@ function render(format: Format, report: ReconcileReport, paint: Paint): string {
     case 'json':
       return `${jsonText(report, 2)}\n`;
   }
+}
+
+/** So much of a file shows which host's it is. */
+const START_BYTES = 65_536;
+
+/** What a host takes for its own and does not begin as a ledger is most likely a source. */
+async function assertLedger(context: Context, path: string): Promise<void> {
+  if (path === STDIN || (await kindOfPath(path)) !== 'file') return;
+  const file = { name: path, bytes: await readStart(path, START_BYTES, context) };
+  const host = looksLikeLedger(file) ? undefined : HOSTS.find((each) => each.recognises(file));
+  if (host === undefined) return;
+  throw new CommandError('USAGE', `${printable(path)} is a file of ${host.name}, not a ledger`, {
+    hint: `the ledger comes first, then the files of other systems; northroot import --from ${host.name} makes a ledger of such files`,
+  });
 }
 
 interface Input {
