@@ -70,7 +70,7 @@ const GOOD = [
   { id: '3', ms: T + 2000, tool: 'note' },
 ];
 
-it('adds nothing the second time either where what authorizes stands after what it authorizes', async () => {
+it('adds nothing the second time either where what authorizes stands after what it authorizes', () => {
   const file = plainFile(...GOOD);
   const backwards: Host = {
     ...plainHost,

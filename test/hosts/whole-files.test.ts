@@ -43,7 +43,7 @@ it.each([claudeCode, cgf, openclaw, apm2])(
 
 it('reads a log whose first line is torn line by line', () => {
   const [first, ...rest] = hooks.map((line) => JSON.stringify(line));
-  for (const torn of ['{', first!.slice(0, 40), ` ${first!.slice(0, 40)}`]) {
+  for (const torn of ['{', first.slice(0, 40), ` ${first.slice(0, 40)}`]) {
     const { findings, items } = readText(claudeCode, [torn, ...rest, ''].join('\n'));
     expect(findings.filter(({ rule }) => rule === 'INPUT')).toMatchObject([{ at: { line: 1 } }]);
     expect(items).toHaveLength(hooks.length);

@@ -99,7 +99,7 @@ async function reconcile(
   options: ReconcileOptions,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const inputs = await inputsOf(given, options.from, ledger);
+  const inputs = await inputsOf(context, given, options.from, ledger);
   await assertLedger(context, ledger);
   const aids = options.aid.map(toAid);
   await assertTargets(targetsOf(options.output), [
@@ -163,6 +163,7 @@ interface Input {
 
 /** The files, in place of folders the files in them; each once. */
 async function inputsOf(
+  context: Context,
   given: readonly string[],
   from: string | undefined,
   ledger: string,
@@ -177,7 +178,7 @@ async function inputsOf(
       });
     }
     const [path, host] = named === undefined ? [text, hostOf(from)] : [rest, named];
-    for (const file of await filesAt(path)) {
+    for (const file of await filesAt(context, path)) {
       const key = `${host?.name ?? ''}=${file}`;
       if (file === STDIN && (ledger === STDIN || inputs.has(key)))
         throw new CommandError('USAGE', 'standard input can be read once only');
