@@ -17,7 +17,7 @@ import { measureParts } from './parts.js';
 import { measureInTurns, median } from './rounds.js';
 import { measureMemory, verifyTasks, verifyWhole } from './verify.js';
 
-const FURTHER = ['writers.js', 'cost.js', 'live.js'];
+const FURTHER = ['append.js', 'start.js', 'writers.js', 'cost.js', 'live.js'];
 
 const { values } = parseArgs({
   options: {

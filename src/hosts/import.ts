@@ -94,6 +94,9 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
   const byType = new Map<string, number>();
   const events: ClaimedEvent[] = [];
   let existing = 0;
+  const isOpen = (sourceId: string): boolean => into?.openEnds.has(sourceId) === true;
+  const isKnownBefore = ({ event, sourceId }: ClaimedEvent): boolean =>
+    known.has(sourceId) && !isOpen(sourceId) && event['outcome'] === 'unknown';
   for (const claimed of made.events) {
     const { event, sourceId, at, restsOn, sameAs } = claimed;
     byType.set(event.event_type, (byType.get(event.event_type) ?? 0) + 1);
@@ -101,9 +104,7 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     const own = ids.get(sourceId);
     const other = own === undefined ? sameAs.find((each) => known.has(each)) : undefined;
     const had = own ?? (other === undefined ? undefined : known.get(other));
-    const isOpen = into?.openEnds.has(other ?? sourceId) === true;
-    const isLater = isOpen && event['outcome'] !== 'unknown';
-    const isEarlier = !isOpen && known.has(sourceId) && event['outcome'] === 'unknown';
+    const isLater = isOpen(other ?? sourceId) && event['outcome'] !== 'unknown';
     if (had === id || (other !== undefined && !isLater)) {
       standing.add(sourceId);
       if (other !== undefined) elsewhere.add(sourceId);
@@ -121,7 +122,7 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     } else {
       others.add(sourceId);
       if (had === undefined || (restsOn !== undefined && others.has(restsOn))) continue;
-      const kind = isEarlier ? EARLIER : isLater ? LATER : CONFLICT;
+      const kind = isKnownBefore(claimed) ? EARLIER : isLater ? LATER : CONFLICT;
       const expected = `what was recorded of it before, ${had}`;
       findings.push({ ...kind, at, about: sourceId, expected });
     }

@@ -3,7 +3,7 @@
  */
 
 import { describeValue } from '../options.js';
-import { createPrivateKey, sign } from 'node:crypto';
+import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
 import { encodeBase64url } from '../bytes/encoding.js';
@@ -59,7 +59,18 @@ export function createSigner(privateKey: PrivateKey): Signer {
     publicKey.alg === 'ed25519'
       ? ([null, key] as const)
       : (['sha256', { key, dsaEncoding: 'ieee-p1363' }] as const);
-  return { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
+  const signer: Signer = { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
+  keys.set(signer, { key, digest });
+  return signer;
+}
+
+const keys = new WeakMap<Signer, { readonly key: KeyObject; readonly digest: 'sha256' | null }>();
+
+/** What another thread of this process needs to sign as this signer does; undefined where its key is not here. */
+export function signingKeyOf(
+  signer: Signer,
+): { readonly key: KeyObject; readonly digest: 'sha256' | null } | undefined {
+  return keys.get(signer);
 }
 
 /**
