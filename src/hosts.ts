@@ -50,7 +50,8 @@ export {
   type KnownLedger,
   type PlanOptions,
 } from './hosts/import.js';
-export { documentsOf, membersOf } from './hosts/documents.js';
+export { documentsOf } from './hosts/documents.js';
+export { membersOf } from './hosts/members.js';
 export { codeOf, principalOf, toolOf, unitOf, type PrincipalKind } from './hosts/names.js';
 export { MAX_ITEM_BYTES, ReadingBuilder, splitLines, type SourceItem } from './hosts/reading.js';
 export {

@@ -2,7 +2,9 @@
 
 import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../json/source-json.js';
 import { byteOrderMarkLength, findInvalidUtf8 } from '../json/utf8.js';
+import { decodeLatin1 } from '../bytes/text.js';
 import { isArchive } from './archive.js';
+import { membersOf } from './members.js';
 import type {
   Claim,
   HostFile,
@@ -16,6 +18,9 @@ import type {
 
 /** The longest line that is read, in bytes: the largest frame that any of the hosts writes, and more than any event. */
 export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
+
+/** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
+export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 
 /** One item of a file, read. */
 export interface SourceItem {
@@ -85,7 +90,7 @@ export class ReadingBuilder {
 
   /**
    * The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items; a file that is not text
-   * is one, whatever looks like lines in it.
+   * is one, whatever looks like lines in it. A file that is one JSON text over several lines is one item, or of an array its elements.
    */
   *lines(
     file: HostFile,
@@ -95,6 +100,14 @@ export class ReadingBuilder {
     if (!isText(file.bytes)) {
       const actual = isArchive(file.bytes) ? 'an archive, which is to be unpacked first' : 'a binary file';
       this.#refuse({ file: file.name }, 'NOT_TEXT', 'lines of JSON in UTF-8', actual);
+      return;
+    }
+    const document = readDocument(file, options);
+    if (document !== undefined) {
+      const actual = 'JSON over several lines that is not one value';
+      if (document.length === 0)
+        this.#refuse({ file: file.name }, 'NOT_LINES', 'one JSON value a line', actual);
+      yield* document;
       return;
     }
     for (const { at, bytes, isTorn } of splitLines(file)) {
@@ -151,6 +164,43 @@ export function* splitLines(
       yield { at: { file: file.name, line }, bytes: text, isTorn };
     from = to + 1;
   }
+}
+
+/**
+ * The items of a file that is one JSON text over several lines: it, or the elements of an array. None where it is neither one text nor
+ * lines; undefined where it is lines.
+ */
+export function readDocument(file: HostFile, options?: SourceJsonOptions): readonly SourceItem[] | undefined {
+  const lines = splitLines(file);
+  const first = lines.next();
+  const second = lines.next();
+  if (first.done === true || second.done === true) return undefined;
+  if (!isBeginning(first.value.bytes, second.value.bytes)) return undefined;
+  const bytes = withoutMark(file.bytes);
+  const decoded = bytes.length > MAX_DOCUMENT_BYTES ? undefined : decodeSourceJson(bytes, options);
+  const at = { file: file.name };
+  if (decoded?.ok !== true) {
+    // A log whose first line is torn goes on in whole ones.
+    if (first.value.bytes[0] !== 0x5b) for (const line of lines) if (isWhole(line.bytes)) return undefined;
+    return [];
+  }
+  const { value } = decoded;
+  const list = Array.isArray(value) ? (value as readonly SourceValue[]) : undefined;
+  return list === undefined || list.length === 0 ? [{ at, bytes, value }] : [...membersOf(at, '', list)];
+}
+
+/** Whether a text begins that goes on in the next line: a bracket alone, or a line that the next one, which is indented, belongs to. */
+function isBeginning(first: Uint8Array, second: Uint8Array): boolean {
+  const text = decodeLatin1(first, 0, Math.min(first.length, HEAD_BYTES)).trim();
+  if (/^\[\s*\{?$/.test(text)) return true;
+  if (text === '{') return !isWhole(second);
+  return /^[[{]/.test(text) && !isWhole(first) && (second[0] === 0x20 || second[0] === 0x09);
+}
+
+/** Whether a line begins and ends as an object of a log does. */
+function isWhole(line: Uint8Array): boolean {
+  const last = line.findLast((byte) => byte !== 0x20 && byte !== 0x09);
+  return line[0] === 0x7b && line.length > 1 && last === 0x7d;
 }
 
 /** A byte order mark is no part of what it stands before. */

@@ -17,10 +17,12 @@ import {
   renderImportMarkdown,
   reportImport,
   verifyLedger,
+  type Host,
   type HostFile,
   type ImportPlan,
   type ImportResult,
 } from '../../src/index.js';
+import { toDigestText } from '../../src/value/digest.js';
 import { validatorOf } from '../schema/ajv.js';
 import { plainFile, plainHost } from './plain-host.js';
 
@@ -67,6 +69,25 @@ const GOOD = [
   { id: '2', ms: T + 1000, allow: false, tool: 'rm' },
   { id: '3', ms: T + 2000, tool: 'note' },
 ];
+
+it('adds nothing the second time either where what authorizes stands after what it authorizes', () => {
+  const file = plainFile(...GOOD);
+  const backwards: Host = {
+    ...plainHost,
+    read: (files, options) => {
+      const reading = plainHost.read(files, options);
+      return { ...reading, claims: reading.claims.toReversed() };
+    },
+  };
+  const { events } = planImport(backwards, [file]);
+  const sources = new Map(
+    events.map(({ sourceId, event }) => [sourceId, toDigestText(event.event_id.b64)] as const),
+  );
+  const into = { ledgerId: undefined, sources, openEnds: new Set<string>() };
+  const again = planImport(backwards, [file], { into });
+  expect(again.findings).toEqual([]);
+  expect([again.events.length, again.existing]).toEqual([0, events.length]);
+});
 
 it('makes authorizations, executions and evidence, linked and verified', async () => {
   const plan = planImport(plainHost, [plainFile(...GOOD)]);

@@ -133,11 +133,12 @@ async function importFiles(
   assertCombination(options);
   const { files, hostOptions } = await readAll(context, host, paths, options, path);
   const reading = host.read(files, hostOptions);
+  const about = { files: files.map(({ name }) => name) };
   if (path === undefined) {
     const plan = planReading(host, reading);
-    if (isCheck) return report(context, reportImport(plan), options);
+    if (isCheck) return report(context, reportImport(plan, undefined, about), options);
     for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
-    return report(context, reportImport(plan), options, 'stderr');
+    return report(context, reportImport(plan, undefined, about), options, 'stderr');
   }
   const isNew = await isUnbegun(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
@@ -148,7 +149,7 @@ async function importFiles(
   // No ledger is made for nothing.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
-    return report(context, reportImport(planReading(host, reading, into)), options);
+    return report(context, reportImport(planReading(host, reading, into), undefined, about), options);
   }
   let before = 0;
   for (let attempt = 1; ; attempt += 1) {
@@ -159,7 +160,7 @@ async function importFiles(
       const into = await readKnownLedger(await openLedger(path), host.name, signal);
       const plan = planReading(host, reading, into);
       const { appended, existing } = await appendImport(ledger, plan);
-      done = reportImport(plan, { appended: before + appended, existing });
+      done = reportImport(plan, { appended: before + appended, existing }, about);
     } catch (error) {
       // Another import came between: what it recorded stands.
       if (!(error instanceof ImportOutdatedError) || attempt === MAX_ATTEMPTS) throw error;
@@ -230,7 +231,8 @@ async function check(
 ): Promise<ExitStatus> {
   const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
   const { files, hostOptions } = await readAll(context, checker, paths, options, undefined);
-  return report(context, reportCheck(checker, checker.check(files, hostOptions)), options);
+  const about = { files: files.map(({ name }) => name) };
+  return report(context, reportCheck(checker, checker.check(files, hostOptions), about), options);
 }
 
 interface Read {
@@ -250,7 +252,7 @@ async function readAll(
   assertStdinOnce(paths);
   const inputs = new Map<string, string>();
   for (const path of paths) {
-    for (const found of await filesAt(path)) {
+    for (const found of await filesAt(context, path)) {
       // A folder of logs may have the ledger in it that is made of them.
       const isOwn = found !== path && ledger !== undefined && isOf(ledger, found);
       const place = found === STDIN ? STDIN : resolve(found);
