@@ -3,7 +3,7 @@
  */
 
 import { describeValue } from '../options.js';
-import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
+import { createPrivateKey, sign } from 'node:crypto';
 
 import { equalBytes } from '../bytes/compare.js';
 import { encodeBase64url } from '../bytes/encoding.js';
@@ -64,12 +64,16 @@ export function createSigner(privateKey: PrivateKey): Signer {
   return signer;
 }
 
-const keys = new WeakMap<Signer, { readonly key: KeyObject; readonly digest: 'sha256' | null }>();
+/** What `crypto.sign` takes. The key is a KeyObject, which the types of those who only verify need not know. */
+interface SigningParts {
+  readonly key: object;
+  readonly digest: 'sha256' | null;
+}
+
+const keys = new WeakMap<Signer, SigningParts>();
 
 /** What another thread of this process needs to sign as this signer does; undefined where its key is not here. */
-export function signingKeyOf(
-  signer: Signer,
-): { readonly key: KeyObject; readonly digest: 'sha256' | null } | undefined {
+export function signingKeyOf(signer: Signer): SigningParts | undefined {
   return keys.get(signer);
 }
 
