@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 // What cannot even be loaded says nothing about a ledger: status 1, which Node would give, means broken evidence.
 try {
-  const { main } = await import('../dist/cli/northroot.js');
-  process.exitCode = await main(process.argv.slice(2));
+  const args = process.argv.slice(2);
+  const { loadProgram, readVersion } = await import('./load.js');
+  // Asked by tools more often than anything else, and told without loading the program.
+  if (args.length === 1 && args[0] === '--version') process.stdout.write(`${readVersion()}\n`);
+  else process.exitCode = await loadProgram().main(args);
 } catch (error) {
   console.error('error: INTERNAL_ERROR: northroot could not be started; this says nothing about the ledger');
   console.error(error);

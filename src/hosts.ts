@@ -41,6 +41,7 @@ export {
 export {
   appendImport,
   firstTimeOf,
+  ImportOutdatedError,
   planImport,
   planReading,
   readKnownLedger,
@@ -49,6 +50,29 @@ export {
   type KnownLedger,
   type PlanOptions,
 } from './hosts/import.js';
+export { documentsOf } from './hosts/documents.js';
+export { membersOf } from './hosts/members.js';
+export { codeOf, principalOf, toolOf, unitOf, type PrincipalKind } from './hosts/names.js';
+export { MAX_ITEM_BYTES, ReadingBuilder, splitLines, type SourceItem } from './hosts/reading.js';
+export {
+  amountOf,
+  jcsDigest,
+  listAt,
+  numberAt,
+  objectAt,
+  textAt,
+  timeOf,
+  timeOfText,
+  valueAt,
+} from './hosts/values.js';
+export {
+  decodeSourceJson,
+  SourceNumber,
+  SourceObject,
+  type SourceJsonCode,
+  type SourceJsonOptions,
+  type SourceValue,
+} from './json/source-json.js';
 export { reportCheck, reportImport, type ImportReportOptions } from './hosts/import-report.js';
 export { describeHostFinding } from './hosts/finding-text.js';
 export {

@@ -4,18 +4,18 @@
  * is numbers, a few for each line.
  */
 
-import { examineLine, type ExaminedLine, type SignatureEntry } from '../ledger/examine-line.js';
+import { examineFully, type ExaminedLine } from '../ledger/examine-line.js';
+import { eventOf, keyidOf, scanUsual, signatureCountOf, signatureOf } from '../ledger/quick-line.js';
+import { ROW_WIDTH } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { eventMessage, isValidSignature } from '../signature/event-signature.js';
+import type { SignatureBackend } from '../signature/backend.js';
+import { defaultBackend } from '../signature/default-backend.js';
 import { leafHash } from '../tree/compact-range.js';
 import { writeLatin1 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
-import { keysDeclaredBy, type DeclaredKey, type KnownKeys } from './known-keys.js';
-
-/** What became of a signature: it was not computed, as its key was not known there, or the equation says so. */
-export const NOT_COMPUTED = 0;
-export const INVALID = 1;
-export const VALID = 2;
+import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
+import { SignatureQueue } from './signature-queue.js';
+import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
 const NEWLINE = 0x0a;
@@ -27,17 +27,34 @@ export interface BlockFacts {
   readonly ends: Int32Array;
   /** The RFC 6962 leaf hash of each line; of a blank one zeros. */
   readonly leaves: Uint8Array;
+  /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
+  readonly rowAt: Int32Array;
+  /** What is where in the usual records: places in the block. Their ids and digests are true. */
+  readonly rows: Int32Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
-  /** {@link NOT_COMPUTED}, {@link INVALID} or {@link VALID} for each signature, in their order. */
+  /** See `verdicts.ts`, for each signature, in their order. */
   readonly verdicts: Uint8Array;
   /** Keys that lines of the block declare and that were not known before. */
   readonly declared: readonly DeclaredKey[];
 }
 
-/** The same, with the lines as they were examined, for whoever goes on in the same thread. */
+/** The same, with the lines that are not usual records as they were examined, for whoever goes on in the same thread. */
 export interface ExaminedBlock extends BlockFacts {
-  readonly examined: readonly (ExaminedLine | undefined)[];
+  readonly examined: ReadonlyMap<number, ExaminedLine>;
+}
+
+/** What one thread examines blocks with. */
+export interface Examiner {
+  readonly keys: KnownKeys;
+  readonly signatures: SignatureQueue;
+}
+
+/** @param backend - The default one alone is spared what its tables can do. */
+export function makeExaminer(backend: SignatureBackend, declared: readonly DeclaredKey[] = []): Examiner {
+  const keys = new KnownKeys(backend);
+  keys.add(declared);
+  return { keys, signatures: new SignatureQueue(backend.name === defaultBackend.name) };
 }
 
 /** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
@@ -52,7 +69,7 @@ export type Depth = 'hashes' | 'all';
  */
 export function examineBlock(
   bytes: Uint8Array,
-  keys: KnownKeys,
+  { keys, signatures }: Examiner,
   depth: Depth,
   given?: Uint8Array,
 ): ExaminedBlock {
@@ -62,60 +79,90 @@ export function examineBlock(
   const verdictsAt = new Int32Array(lines + 1);
   const verdicts: number[] = [];
   const declared: DeclaredKey[] = [];
-  const examined: (ExaminedLine | undefined)[] = [];
+  const examined = new Map<number, ExaminedLine>();
+  const rowAt = new Int32Array(lines).fill(-1);
+  let rows = new Int32Array(64 * ROW_WIDTH);
+  let usual = 0;
+  /** @param event - The event's bytes, in the block. */
+  const verify = (keyid: string, sig: () => string, event: Uint8Array): void => {
+    const known = given?.[verdicts.length];
+    // So many of the verdicts that others came to are believed, and the rest is a sample.
+    const key = known === VALID && Math.random() * SAMPLE >= 1 ? undefined : keys.find(keyid);
+    if (key === undefined) verdicts.push(known === VALID ? VALID : NOT_COMPUTED);
+    else verdicts.push(signatures.add(key, event, sig(), verdicts.length));
+  };
   let start = 0;
   for (let i = 0; i < lines; i += 1) {
+    const begin = start;
     const end = ends[i] as number;
     const line = bytes.subarray(start, end);
     start = end + 1;
     verdictsAt[i] = verdicts.length;
     const isReadable = depth === 'all' && line.length > 0 && line.length <= MAX_LINE_BYTES;
     if (line.length > 0) writeLatin1(leaves, leafHash(line), i * HASH_BYTES);
-    const facts = isReadable ? examineLine(line, undefined) : undefined;
-    examined.push(facts);
-    if (facts === undefined) continue;
+    if (!isReadable) continue;
+    if ((usual + 1) * ROW_WIDTH > rows.length) rows = grown(rows);
+    if (scanUsual(bytes, begin, end, rows, usual)) {
+      rowAt[i] = usual;
+      const count = signatureCountOf(rows, usual);
+      const event = count === 0 ? line : eventOf(bytes, rows, usual);
+      for (let index = 0; index < count; index += 1) {
+        const keyid = keyidOf(bytes, rows, usual, index);
+        verify(keyid, () => signatureOf(bytes, rows, usual, index), event);
+      }
+      usual += 1;
+      continue;
+    }
+    const facts = examineFully(line, undefined);
+    examined.set(i, facts);
     for (const key of keysDeclaredBy(facts)) {
       declared.push(key);
       keys.add([key]);
     }
-    if (facts.signatures === undefined || facts.span === undefined || facts.signatures.length === 0) continue;
-    const { start: from, end: to } = facts.span;
-    let made: Uint8Array | undefined;
-    const message = (): Uint8Array => (made ??= eventMessage(line.subarray(from, to)));
-    for (const signature of facts.signatures) {
-      verdicts.push(verdictOn(signature, message, keys, given?.[verdicts.length]));
-    }
+    if (facts.signatures === undefined || facts.span === undefined) continue;
+    const event = line.subarray(facts.span.start, facts.span.end);
+    for (const { keyid, sig } of facts.signatures) verify(keyid, () => sig, event);
   }
-  if (given !== undefined && depth === 'all' && given.length !== verdicts.length) {
-    throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
-  }
+  for (const { place, verdict } of signatures.flush()) verdicts[place] = verdict;
+  if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
   verdictsAt[lines] = verdicts.length;
-  return { lines, ends, leaves, verdictsAt, verdicts: Uint8Array.from(verdicts), declared, examined };
+  return {
+    lines,
+    ends,
+    leaves,
+    rowAt,
+    rows: rows.slice(0, usual * ROW_WIDTH),
+    verdictsAt,
+    verdicts: Uint8Array.from(verdicts),
+    declared,
+    examined,
+  };
 }
 
 /** One of so many verdicts that others came to is computed again. */
 const SAMPLE = 256;
 
-function verdictOn(
-  { keyid, sig }: SignatureEntry,
-  message: () => Uint8Array,
-  keys: KnownKeys,
-  given: number | undefined,
-): number {
-  if (given === VALID && Math.random() * SAMPLE >= 1) return VALID;
-  const key = keys.find(keyid);
-  if (key === undefined) return given === VALID ? VALID : NOT_COMPUTED;
-  const verdict = isValidSignature(message(), sig, key) ? VALID : INVALID;
-  if (given !== undefined && given !== NOT_COMPUTED && given !== verdict) {
-    throw partIsWrong(`says ${given === VALID ? 'valid' : 'invalid'} of a signature that is not`);
+function assertTrue(given: Uint8Array, verdicts: readonly number[]): void {
+  if (given.length !== verdicts.length) {
+    throw partIsWrong(`has ${given.length} verdicts on ${verdicts.length} signatures`);
   }
-  return verdict;
+  for (const [index, verdict] of verdicts.entries()) {
+    const said = given[index];
+    if (said === NOT_COMPUTED || verdict === NOT_COMPUTED || said === verdict) continue;
+    throw partIsWrong(`says ${said === VALID ? 'valid' : 'invalid'} of a signature that is not`);
+  }
 }
 
 function partIsWrong(what: string): NorthrootError {
   return new NorthrootError('PART_WRONG', `a part of the verification ${what}`, {
     hint: 'it was changed, or made of another ledger: make it again',
   });
+}
+
+function grown(rows: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(rows.length * 2);
+  larger.set(rows);
+  return larger;
 }
 
 function findLineEnds(bytes: Uint8Array): Int32Array {

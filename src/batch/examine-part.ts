@@ -11,8 +11,8 @@ import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { allocateRoom, openBlocks, type Block } from './block-reader.js';
-import { examineBlock } from './examine-block.js';
-import { keysDeclaredBy, KnownKeys } from './known-keys.js';
+import { examineBlock, makeExaminer } from './examine-block.js';
+import { keysDeclaredBy, type KnownKeys } from './known-keys.js';
 import { MAX_PARTS, PartEncoder } from './part-file.js';
 import { decodeLatin1 } from '../bytes/text.js';
 
@@ -66,8 +66,8 @@ export async function* examinePart(
   const from = Math.floor((size * (part - 1)) / of);
   // What was added since is in the last.
   const to = part === of ? Infinity : Math.floor((size * part) / of);
-  const keys = new KnownKeys(defaultBackend);
-  keys.add((options.keys ?? []).map(({ keyid, public_key: publicKey }) => ({ keyid, publicKey })));
+  const declared = (options.keys ?? []).map(({ keyid, public_key: publicKey }) => ({ keyid, publicKey }));
+  const examiner = makeExaminer(defaultBackend, declared);
   const blocks = openBlocks(source, signal);
   const room = allocateRoom(BLOCK_BYTES);
   let segment: Segment | undefined;
@@ -76,7 +76,7 @@ export async function* examinePart(
       const block = await blocks.read(room);
       if (block === undefined) break;
       const lines = 'bytes' in block ? cut(block, from - begin, to - begin) : undefined;
-      if ('bytes' in block && begin < from) learnKeys(block.bytes, keys);
+      if ('bytes' in block && begin < from) learnKeys(block.bytes, examiner.keys);
       const isIn = lines === undefined ? begin >= from : lines.length > 0;
       if (!isIn) continue;
       if (segment !== block.segment) {
@@ -84,7 +84,7 @@ export async function* examinePart(
         yield encoder.frame({ kind: 'segment', segment });
       }
       if (lines !== undefined) {
-        const { verdicts } = examineBlock(lines, keys, 'all');
+        const { verdicts } = examineBlock(lines, examiner, 'all');
         yield encoder.frame({ kind: 'lines', bytes: lines, verdicts });
       } else if ('line' in block) {
         const { length, terminated, longLeafHash, bytes } = block.line;

@@ -3,25 +3,30 @@
  * are some. What is said does not depend on how many there are, nor on where blocks end.
  */
 
-import { countProcessors, startWorker } from '#platform';
+import { countProcessors, startWorker, viewBytes } from '#platform';
 import { decodeLatin1 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import { usualLine, type ExaminedLine, type Layout } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { LedgerLine } from '../ledger/read-lines.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { SignatureBackend } from '../signature/backend.js';
 import { allocateRoom, openBlocks, type BlockInput, type LongLine } from './block-reader.js';
-import { examineBlock, NOT_COMPUTED, VALID, type BlockFacts, type ExaminedBlock } from './examine-block.js';
-import { KnownKeys, type DeclaredKey } from './known-keys.js';
+import { examineBlock, makeExaminer, type BlockFacts, type ExaminedBlock } from './examine-block.js';
+import type { DeclaredKey } from './known-keys.js';
+import { NOT_COMPUTED, VALID } from './verdicts.js';
 import { WorkerPool } from './worker-pool.js';
 
 /** What is known of a line before its turn comes. */
 export interface LineKnowledge {
   /** Its RFC 6962 leaf hash, a binary string. */
   readonly leaf: string;
-  /** What `examineLine` says of it where nothing is known of the ledger's layout; undefined where nobody asked. */
-  readonly examined: ExaminedLine | undefined;
+  /**
+   * What `examineLine` says of it in a ledger of that layout; undefined where that is to be asked.
+   *
+   * @param isBrief - Whether it is used up before the next lines are asked for.
+   */
+  examine(layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined;
   /** Whether the signature at `index` is valid; undefined where it was not computed. */
   isValid(index: number): boolean | undefined;
 }
@@ -84,21 +89,22 @@ export async function* readBlocks(
   const places = new Places();
   try {
     const room = allocateRoom(options.blockBytes ?? BLOCK_BYTES);
-    const keys = new KnownKeys(options.backend);
-    keys.add(options.keys);
+    const examiner = makeExaminer(options.backend, options.keys);
     const declared = [...options.keys];
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
     const isLarge = (source.size ?? 0) >= worthwhileBytes;
     let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
     while (block !== undefined) {
       const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
-      const facts = 'line' in block ? undefined : examineBlock(block.bytes, keys, depth, block.verdicts);
+      const facts = 'line' in block ? undefined : examineBlock(block.bytes, examiner, depth, block.verdicts);
       declared.push(...(facts?.declared ?? []));
       yield 'line' in block
         ? places.ofLongLine(block)
         : places.ofBlock(block.segment, block.bytes, facts as ExaminedBlock);
       if (threads > 1 && (isLarge || places.bytes >= worthwhileBytes)) {
-        const members = startThreads(threads, options.start ?? startWorker);
+        // No more than there are blocks for.
+        const blocks = Math.ceil((source.size ?? Infinity) / (options.blockBytes ?? BLOCK_BYTES));
+        const members = startThreads(Math.min(threads, blocks), options.start ?? startWorker);
         if (members.length > 0) {
           yield* readInThreads(reader, places, new WorkerPool(members, declared), options);
           return;
@@ -146,7 +152,7 @@ async function* readInThreads(
     isReading = true;
     try {
       for (let room = rooms.pop(); room !== undefined; room = isEnd ? undefined : rooms.pop()) {
-        const block = await reader.read(new Uint8Array(room));
+        const block = await reader.read(viewBytes(room, 0, room.byteLength));
         if (block === undefined) {
           isEnd = true;
         } else if ('line' in block) {
@@ -218,8 +224,8 @@ class Places {
     bytes: Uint8Array,
     facts: BlockFacts | ExaminedBlock,
   ): Generator<KnownLine, void, void> {
-    const { leaves, ends, verdicts, verdictsAt } = facts;
-    const examined = 'examined' in facts ? facts.examined : [];
+    const { leaves, ends, verdicts, verdictsAt, rowAt, rows } = facts;
+    const examined = 'examined' in facts ? facts.examined : undefined;
     let start = 0;
     for (let i = 0; i < facts.lines; i += 1) {
       const end = ends[i] as number;
@@ -242,12 +248,18 @@ class Places {
         return verdict === NOT_COMPUTED ? undefined : verdict === VALID;
       };
       const takesPlace = length > 0 && terminated;
+      const row = rowAt[i] as number;
+      const examine = (layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined => {
+        if (row !== -1) return layout === 'bare' ? undefined : usualLine(bytes, rows, row, isBrief);
+        const full = examined?.get(i);
+        return layout === undefined || full?.layout === layout ? full : undefined;
+      };
       yield {
         line,
         segment,
         ordinal,
         takesPlace,
-        known: { leaf, examined: examined[i], isValid },
+        known: { leaf, isValid, examine },
       };
       start = end + 1;
     }

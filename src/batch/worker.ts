@@ -1,23 +1,30 @@
 /** What runs in another thread: examines the blocks that it is given, one after the other. */
 
 import { parentPort } from 'node:worker_threads';
+import { viewBytes } from '#platform';
 import { NorthrootError } from '../error.js';
 import { defaultBackend } from '../signature/default-backend.js';
-import { examineBlock, type Depth } from './examine-block.js';
-import { KnownKeys } from './known-keys.js';
+import { examineBlock, makeExaminer, type BlockFacts, type Depth } from './examine-block.js';
 import type { BlockAnswer, BlockRequest } from './worker-pool.js';
 
-const keys = new KnownKeys(defaultBackend);
+const examiner = makeExaminer(defaultBackend);
 
 parentPort?.on('message', ({ room, length, depth, given, declared }: BlockRequest) => {
-  keys.add(declared);
-  parentPort?.postMessage(answer(new Uint8Array(room, 0, length), depth, given));
+  examiner.keys.add(declared);
+  const found = answer(viewBytes(room, 0, length), depth, given);
+  parentPort?.postMessage(found, 'facts' in found ? buffersOf(found.facts) : []);
 });
+
+/** What is handed over and not copied. */
+function buffersOf({ ends, leaves, rowAt, rows, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
+  return [ends, leaves, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
+}
 
 function answer(bytes: Uint8Array, depth: Depth, given: Uint8Array | undefined): BlockAnswer {
   try {
-    const { lines, ends, leaves, verdictsAt, verdicts, declared } = examineBlock(bytes, keys, depth, given);
-    return { facts: { lines, ends, leaves, verdictsAt, verdicts, declared: [...declared] } };
+    const { examined, ...facts } = examineBlock(bytes, examiner, depth, given);
+    void examined;
+    return { facts };
   } catch (error) {
     if (error instanceof NorthrootError) {
       const { code, message, hint } = error;

@@ -1,8 +1,8 @@
 /** Rule 11 of SPEC §8: corrections of what counts as used. */
 
+import type { UnitAmounts } from '../event/outline.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
-import type { MeterVector } from '../value/meter.js';
 import {
   addRationals,
   compareRationals,
@@ -10,14 +10,14 @@ import {
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
-import { amountsOf, grantChain, type Grant } from './grant.js';
+import { grantChain, type Grant } from './grant.js';
 import { exceedsPrecision, overCap, uncapped, type Judgement } from './judgement.js';
 
 /** An adjustment as the rules of bounds see it. */
 export interface AdjustmentFacts {
   readonly direction: 'credit' | 'debit';
   readonly principalId: string;
-  readonly meters: MeterVector;
+  readonly amounts: UnitAmounts;
   /** Whether the amounts are a guess. */
   readonly isEstimated: boolean;
 }
@@ -27,10 +27,10 @@ export function judgeAdjustment(facts: AdjustmentFacts, grant: Grant): Judgement
   return facts.direction === 'credit' ? judgeCredit(facts, grant) : judgeDebit(facts, grant);
 }
 
-function judgeCredit({ principalId, meters }: AdjustmentFacts, grant: Grant): Judgement {
+function judgeCredit({ principalId, amounts }: AdjustmentFacts, grant: Grant): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
-  const chain = [...grantChain(grant)];
+  const chain = grantChain(grant);
   const own = chain.find((each) => each.principalId === principalId);
   if (own !== undefined) {
     findings.push({
@@ -42,7 +42,7 @@ function judgeCredit({ principalId, meters }: AdjustmentFacts, grant: Grant): Ju
     });
   }
   let isRefused = own !== undefined;
-  for (const { unit, amount, pointer } of listAmounts(meters, grant, findings)) {
+  for (const { unit, amount, pointer } of listAmounts(amounts, grant, findings)) {
     const accounts = chain.flatMap((each) => {
       const account = each.accounts.get(unit);
       return account === undefined ? [] : [{ each, account, used: subtractRationals(account.used, amount) }];
@@ -71,10 +71,10 @@ function judgeCredit({ principalId, meters }: AdjustmentFacts, grant: Grant): Ju
   return { findings, apply: () => isRefused || updates.forEach((update) => update()) };
 }
 
-function judgeDebit({ meters, isEstimated }: AdjustmentFacts, grant: Grant): Judgement {
+function judgeDebit({ amounts, isEstimated }: AdjustmentFacts, grant: Grant): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
-  for (const { unit, amount, pointer } of listAmounts(meters, grant, findings)) {
+  for (const { unit, amount, pointer } of listAmounts(amounts, grant, findings)) {
     for (const each of grantChain(grant)) {
       const account = each.accounts.get(unit);
       if (account === undefined || amount.n === 0n) continue;
@@ -97,11 +97,11 @@ function judgeDebit({ meters, isEstimated }: AdjustmentFacts, grant: Grant): Jud
 
 /** The amounts of the units that the grant caps; of the others it is told. */
 function listAmounts(
-  meters: MeterVector,
+  amounts: UnitAmounts,
   grant: Grant,
   findings: RuleFinding[],
 ): { readonly unit: string; readonly amount: Rational; readonly pointer: string }[] {
-  return [...amountsOf(meters)].flatMap(([unit, amount], index) => {
+  return amounts.flatMap(({ unit, amount }, index) => {
     const pointer = `/meters/${index}/amount`;
     if (grant.accounts.has(unit)) return { unit, amount, pointer };
     findings.push(uncapped(unit, pointer, grant));

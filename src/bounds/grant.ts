@@ -1,5 +1,6 @@
 /** Grants and actions as verification remembers them (SPEC §3.1): what was allowed, and what was used of it so far. */
 
+import type { ActionOutline } from '../event/outline.js';
 import type { AuthorizationEvent } from '../schema/generated/types.js';
 import type { MeterVector } from '../value/meter.js';
 import { toRational } from '../value/quantity.js';
@@ -145,31 +146,31 @@ function openAccount(cap: Rational): Account {
   return { cap, used: ZERO, estimated: ZERO, reserved: ZERO };
 }
 
-/** The action that a well-formed event makes. */
-export function makeAction(event: AuthorizationEvent, place: EventPlace, grant: Grant | undefined): Action {
-  const { authorization } = event;
-  if (authorization.kind !== 'action') throw new TypeError('expected an action');
-  const {
-    tool_name: toolName,
-    tool_params_digest: params,
-    meter_reservation: reservation,
-  } = authorization.action;
+/** The action that an event makes. */
+export function makeAction(outline: ActionOutline, place: EventPlace, grant: Grant | undefined): Action {
+  const { decision, principalId, occurredAt, intent, userIntent, toolName, params } = outline;
+  const reservation = new Map<string, Rational>();
+  for (const { unit, amount } of outline.reservation) reservation.set(unit, amount);
   return {
-    ...authorizedBy(event, place),
+    place,
+    decision,
+    principalId,
+    occurredAt,
+    intent,
+    userIntent,
     grant,
     toolName,
-    params: digestKey(params),
-    reservation: amountsOf(reservation ?? []),
+    params,
+    reservation,
   };
 }
 
 /** A grant and those that it was delegated from, nearest first; at most {@link MAX_GRANT_DEPTH}. */
-export function* grantChain(grant: Grant | undefined): Generator<Grant, void, void> {
-  let count = 0;
-  for (let each = grant; each !== undefined && count < MAX_GRANT_DEPTH; each = each.parent) {
-    yield each;
-    count += 1;
-  }
+export function grantChain(grant: Grant | undefined): Grant[] {
+  const chain: Grant[] = [];
+  for (let each = grant; each !== undefined && chain.length < MAX_GRANT_DEPTH; each = each.parent)
+    chain.push(each);
+  return chain;
 }
 
 /**
@@ -184,7 +185,7 @@ export function findUnsound(grant: Grant | undefined): Grant | undefined {
 
 /** The ids of a grant and of those that it was delegated from, nearest first. */
 export function chainIds(grant: Grant | undefined): string[] {
-  return [...grantChain(grant)].map(({ place }) => place.eventId);
+  return grantChain(grant).map(({ place }) => place.eventId);
 }
 
 /** A meter vector's amounts by unit. */

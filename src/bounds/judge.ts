@@ -3,28 +3,21 @@
  * bound?" when a ledger is verified and "would it?" when a gateway asks before it acts.
  */
 
+import type { UnitAmounts } from '../event/outline.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
-import type { MeterVector } from '../value/meter.js';
 import {
   MAX_DENOMINATOR_DIGITS,
   ZERO,
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
+  reduceRational,
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
-import { compareTimestamps, parseTimestamp } from '../value/timestamp.js';
-import {
-  amountsOf,
-  grantChain,
-  resourceKey,
-  type Action,
-  type Amounts,
-  type Grant,
-  type RateLimit,
-} from './grant.js';
+import { orderTimestamps, parseTimestamp } from '../value/timestamp.js';
+import { grantChain, resourceKey, type Account, type Action, type Grant, type RateLimit } from './grant.js';
 import {
   checkActionCaps,
   checkOrigin,
@@ -33,7 +26,7 @@ import {
   uncapped,
   type Judgement,
 } from './judgement.js';
-import { addInterval, fitsWindows, peakOverlap } from './timeline.js';
+import { addInterval, fitsWindows, peakFraction } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
 /** An execution as the rules of bounds see it. */
@@ -42,8 +35,9 @@ export interface ExecutionFacts {
   readonly occurredAt: string;
   readonly startedAt: string | undefined;
   readonly endedAt: string | undefined;
-  readonly meterUsed: MeterVector;
-  /** Whether `meterUsed` is a guess. */
+  /** What it used; each unit once. */
+  readonly used: UnitAmounts;
+  /** Whether `used` is a guess. */
   readonly isEstimated?: boolean;
   readonly hasOutputRef: boolean;
   readonly resources: readonly { readonly kind: string; readonly reference: string }[];
@@ -57,42 +51,72 @@ const ONE: Rational = { n: 1n, d: 1n };
 export function judgeAction(action: Action): Judgement {
   const findings: RuleFinding[] = [];
   const { grant: own } = action;
-  const chain = [...grantChain(own)];
+  const chain = grantChain(own);
   if (own !== undefined) checkOrigin(action, own, findings);
   checkTool(chain, action.toolName, '/authorization/action/tool_name', findings);
   checkStart(chain, action.occurredAt, '/occurred_at', findings);
   checkExpiry(chain, action.occurredAt, '/occurred_at', findings);
-  const updates: (() => void)[] = [];
+  const changes: AccountChange[] = [];
+  let dropped: string[] | undefined;
   let index = 0;
   for (const [unit, amount] of action.reservation) {
-    const pointer = `/authorization/action/meter_reservation/${index++}/amount`;
+    const place = index++;
     if (amount.n === 0n) continue;
+    const pointer = (): string => `/authorization/action/meter_reservation/${place}/amount`;
     checkActionCaps(unit, amount, pointer, chain, findings);
-    if (own !== undefined && !chain.some(({ accounts }) => accounts.has(unit))) {
-      findings.push(uncapped(unit, pointer, own));
-    }
-    const sums = chain.flatMap((grant) => {
+    const first = changes.length;
+    let isCapped = false;
+    let isTooFine = false;
+    for (const grant of chain) {
       const account = grant.accounts.get(unit);
-      return account === undefined
-        ? []
-        : { grant, account, reserved: addRationals(account.reserved, amount) };
-    });
-    if (sums.some(({ reserved }) => exceedsPrecision(reserved, pointer, findings))) {
+      if (account === undefined) continue;
+      isCapped = true;
+      const reserved = addRationals(account.reserved, amount);
+      if (exceedsDenominatorLimit(reserved)) {
+        if (!isTooFine) exceedsPrecision(reserved, pointer(), findings);
+        isTooFine = true;
+      }
+      const { used, estimated } = account;
+      changes.push({ grant, account, used, estimated, reserved });
+    }
+    if (own !== undefined && !isCapped) findings.push(uncapped(unit, pointer(), own));
+    if (isTooFine) {
       // What is reserved nowhere must not be given back later.
-      updates.push(() => action.reservation.delete(unit));
+      (dropped ??= []).push(unit);
+      changes.length = first;
       continue;
     }
-    for (const { grant, account, reserved } of sums) {
+    for (let i = first; i < changes.length; i += 1) {
+      const { grant, account, reserved } = changes[i] as AccountChange;
       const total = addRationals(account.used, reserved);
-      if (compareRationals(total, account.cap) > 0) {
-        findings.push(overCap('RESERVATION_OVER_CAP', pointer, grant, unit, account, amount, total));
-      }
-      updates.push(() => {
-        account.reserved = reserved;
-      });
+      if (compareRationals(total, account.cap) > 0)
+        findings.push(overCap('RESERVATION_OVER_CAP', pointer(), grant, unit, account, amount, total));
     }
   }
-  return { findings, apply: () => updates.forEach((update) => update()) };
+  return {
+    findings,
+    apply: () => {
+      applyChanges(changes);
+      for (const unit of dropped ?? []) action.reservation.delete(unit);
+    },
+  };
+}
+
+/** What an account holds once the event counts. */
+interface AccountChange {
+  readonly grant: Grant;
+  readonly account: Account;
+  readonly used: Rational;
+  readonly estimated: Rational;
+  readonly reserved: Rational;
+}
+
+function applyChanges(changes: readonly AccountChange[]): void {
+  for (const { account, used, estimated, reserved } of changes) {
+    account.used = used;
+    account.estimated = estimated;
+    account.reserved = reserved;
+  }
 }
 
 /**
@@ -106,34 +130,47 @@ export function judgeExecution(
 ): Judgement {
   const findings: RuleFinding[] = [];
   const updates: (() => void)[] = [];
-  const chain = [...grantChain(grant)];
+  const chain = grantChain(grant);
   const instant = facts.startedAt ?? facts.occurredAt;
   const instantPointer = facts.startedAt === undefined ? '/occurred_at' : '/started_at';
   checkTool(chain, facts.toolName, '/tool_name', findings);
-  const isBefore = ({ occurredAt }: Action | Grant): boolean => compareTimestamps(instant, occurredAt) < 0;
-  const later = [...(action === undefined ? [] : [action]), ...chain].find(isBefore);
-  if (later !== undefined) {
-    findings.push({
-      code: 'EXECUTION_BEFORE_AUTHORIZATION',
-      pointer: instantPointer,
-      expected: `at ${later.occurredAt} or later, when ${later.place.eventId} allowed it`,
-      actual: instant,
-      related: [later.place],
-    });
-  }
+  checkOrder(action, chain, instant, instantPointer, findings);
   checkStart(chain, instant, instantPointer, findings);
   if (!facts.isRelease) checkExpiry(chain, instant, instantPointer, findings);
-  judgeMeters(facts, action, chain, findings, updates);
+  const changes = judgeMeters(facts, action, chain, findings);
   if (!facts.isRelease) {
     judgeRates(facts, instant, instantPointer, chain, findings, updates);
     judgeConcurrency(facts, chain, findings, updates);
-    updates.push(() => {
-      for (const each of chain) each.executions += 1;
-    });
   }
   checkOutput(facts, chain, findings);
   checkResources(facts, chain, findings);
-  return { findings, apply: () => updates.forEach((update) => update()) };
+  return {
+    findings,
+    apply: () => {
+      applyChanges(changes);
+      for (const update of updates) update();
+      if (!facts.isRelease) for (const each of chain) each.executions += 1;
+    },
+  };
+}
+
+function checkOrder(
+  action: Action | undefined,
+  chain: readonly Grant[],
+  instant: string,
+  pointer: string,
+  findings: RuleFinding[],
+): void {
+  const isBefore = ({ occurredAt }: Action | Grant): boolean => orderTimestamps(instant, occurredAt) < 0;
+  const later = action !== undefined && isBefore(action) ? action : chain.find(isBefore);
+  if (later === undefined) return;
+  findings.push({
+    code: 'EXECUTION_BEFORE_AUTHORIZATION',
+    pointer,
+    expected: `at ${later.occurredAt} or later, when ${later.place.eventId} allowed it`,
+    actual: instant,
+    related: [later.place],
+  });
 }
 
 function checkTool(chain: readonly Grant[], tool: string, pointer: string, findings: RuleFinding[]): void {
@@ -150,7 +187,7 @@ function checkStart(
   findings: RuleFinding[],
 ): void {
   const grant = chain.find(
-    ({ notBefore }) => notBefore !== undefined && compareTimestamps(instant, notBefore) < 0,
+    ({ notBefore }) => notBefore !== undefined && orderTimestamps(instant, notBefore) < 0,
   );
   if (grant?.notBefore === undefined) return;
   const expected = `at ${grant.notBefore} or later, from when ${grant.place.eventId} is valid`;
@@ -164,7 +201,7 @@ function checkExpiry(
   findings: RuleFinding[],
 ): void {
   const grant = chain.find(
-    ({ expiresAt }) => expiresAt !== undefined && compareTimestamps(instant, expiresAt) >= 0,
+    ({ expiresAt }) => expiresAt !== undefined && orderTimestamps(instant, expiresAt) >= 0,
   );
   if (grant?.expiresAt === undefined) return;
   const expected = `before ${grant.expiresAt}, when ${grant.place.eventId} expires`;
@@ -173,71 +210,88 @@ function checkExpiry(
 
 /** Rule 5: the reservation that the action made is given back, what was used is counted, in every grant of the chain. */
 function judgeMeters(
-  facts: ExecutionFacts,
+  { used, isEstimated }: ExecutionFacts,
   action: Action | undefined,
   chain: readonly Grant[],
   findings: RuleFinding[],
-  updates: (() => void)[],
-): void {
-  const used = amountsOf(facts.meterUsed);
-  const reservation: Amounts = action?.reservation ?? new Map<string, Rational>();
-  let index = 0;
-  for (const [unit, amount] of used) {
-    const pointer = `/meter_used/${index++}/amount`;
-    const reserved = reservation.get(unit);
+): AccountChange[] {
+  const [nearest] = chain;
+  for (const [index, { unit, amount }] of used.entries()) {
+    const pointer = (): string => `/meter_used/${index}/amount`;
+    const reserved = action?.reservation.get(unit);
     if (reserved !== undefined && compareRationals(amount, reserved) > 0) {
       const over = formatRational(subtractRationals(amount, reserved));
       findings.push({
         code: 'RESERVATION_EXCEEDED',
         limit: { unit, limit: reserved, used: ZERO },
-        pointer,
+        pointer: pointer(),
         expected: `${unit} at most ${formatRational(reserved)}, as reserved`,
         actual: `${formatRational(amount)}, ${over} over`,
         ...(action === undefined ? {} : { related: [action.place] }),
       });
     }
     checkActionCaps(unit, amount, pointer, chain, findings);
-    const [nearest] = chain;
     if (nearest === undefined || reserved !== undefined || amount.n === 0n) continue;
-    if (!chain.some(({ accounts }) => accounts.has(unit))) findings.push(uncapped(unit, pointer, nearest));
+    if (!chain.some(({ accounts }) => accounts.has(unit))) findings.push(uncapped(unit, pointer(), nearest));
   }
-  const units = new Map([...reservation.keys()].map((unit) => [unit, '/meter_used']));
-  for (const [position, unit] of [...used.keys()].entries())
-    units.set(unit, `/meter_used/${position}/amount`);
+  const changes: AccountChange[] = [];
   for (const grant of chain) {
-    for (const [unit, pointer] of units) {
-      const account = grant.accounts.get(unit);
-      if (account === undefined) continue;
-      const back = reservation.get(unit) ?? ZERO;
-      const amount = used.get(unit) ?? ZERO;
-      // Taking an amount off a sum can make it finer, just as adding one.
-      const reservedAfter = subtractRationals(account.reserved, back);
-      const nowReserved = exceedsPrecision(reservedAfter, pointer, findings)
-        ? account.reserved
-        : reservedAfter;
-      const nowUsed = addRationals(account.used, amount);
-      const nowEstimated =
-        facts.isEstimated === true ? addRationals(account.estimated, amount) : account.estimated;
-      const finest = exceedsDenominatorLimit(nowEstimated) ? nowEstimated : nowUsed;
-      const counts = amount.n > 0n && !exceedsPrecision(finest, pointer, findings);
-      if (counts) {
-        const total = addRationals(nowUsed, nowReserved);
-        const grew = compareRationals(amount, back) > 0;
-        const isOver =
-          compareRationals(nowUsed, account.cap) > 0 || (grew && compareRationals(total, account.cap) > 0);
-        if (isOver) {
-          const before = { ...account, reserved: nowReserved };
-          findings.push(overCap('METER_CAP_EXCEEDED', pointer, grant, unit, before, amount, total));
-        }
-      }
-      updates.push(() => {
-        account.reserved = nowReserved;
-        if (!counts) return;
-        account.used = nowUsed;
-        account.estimated = nowEstimated;
-      });
+    // First what was reserved, in the order of the reservation, then what was used without.
+    for (const [unit, back] of action?.reservation ?? NOTHING) {
+      const index = placeOf(used, unit);
+      settle(grant, unit, used[index]?.amount ?? ZERO, back, index, isEstimated === true, findings, changes);
+    }
+    for (const [index, { unit, amount }] of used.entries()) {
+      if (action?.reservation.has(unit) === true) continue;
+      settle(grant, unit, amount, ZERO, index, isEstimated === true, findings, changes);
     }
   }
+  return changes;
+}
+
+const NOTHING: ReadonlyMap<string, Rational> = new Map();
+
+function placeOf(amounts: UnitAmounts, unit: string): number {
+  for (let i = 0; i < amounts.length; i += 1) if (amounts[i]?.unit === unit) return i;
+  return -1;
+}
+
+/** In one account: so much comes back, so much was used. */
+function settle(
+  grant: Grant,
+  unit: string,
+  amount: Rational,
+  back: Rational,
+  index: number,
+  isEstimated: boolean,
+  findings: RuleFinding[],
+  changes: AccountChange[],
+): void {
+  const account = grant.accounts.get(unit);
+  if (account === undefined) return;
+  const pointer = (): string => (index === -1 ? '/meter_used' : `/meter_used/${index}/amount`);
+  // Taking an amount off a sum can make it finer, just as adding one.
+  const reservedAfter = subtractRationals(account.reserved, back);
+  const isTooFine = exceedsDenominatorLimit(reservedAfter);
+  if (isTooFine) exceedsPrecision(reservedAfter, pointer(), findings);
+  const reserved = isTooFine ? account.reserved : reservedAfter;
+  let { used, estimated } = account;
+  const nowUsed = addRationals(used, amount);
+  const nowEstimated = isEstimated ? addRationals(estimated, amount) : estimated;
+  const finest = exceedsDenominatorLimit(nowEstimated) ? nowEstimated : nowUsed;
+  if (amount.n > 0n && !(exceedsDenominatorLimit(finest) && exceedsPrecision(finest, pointer(), findings))) {
+    const total = addRationals(nowUsed, reserved);
+    const isOver =
+      compareRationals(nowUsed, account.cap) > 0 ||
+      (compareRationals(total, account.cap) > 0 && compareRationals(amount, back) > 0);
+    if (isOver) {
+      const before = { ...account, reserved };
+      findings.push(overCap('METER_CAP_EXCEEDED', pointer(), grant, unit, before, amount, total));
+    }
+    used = nowUsed;
+    estimated = nowEstimated;
+  }
+  changes.push({ grant, account, used, estimated, reserved });
 }
 
 /** Rule 6, for events recorded in any order: the event whose recording makes some window too full gets the finding. */
@@ -251,10 +305,9 @@ function judgeRates(
 ): void {
   if (chain.every(({ rates }) => rates.length === 0)) return;
   const from = parseTimestamp(instant);
-  const used = amountsOf(facts.meterUsed);
   for (const grant of chain) {
     for (const rate of grant.rates) {
-      const amount = rate.meter === 'calls' ? ONE : used.get(rate.meter);
+      const amount = rate.meter === 'calls' ? ONE : facts.used[placeOf(facts.used, rate.meter)]?.amount;
       if (amount === undefined || amount.n === 0n) continue;
       const to = from + rate.window;
       if (!fitsWindows(rate.timeline, from, rate.window, amount)) {
@@ -269,7 +322,8 @@ function judgeRates(
       }
       const before = peakWithStarted(rate, from, to);
       const peak = addRationals(before, amount);
-      if (compareRationals(peak, rate.limit) > 0) findings.push(overRate(pointer, grant, rate, before, peak));
+      if (compareRationals(peak, rate.limit) > 0)
+        findings.push(overRate(pointer, grant, rate, reduceRational(before.n, before.d), amount));
       updates.push(() => addInterval(rate.timeline, from, to, amount));
     }
   }
@@ -345,14 +399,17 @@ function checkResources(facts: ExecutionFacts, chain: readonly Grant[], findings
   }
 }
 
-/** With what is started, whose peak may be at another instant: rather too much than too little. */
+/**
+ * With what is started, whose peak may be at another instant: rather too much than too little. Perhaps not in lowest terms, which it
+ * is brought to only where somebody is told of it: that costs far more than comparing it.
+ */
 function peakWithStarted(
   { timeline, started }: Pick<RateLimit, 'timeline' | 'started'>,
   from: bigint,
   to: bigint,
 ): Rational {
-  const peak = peakOverlap(timeline, from, to);
-  return started === undefined ? peak : addRationals(peak, peakOverlap(started, from, to));
+  const peak = peakFraction(timeline, from, to);
+  return started === undefined ? peak : addRationals(peak, peakFraction(started, from, to));
 }
 
 function overRate(
@@ -360,8 +417,9 @@ function overRate(
   grant: Grant,
   rate: RateLimit,
   before: Rational,
-  peak: Rational,
+  amount: Rational,
 ): RuleFinding {
+  const peak = addRationals(before, amount);
   const over = formatRational(subtractRationals(peak, rate.limit));
   return {
     code: 'RATE_LIMIT_EXCEEDED',

@@ -10,7 +10,7 @@ import {
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
-import { compareTimestamps } from '../value/timestamp.js';
+import { orderTimestamps } from '../value/timestamp.js';
 import type { Account, Action, Grant } from './grant.js';
 
 /** What was found, and what to do to the accounts once the event counts. Pointers are from the event's root. */
@@ -21,14 +21,13 @@ export interface Judgement {
 
 /** Rules 3 and 13: an action or a delegated grant against the grant that it was allowed under. */
 export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: RuleFinding[]): void {
-  const related = [grant.place];
-  if (compareTimestamps(authorized.occurredAt, grant.occurredAt) < 0) {
+  if (orderTimestamps(authorized.occurredAt, grant.occurredAt) < 0) {
     findings.push({
       code: 'AUTHORIZATION_BEFORE_GRANT',
       pointer: '/occurred_at',
       expected: `at ${grant.occurredAt} or later, when its grant was given`,
       actual: authorized.occurredAt,
-      related,
+      related: [grant.place],
     });
   }
   const { intent, userIntent } = authorized;
@@ -39,7 +38,7 @@ export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: 
     pointer: '/intents/user_intent_digest',
     expected: `${wanted}, the intent of its grant`,
     actual: userIntent ?? 'absent',
-    related,
+    related: [grant.place],
     // Whoever links nothing does so in every step.
     ...(userIntent === undefined ? { cause: grant.place.eventId } : {}),
   });
@@ -49,7 +48,7 @@ export function checkOrigin(authorized: Action | Grant, grant: Grant, findings: 
 export function checkActionCaps(
   unit: string,
   amount: Rational,
-  pointer: string,
+  pointer: () => string,
   chain: readonly Grant[],
   findings: RuleFinding[],
 ): void {
@@ -60,7 +59,7 @@ export function checkActionCaps(
     findings.push({
       code: 'ACTION_CAP_EXCEEDED',
       limit: { unit, limit: cap, used: ZERO },
-      pointer,
+      pointer: pointer(),
       expected: `${unit} at most ${formatRational(cap)} for one action under ${grant.place.eventId}`,
       actual: `${formatRational(amount)}, ${over} over`,
       related: [grant.place],

@@ -49,10 +49,12 @@ const NEVER = parseTimestamp('9999-12-31T23:59:59.999999999Z') + 2n;
 export function withStarted(grant: Grant, running: readonly Running[]): Grant {
   if (running.length === 0) return grant;
   const chains = running.map((each) => ({ each, chain: new Set(grantChain(each.grant)) }));
-  return [...grantChain(grant)].reverse().reduce<Grant | undefined>((parent, own) => {
-    const under = chains.filter(({ chain }) => chain.has(own)).map(({ each }) => each);
-    return { ...(under.length === 0 ? own : addStarted(own, under)), parent };
-  }, undefined) as Grant;
+  return grantChain(grant)
+    .reverse()
+    .reduce<Grant | undefined>((parent, own) => {
+      const under = chains.filter(({ chain }) => chain.has(own)).map(({ each }) => each);
+      return { ...(under.length === 0 ? own : addStarted(own, under)), parent };
+    }, undefined) as Grant;
 }
 
 function addStarted(grant: Grant, running: readonly Running[]): Grant {

@@ -5,119 +5,226 @@
  * A rate is an overlap too: with each execution at t as the interval [t, t + window), the overlap at any instant x is the sum
  * over (x − window, x]. It only rises at executions' own instants, so its peak is a peak at one of them.
  *
- * A treap over the intervals' ends: each node holds the overlap from its instant to the next node's. Adding and asking cost
- * O(log n). Its shape is random, what it answers is not. It is saved node by node, and read again as far as it is asked.
+ * The overlap is a step function of time: a list of the instants at which it changes, each with the overlap from there on. Leaves hold
+ * up to some hundred of them in columns of small integers (`timeline-leaf.ts`), inner nodes say the greatest overlap below each of their children
+ * and what is still to be added there, so that adding and asking cost O(log n). An event may be dated as far back as it likes, so
+ * nothing is ever too old to matter; but where what begins at an instant is as much as what ends there, nothing changes, and nothing
+ * is kept. What is saved is saved node by node, and read again as far as it is asked.
  *
- * What is added up at any node, and what waits there to be added, are weights of intervals that overlap. So numbers stay as
- * short as {@link fitsWindows} keeps the common denominator of each window.
+ * What is added up at any instant, and what waits to be added, are weights of intervals that overlap. So numbers stay as short
+ * as {@link fitsWindows} keeps the common denominator of each window, without ever being reduced.
  */
 
+import { ZERO, compareRationals, reduceRational, type Rational } from '../value/rational.js';
 import {
-  DENOMINATOR_LIMIT,
-  ZERO,
-  addRationals,
-  compareRationals,
-  greatestCommonDivisor,
-  type Rational,
-} from '../value/rational.js';
+  Leaf,
+  TOO_FINE,
+  commonOf,
+  isSavedLeaf,
+  sumOf,
+  type Fraction,
+  type SavedLeaf,
+} from './timeline-leaf.js';
 
-/** A node as plain data. Children are named by their numbers, which a timeline's nodes get when they are saved; 0 is none. */
-export interface SavedNode {
+/** How many children a node may have. */
+const MAX_CHILDREN = 16;
+
+/** An inner node as plain data. Children are named by their numbers, which a timeline's nodes get when they are saved. */
+export interface SavedInner {
   readonly id: number;
-  readonly key: bigint;
-  readonly priority: number;
-  readonly value: Rational;
-  readonly max: Rational;
-  readonly pending: Rational;
-  readonly denominator: bigint;
-  readonly common: bigint;
-  readonly left: number;
-  readonly right: number;
+  /** How far above the leaves it is. */
+  readonly level: number;
+  readonly children: readonly number[];
+  /** Of each child the first instant, the greatest overlap, what is still to be added below it, and the common denominator. */
+  readonly firsts: readonly bigint[];
+  readonly max: readonly Fraction[];
+  readonly pending: readonly Fraction[];
+  readonly common: readonly bigint[];
 }
+
+/** A node as plain data. */
+export type SavedNode = SavedInner | SavedLeaf;
 
 /** Gives the node of a number; nodes are asked for when a question first leads to them. */
 export type NodeLoader = (id: number) => SavedNode;
 
-class Node {
-  readonly key: bigint;
-  readonly priority: number;
-  /** The overlap in [key, next key), without what the ancestors still have to add. */
-  value: Rational;
-  /** The greatest value in the subtree, likewise. */
-  max: Rational;
-  /** What is still to be added to both subtrees. */
-  pending: Rational;
-  /** The common denominator of the weights of the intervals that begin here. */
-  denominator: bigint;
-  /** That of the whole subtree; 0 where it is beyond the limit. */
-  common: bigint;
+type Node = Inner | Leaf;
+
+class Inner {
+  readonly level: number;
   /** Its number where it was saved, else 0. */
-  id: number;
+  id = 0;
   /** Whether it is not saved as it is. */
-  isDirty: boolean;
-  readonly #load: NodeLoader | undefined;
+  isDirty = true;
   /** A number stands for a node that was not asked for yet. */
-  #left: Node | number | undefined;
-  #right: Node | number | undefined;
+  readonly children: (Node | number)[] = [];
+  readonly firsts: bigint[] = [];
+  /** With what is pending, but without what those above still have to add. */
+  readonly maxima: Fraction[] = [];
+  readonly pending: Fraction[] = [];
+  readonly commons: bigint[] = [];
+  readonly #load: NodeLoader | undefined;
 
-  constructor(key: bigint, value: Rational, saved?: SavedNode, load?: NodeLoader) {
-    this.key = key;
-    this.value = value;
-    this.priority = saved?.priority ?? Math.random();
-    this.max = saved?.max ?? value;
-    this.pending = saved?.pending ?? ZERO;
-    this.denominator = saved?.denominator ?? 1n;
-    this.common = saved?.common ?? 1n;
-    this.id = saved?.id ?? 0;
-    this.isDirty = saved === undefined;
+  constructor(level: number, load?: NodeLoader) {
+    this.level = level;
     this.#load = load;
-    this.#left = saved === undefined || saved.left === 0 ? undefined : saved.left;
-    this.#right = saved === undefined || saved.right === 0 ? undefined : saved.right;
   }
 
-  get left(): Node | undefined {
-    if (typeof this.#left === 'number') this.#left = loadNode(this.#left, this.#load);
-    return this.#left;
+  static of(children: readonly Node[]): Inner {
+    const inner = new Inner((children[0]?.level ?? 0) + 1);
+    inner.insert(0, children);
+    return inner;
   }
 
-  set left(node: Node | undefined) {
-    this.#left = node;
+  static restore({ id, level, children, firsts, max, pending, common }: SavedInner, load: NodeLoader): Inner {
+    const inner = new Inner(level, load);
+    inner.id = id;
+    inner.isDirty = false;
+    inner.children.push(...children);
+    inner.firsts.push(...firsts);
+    inner.maxima.push(...max);
+    inner.pending.push(...pending);
+    inner.commons.push(...common);
+    return inner;
+  }
+
+  get first(): bigint {
+    return this.firsts[0] as bigint;
+  }
+
+  get max(): Fraction {
+    return this.maxima.reduce(greater);
+  }
+
+  get common(): bigint {
+    return this.commons.reduce(commonOf, 1n);
+  }
+
+  childAt(index: number): Node {
+    const child = this.children[index] as Node | number;
+    if (typeof child !== 'number') return child;
+    const node = loadNode(child, this.level - 1, this.#load);
+    this.children[index] = node;
+    return node;
+  }
+
+  /** The child in which a key stands or would stand: the last that begins at or before it, else the first. */
+  route(key: bigint): number {
+    let low = 1;
+    let high = this.firsts.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.firsts[middle] as bigint) <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  insert(index: number, nodes: readonly Node[]): void {
+    if (nodes.length === 0) return;
+    this.children.splice(index, 0, ...nodes);
+    this.firsts.splice(index, 0, ...nodes.map(({ first }) => first));
+    this.maxima.splice(index, 0, ...nodes.map(({ max }) => max));
+    this.pending.splice(index, 0, ...nodes.map(() => ZERO));
+    this.commons.splice(index, 0, ...nodes.map(({ common }) => common));
     this.isDirty = true;
   }
 
-  get right(): Node | undefined {
-    if (typeof this.#right === 'number') this.#right = loadNode(this.#right, this.#load);
-    return this.#right;
+  /** Notes what became of a child to which nothing is still to be added, and the nodes that were split off it. */
+  update(index: number, { first, max, common }: Node, others: readonly Node[]): void {
+    this.firsts[index] = first;
+    this.maxima[index] = max;
+    this.commons[index] = common;
+    this.isDirty = true;
+    this.insert(index + 1, others);
   }
 
-  set right(node: Node | undefined) {
-    this.#right = node;
+  /** Adds a weight to everything below a child. */
+  raiseChild(index: number, weight: Fraction): void {
+    this.maxima[index] = sumOf(this.maxima[index] as Fraction, weight);
+    this.pending[index] = sumOf(this.pending[index] as Fraction, weight);
     this.isDirty = true;
   }
 
-  /** The children as far as they were asked for or made. */
-  known(): Node[] {
-    return [this.#left, this.#right].filter((child) => child instanceof Node);
+  /** Adds to a child what is still to be added below it; the child may be split. */
+  pushDown(index: number): void {
+    const pending = this.pending[index] as Fraction;
+    if (pending.n === 0n) return;
+    const child = this.childAt(index);
+    this.pending[index] = ZERO;
+    if (child instanceof Leaf) {
+      this.update(index, child, child.raise(0, child.length, pending));
+      return;
+    }
+    for (let i = 0; i < child.children.length; i += 1) child.raiseChild(i, pending);
+    this.isDirty = true;
   }
 
-  save(): SavedNode {
-    const { id, key, priority, value, max, pending, denominator, common } = this;
-    const numberOf = (child: Node | number | undefined): number =>
-      typeof child === 'object' ? child.id : (child ?? 0);
-    const [left, right] = [numberOf(this.#left), numberOf(this.#right)];
-    return { id, key, priority, value, max, pending, denominator, common, left, right };
+  /** What is too much for one node, in nodes of its own. */
+  split(): Inner[] {
+    const nodes: Inner[] = [];
+    while (this.children.length > MAX_CHILDREN) {
+      const keep = Math.max(this.children.length - MAX_CHILDREN, this.children.length >>> 1);
+      const node = new Inner(this.level, this.#load);
+      node.children.push(...this.children.splice(keep));
+      node.firsts.push(...this.firsts.splice(keep));
+      node.maxima.push(...this.maxima.splice(keep));
+      node.pending.push(...this.pending.splice(keep));
+      node.commons.push(...this.commons.splice(keep));
+      nodes.unshift(node);
+    }
+    return nodes;
+  }
+
+  save(): SavedInner {
+    const children = this.children.map((child) => (typeof child === 'number' ? child : child.id));
+    return {
+      id: this.id,
+      level: this.level,
+      children,
+      firsts: [...this.firsts],
+      max: [...this.maxima],
+      pending: [...this.pending],
+      common: [...this.commons],
+    };
   }
 }
 
-function loadNode(id: number, load: NodeLoader | undefined): Node {
+function loadNode(id: number, level: number, load: NodeLoader | undefined): Node {
   if (load === undefined) throw new TypeError('a saved timeline needs its nodes');
   const saved = load(id);
-  return new Node(saved.key, saved.value, saved, load);
+  // Each level is below the last, so that nothing goes round in a circle.
+  if (level !== -1 && saved.level !== level) throw contradiction();
+  return 'children' in saved ? Inner.restore(saved, load) : Leaf.restore(saved);
+}
+
+function contradiction(): RangeError {
+  return new RangeError('the nodes of a timeline contradict each other');
+}
+
+/** Whether a value has the form of a node. */
+export function isSavedNode(value: unknown): value is SavedNode {
+  const { id, level, children, firsts, max, pending, common } = (value ?? {}) as Partial<SavedInner>;
+  if (!isNumber(id) || !isNumber(level)) return false;
+  if (level === 0) return isSavedLeaf(value);
+  const lists: readonly unknown[] = [children, firsts, max, pending, common];
+  const isWhole =
+    lists.every((list) => Array.isArray(list) && list.length > 0 && list.length === children?.length) &&
+    children?.every(isNumber) === true &&
+    [firsts, common].every((list) => list?.every((each) => typeof each === 'bigint')) &&
+    [max, pending].every((list) => list?.every((each) => typeof each.n === 'bigint' && each.d > 0n));
+  return isWhole;
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Intervals of instants in nanoseconds. */
 export interface Timeline {
-  root: Node | undefined;
+  /** A number stands for a root that was not asked for yet. */
+  root: Node | number | undefined;
+  readonly load: NodeLoader | undefined;
   /** How many of its nodes have a number. */
   saved: number;
 }
@@ -141,24 +248,28 @@ export function saveTimeline(
   scope: SavingScope,
   put: (node: SavedNode) => void,
 ): SavedTimeline {
+  const root = scope === 'all' ? rootOf(timeline) : timeline.root;
   const nodes: Node[] = [];
   // Whatever is changed below a node changes the node: what is clean has nothing to be saved under it.
   const isMeant = ({ isDirty }: Node): boolean => scope === 'all' || isDirty;
-  const stack = timeline.root !== undefined && isMeant(timeline.root) ? [timeline.root] : [];
+  const stack = typeof root === 'object' && isMeant(root) ? [root] : [];
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (node.id === 0) node.id = timeline.saved += 1;
     if (scope === 'changes') node.isDirty = false;
     nodes.push(node);
-    const children = scope === 'all' ? [node.left, node.right] : node.known();
-    stack.push(...children.filter((child) => child !== undefined).filter(isMeant));
+    if (node instanceof Leaf) continue;
+    for (let index = 0; index < node.children.length; index += 1) {
+      const child = scope === 'all' ? node.childAt(index) : node.children[index];
+      if (typeof child === 'object' && isMeant(child)) stack.push(child);
+    }
   }
   for (const node of nodes) put(node.save());
-  return { root: timeline.root?.id ?? 0, saved: timeline.saved };
+  return { root: typeof root === 'object' ? root.id : (root ?? 0), saved: timeline.saved };
 }
 
 /** The timeline that {@link saveTimeline} saved. */
 export function restoreTimeline({ root, saved }: SavedTimeline, load: NodeLoader): Timeline {
-  return { root: root === 0 ? undefined : loadNode(root, load), saved };
+  return { root: root === 0 ? undefined : root, load, saved };
 }
 
 /** From an instant on, to the next one: how much overlaps, and the common denominator of the weights of what begins there. */
@@ -168,16 +279,8 @@ export interface TimelineStep {
   readonly denominator: bigint;
 }
 
-interface Visit {
-  readonly node: SavedNode;
-  /** What those above it still have to add. */
-  readonly above: Rational;
-  /** What is below it has keys before this one. */
-  readonly before: bigint | undefined;
-}
-
 /**
- * What a saved timeline says, in the order of time: the same for the same intervals, whatever shape chance has given its tree.
+ * What a saved timeline says, in the order of time: the same for the same intervals, in whatever order they came.
  *
  * @throws RangeError when its nodes contradict each other
  */
@@ -185,265 +288,206 @@ export function* readTimeline(
   { root, saved }: SavedTimeline,
   load: NodeLoader,
 ): Generator<TimelineStep, void> {
-  const stack: Visit[] = [];
+  if (root === 0) {
+    if (saved !== 0) throw contradiction();
+    return;
+  }
   let count = 0;
-  const descend = (
-    id: number,
-    above: Rational,
-    after: bigint | undefined,
-    before: bigint | undefined,
-  ): void => {
-    // Keys that lie ever closer together keep this from going round in a circle.
-    for (let next = id, end = before; next !== 0;) {
-      const node = load(next);
-      const { key } = node;
-      const isInPlace = (after === undefined || after < key) && (end === undefined || key < end);
-      if (!isInPlace || !isSound(node, load))
-        throw new RangeError('the nodes of a timeline contradict each other');
-      stack.push({ node, above, before: end });
-      above = plus(above, node.pending);
-      end = key;
-      next = node.left;
-    }
+  let before: TimelineStep | undefined;
+  const stack: { readonly node: Node; readonly above: Fraction }[] = [];
+  const push = (node: Node, above: Fraction): void => {
+    stack.push({ node, above });
   };
-  descend(root, ZERO, undefined, undefined);
+  push(loadNode(root, -1, load), ZERO);
   for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
-    const { node, above, before } = visit;
+    const { node, above } = visit;
     count += 1;
-    yield { at: node.key, overlap: plus(node.value, above), denominator: node.denominator };
-    descend(node.right, plus(above, node.pending), node.key, before);
+    if (node instanceof Leaf) {
+      for (const { at, value, denominator } of node.steps()) {
+        if (before !== undefined && at <= before.at) throw contradiction();
+        const sum = sumOf(value, above);
+        const step = { at, overlap: reduceRational(sum.n, sum.d), denominator };
+        // What is the first of a node is kept even where nothing changes.
+        const isChange = before === undefined ? sum.n > 0n : compareRationals(before.overlap, sum) !== 0;
+        before = step;
+        if (isChange || denominator !== 1n) yield step;
+      }
+      continue;
+    }
+    for (let index = node.children.length - 1; index >= 0; index -= 1) {
+      const child = node.childAt(index);
+      const pending = node.pending[index] as Fraction;
+      const isSound =
+        child.first === node.firsts[index] &&
+        compareRationals(sumOf(child.max, pending), node.maxima[index] as Fraction) === 0 &&
+        child.common === node.commons[index];
+      if (!isSound) throw contradiction();
+      push(child, sumOf(above, pending));
+    }
   }
   if (count !== saved) throw new RangeError('a timeline has other nodes than it says');
 }
 
-/** Whether a node says of those below it what they say. */
-function isSound(node: SavedNode, load: NodeLoader): boolean {
-  let { value: max, denominator: common } = node;
-  for (const id of [node.left, node.right]) {
-    if (id === 0) continue;
-    const child = load(id);
-    max = greater(max, plus(child.max, node.pending));
-    common = commonOf(common, child.common);
-    if (child.priority > node.priority) return false;
-  }
-  return compareRationals(max, node.max) === 0 && common === node.common;
-}
-
 /** A timeline without intervals. */
 export function emptyTimeline(): Timeline {
-  return { root: undefined, saved: 0 };
+  return { root: undefined, load: undefined, saved: 0 };
+}
+
+function rootOf(timeline: Timeline): Node | undefined {
+  if (typeof timeline.root === 'number') timeline.root = loadNode(timeline.root, -1, timeline.load);
+  return timeline.root;
 }
 
 /**
  * Whether, with one more interval [at, at + window) of this weight, the weights of the intervals that begin within any one window
  * still have a common denominator within the limit of SPEC §2. All intervals of the timeline are that long.
  *
- * Nearly always all that begin within a window's length of `at` have one. Else the windows are tried from `at` backwards: each
- * step takes in a weight that makes the denominator longer, so there are few.
+ * Nearly always all that there are have one. Else the windows are tried from `at` backwards: each step takes in a weight that makes
+ * the denominator longer, so there are few.
  */
-export function fitsWindows({ root }: Timeline, at: bigint, window: bigint, { d }: Rational): boolean {
-  if (commonOf(d, denominatorWithin(root, at - window + 1n, at + window)) !== TOO_FINE) return true;
+export function fitsWindows(timeline: Timeline, at: bigint, window: bigint, { d }: Rational): boolean {
+  const root = rootOf(timeline);
+  if (root === undefined || commonOf(root.common, d) !== TOO_FINE) return true;
+  const first = at - window + 1n;
+  const before = commonOf(d, denominatorWithin(root, first, at + 1n));
+  const after = commonOf(d, denominatorWithin(root, at, at + window));
+  if (before === TOO_FINE || after === TOO_FINE) return false;
+  if (commonOf(before, after) !== TOO_FINE) return true;
   let common = d;
   for (let from = at; ;) {
     if (commonOf(common, denominatorWithin(root, at, from + window)) === TOO_FINE) return false;
-    const finer = lastFiner(root, at - window + 1n, from, common);
+    const finer = lastFiner(root, first, from, common);
     if (finer === undefined) return true;
     common = commonOf(common, finer.denominator);
-    from = finer.key;
-    if (common === TOO_FINE) return false;
+    from = finer.at;
   }
-}
-
-const TOO_FINE = 0n;
-
-/** The least common multiple of two denominators, {@link TOO_FINE} where it or one of them is beyond the limit. */
-function commonOf(a: bigint, b: bigint): bigint {
-  if (a === b || b === 1n || a === TOO_FINE) return a;
-  if (a === 1n || b === TOO_FINE) return b;
-  const common = (a / greatestCommonDivisor(a, b)) * b;
-  return common >= DENOMINATOR_LIMIT ? TOO_FINE : common;
 }
 
 /** The common denominator of the weights of the intervals that begin in [from, to). */
-function denominatorWithin(node: Node | undefined, from: bigint, to: bigint): bigint {
-  if (node === undefined) return 1n;
-  if (node.key < from) return denominatorWithin(node.right, from, to);
-  if (node.key >= to) return denominatorWithin(node.left, from, to);
-  let common = node.denominator;
-  for (let each = node.left; each !== undefined && common !== TOO_FINE;) {
-    const isWithin = each.key >= from;
-    if (isWithin) common = commonOf(commonOf(common, each.denominator), each.right?.common ?? 1n);
-    each = isWithin ? each.left : each.right;
-  }
-  for (let each = node.right; each !== undefined && common !== TOO_FINE;) {
-    const isWithin = each.key < to;
-    if (isWithin) common = commonOf(commonOf(common, each.denominator), each.left?.common ?? 1n);
-    each = isWithin ? each.right : each.left;
+function denominatorWithin(node: Node, from: bigint, to: bigint): bigint {
+  if (node instanceof Leaf) return node.denominatorWithin(from, to);
+  let common = 1n;
+  const { firsts } = node;
+  for (let i = node.route(from); i < firsts.length && common !== TOO_FINE; i += 1) {
+    const begin = firsts[i] as bigint;
+    if (begin >= to) break;
+    const end = firsts[i + 1];
+    const isWithin = begin >= from && end !== undefined && end <= to;
+    const own = node.commons[i] as bigint;
+    if (own !== TOO_FINE && common % own === 0n) continue;
+    common = commonOf(common, isWithin ? own : denominatorWithin(node.childAt(i), from, to));
   }
   return common;
 }
 
-/** The last node in [from, to) whose own denominator does not divide `common`. */
-function lastFiner(node: Node | undefined, from: bigint, to: bigint, common: bigint): Node | undefined {
-  if (node === undefined || (node.common !== TOO_FINE && common % node.common === 0n)) return undefined;
-  if (node.key >= to) return lastFiner(node.left, from, to, common);
-  if (node.key < from) return lastFiner(node.right, from, to, common);
-  const after = lastFiner(node.right, from, to, common);
-  if (after !== undefined) return after;
-  return common % node.denominator === 0n ? lastFiner(node.left, from, to, common) : node;
+/** The last instant in [from, to) at which an interval begins whose denominator does not divide `common`. */
+function lastFiner(
+  node: Node,
+  from: bigint,
+  to: bigint,
+  common: bigint,
+): { readonly at: bigint; readonly denominator: bigint } | undefined {
+  if (node instanceof Leaf) return node.lastFiner(from, to, common);
+  for (let i = node.route(to); i >= 0; i -= 1) {
+    const own = node.commons[i] as bigint;
+    if (own !== TOO_FINE && common % own === 0n) continue;
+    const found = lastFiner(node.childAt(i), from, to, common);
+    if (found !== undefined) return found;
+    if ((node.firsts[i] as bigint) < from) return undefined;
+  }
+  return undefined;
 }
 
 /** The greatest overlap at any instant in [from, to); zero for an empty interval. */
 export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Rational {
-  if (from >= to) return ZERO;
-  return greater(overlapAt(timeline.root, from), maxWithin(timeline.root, from, to) ?? ZERO);
+  const { n, d } = peakFraction(timeline, from, to);
+  return reduceRational(n, d);
 }
 
-/** Adds the interval [from, to) with a weight; an empty interval adds nothing. */
+/** The same, perhaps not in lowest terms: to reduce a long one costs far more than to compare it. */
+export function peakFraction(timeline: Timeline, from: bigint, to: bigint): Fraction {
+  const root = rootOf(timeline);
+  return root === undefined || from >= to ? ZERO : peakWithin(root, from, to);
+}
+
+/** Of those below a node: the greatest of what is there at `from`, and begins in [from, to). */
+function peakWithin(node: Node, from: bigint, to: bigint): Fraction {
+  if (node instanceof Leaf) return node.peakWithin(from, to);
+  let peak: Fraction = ZERO;
+  const { firsts } = node;
+  for (let i = node.route(from); i < firsts.length; i += 1) {
+    const begin = firsts[i] as bigint;
+    if (begin >= to) break;
+    const end = firsts[i + 1];
+    const max = node.maxima[i] as Fraction;
+    if (compareRationals(max, peak) <= 0) continue;
+    const isWithin = begin >= from && end !== undefined && end <= to;
+    const found = isWithin ? max : sumOf(peakWithin(node.childAt(i), from, to), node.pending[i] as Fraction);
+    peak = greater(peak, found);
+  }
+  return peak;
+}
+
+/** Adds the interval [from, to) with a weight of at least 0; an empty interval adds nothing. */
 export function addInterval(timeline: Timeline, from: bigint, to: bigint, weight: Rational): void {
-  if (from >= to) return;
-  const [before, rest] = split(timeline.root, from);
-  const [within, after] = split(rest, to);
-  const raised = startingAt(within, from, overlapAt(before, from));
-  const others = startingAt(after, to, overlapAt(raised, to));
-  raise(raised, weight);
-  begin(raised, from, weight.d);
-  timeline.root = merge(merge(before, raised), others);
+  if (from >= to || weight.n === 0n) return;
+  changeAt(timeline, from, (leaf) => leaf.ensure(from, weight.d));
+  changeAt(timeline, to, (leaf) => leaf.ensure(to, 1n));
+  const root = rootOf(timeline) as Node;
+  grow(timeline, root, raise(root, from, to, weight));
+  for (const key of [from, to]) changeAt(timeline, key, (leaf) => leaf.drop(key));
 }
 
-/** The nodes with one at `key`, where no node is before it: from there on the overlap may change. */
-function startingAt(nodes: Node | undefined, key: bigint, value: Rational): Node {
-  if (nodes !== undefined && leftmost(nodes).key === key) return nodes;
-  const node = new Node(key, value);
-  return merge(node, nodes) ?? node;
+/** Changes the leaf in which a key stands or would stand; what is split off it is taken up. */
+function changeAt(timeline: Timeline, key: bigint, change: (leaf: Leaf) => Leaf[]): void {
+  const root = rootOf(timeline) ?? new Leaf();
+  grow(timeline, root, changeBelow(root, key, change));
 }
 
-/** The overlap at an instant: the value of the last node at or before it. */
-function overlapAt(root: Node | undefined, key: bigint): Rational {
-  let value = ZERO;
-  let pending = ZERO;
-  for (let node = root; node !== undefined;) {
-    const goesRight = node.key <= key;
-    if (goesRight) value = plus(node.value, pending);
-    pending = plus(pending, node.pending);
-    node = goesRight ? node.right : node.left;
+function changeBelow(node: Node, key: bigint, change: (leaf: Leaf) => Leaf[]): Node[] {
+  if (node instanceof Leaf) return change(node);
+  node.pushDown(node.route(key));
+  const index = node.route(key);
+  const child = node.childAt(index);
+  node.update(index, child, changeBelow(child, key, change));
+  return node.split();
+}
+
+/** Adds a weight to what is in [from, to), two keys of which the first is there. */
+function raise(node: Node, from: bigint, to: bigint, weight: Fraction): Node[] {
+  if (node instanceof Leaf) return node.raiseWithin(from, to, weight);
+  const { firsts } = node;
+  for (let i = node.route(from); i < firsts.length; i += 1) {
+    const begin = firsts[i] as bigint;
+    if (begin >= to) break;
+    const end = firsts[i + 1];
+    if (begin >= from && end !== undefined && end <= to) {
+      node.raiseChild(i, weight);
+      continue;
+    }
+    const count = firsts.length;
+    node.pushDown(i);
+    if (firsts.length > count) {
+      i -= 1;
+      continue;
+    }
+    const child = node.childAt(i);
+    const others = raise(child, from, to, weight);
+    node.update(i, child, others);
+    i += others.length;
   }
-  return value;
+  return node.split();
 }
 
-/** The greatest value of the nodes in [from, to). */
-function maxWithin(node: Node | undefined, from: bigint, to: bigint): Rational | undefined {
-  if (node === undefined) return undefined;
-  if (node.key < from) return lift(maxWithin(node.right, from, to), node.pending);
-  if (node.key >= to) return lift(maxWithin(node.left, from, to), node.pending);
-  let max = node.value;
-  const left = lift(maxFrom(node.left, from), node.pending);
-  const right = lift(maxBefore(node.right, to), node.pending);
-  if (left !== undefined) max = greater(max, left);
-  if (right !== undefined) max = greater(max, right);
-  return max;
-}
-
-function maxFrom(node: Node | undefined, from: bigint): Rational | undefined {
-  if (node === undefined) return undefined;
-  if (node.key < from) return lift(maxFrom(node.right, from), node.pending);
-  const left = lift(maxFrom(node.left, from), node.pending);
-  let max = left === undefined ? node.value : greater(node.value, left);
-  if (node.right !== undefined) max = greater(max, plus(node.right.max, node.pending));
-  return max;
-}
-
-function maxBefore(node: Node | undefined, to: bigint): Rational | undefined {
-  if (node === undefined) return undefined;
-  if (node.key >= to) return lift(maxBefore(node.left, to), node.pending);
-  const right = lift(maxBefore(node.right, to), node.pending);
-  let max = right === undefined ? node.value : greater(node.value, right);
-  if (node.left !== undefined) max = greater(max, plus(node.left.max, node.pending));
-  return max;
-}
-
-/** Nodes before `key`, and the others. */
-function split(node: Node | undefined, key: bigint): [Node | undefined, Node | undefined] {
-  if (node === undefined) return [undefined, undefined];
-  pushDown(node);
-  if (node.key < key) {
-    const [left, right] = split(node.right, key);
-    node.right = left;
-    pullUp(node);
-    return [node, right];
+function grow(timeline: Timeline, root: Node, others: readonly Node[]): void {
+  let nodes: readonly Node[] = [root, ...others];
+  while (nodes.length > 1) {
+    const above = Inner.of(nodes);
+    nodes = [above, ...above.split()];
   }
-  const [left, right] = split(node.left, key);
-  node.left = right;
-  pullUp(node);
-  return [left, node];
+  timeline.root = nodes[0];
 }
 
-function merge(left: Node | undefined, right: Node | undefined): Node | undefined {
-  if (left === undefined) return right;
-  if (right === undefined) return left;
-  if (left.priority > right.priority) {
-    pushDown(left);
-    left.right = merge(left.right, right);
-    pullUp(left);
-    return left;
-  }
-  pushDown(right);
-  right.left = merge(left, right.left);
-  pullUp(right);
-  return right;
-}
-
-/** Notes at the first node, which is at `key`, that an interval begins there. */
-function begin(node: Node, key: bigint, denominator: bigint): void {
-  if (node.key === key) node.denominator = commonOf(node.denominator, denominator);
-  else if (node.left !== undefined) begin(node.left, key, denominator);
-  node.common = commonOf(node.common, denominator);
-  node.isDirty = true;
-}
-
-function leftmost(node: Node): Node {
-  let first = node;
-  while (first.left !== undefined) first = first.left;
-  return first;
-}
-
-function raise(node: Node, weight: Rational): void {
-  node.value = plus(node.value, weight);
-  node.max = plus(node.max, weight);
-  node.pending = plus(node.pending, weight);
-  node.isDirty = true;
-}
-
-function pushDown(node: Node): void {
-  if (node.pending.n === 0n) return;
-  if (node.left !== undefined) raise(node.left, node.pending);
-  if (node.right !== undefined) raise(node.right, node.pending);
-  node.pending = ZERO;
-  node.isDirty = true;
-}
-
-/** Call with nothing pending. */
-function pullUp(node: Node): void {
-  let { value: max, denominator: common } = node;
-  for (const child of [node.left, node.right]) {
-    if (child === undefined) continue;
-    max = greater(max, child.max);
-    common = commonOf(common, child.common);
-  }
-  node.max = max;
-  node.common = common;
-  node.isDirty = true;
-}
-
-function plus(a: Rational, b: Rational): Rational {
-  if (b.n === 0n) return a;
-  return a.n === 0n ? b : addRationals(a, b);
-}
-
-function lift(value: Rational | undefined, pending: Rational): Rational | undefined {
-  return value === undefined ? undefined : plus(value, pending);
-}
-
-function greater(a: Rational, b: Rational): Rational {
+function greater(a: Fraction, b: Fraction): Fraction {
   return compareRationals(a, b) < 0 ? b : a;
 }

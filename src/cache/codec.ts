@@ -17,13 +17,23 @@ const RATIONAL = /^(-?\d{1,4096})\/(\d{1,4096})$/;
 
 /** A value as text; members that are undefined are left out. */
 export function encodeValue(value: unknown, names: FileNames): string {
-  return JSON.stringify(value, (key, each: unknown) => {
-    if (key === 'file' && typeof each === 'string') return names.toIndex(each);
-    if (typeof each === 'bigint') return { $i: String(each) };
-    if (each instanceof Map) return { $m: [...each] };
-    if (each instanceof Set) return { $s: [...each] };
-    return isRational(each) ? { $r: `${each.n}/${each.d}` } : each;
-  });
+  // A replacer would be asked of every member, at several times the cost.
+  return JSON.stringify(toPlain(value, '', names));
+}
+
+function toPlain(value: unknown, key: string, names: FileNames): unknown {
+  if (typeof value === 'string') return key === 'file' ? names.toIndex(value) : value;
+  if (typeof value === 'bigint') return { $i: String(value) };
+  if (typeof value !== 'object' || value === null) return value;
+  const list = (items: Iterable<unknown>): unknown[] => Array.from(items, (item) => toPlain(item, '', names));
+  if (Array.isArray(value)) return list(value);
+  if (value instanceof Map) return { $m: list(value as ReadonlyMap<unknown, unknown>) };
+  if (value instanceof Set) return { $s: list(value as ReadonlySet<unknown>) };
+  if (isRational(value)) return { $r: `${value.n}/${value.d}` };
+  const plain: Record<string, unknown> = {};
+  for (const name of Object.keys(value))
+    plain[name] = toPlain((value as Readonly<Record<string, unknown>>)[name], name, names);
+  return plain;
 }
 
 /** @throws IndexFault when the text is none that {@link encodeValue} gives */
@@ -40,7 +50,7 @@ export function decodeValue(text: string, names: FileNames): unknown {
   }
 }
 
-export function isRational(value: unknown): value is { readonly n: bigint; readonly d: bigint } {
+function isRational(value: unknown): value is { readonly n: bigint; readonly d: bigint } {
   const { n, d } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return typeof n === 'bigint' && typeof d === 'bigint';
 }

@@ -1,7 +1,7 @@
 /** The tables of a verification's state over an index: read when they are asked, and what was changed kept until it is written. */
 
 import type { Grant } from '../bounds/grant.js';
-import type { SavedNode } from '../bounds/timeline.js';
+import { isSavedNode, type SavedNode } from '../bounds/timeline.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
@@ -15,7 +15,7 @@ import type {
 import type { GrantTable } from '../verify/grant-table.js';
 import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';
 import type { Table } from '../verify/table.js';
-import { decodeValue, encodeValue, isRational, type FileNames } from './codec.js';
+import { decodeValue, encodeValue, type FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
 
 /** The entries of one view of a ledger. */
@@ -458,17 +458,10 @@ function nodeKey(grant: number, limit: number, id: number): string {
 
 /** A node of a grant's timeline. @throws IndexFault */
 export function readNode(entries: Entries, grant: number, limit: number, id: number): SavedNode {
-  const node = entries.get(nodeKey(grant, limit, id)) as Partial<SavedNode> | undefined;
-  const { key, priority, value, max, pending, denominator, common, left, right } = node ?? {};
-  const isWhole =
-    node?.id === id &&
-    [key, denominator, common].every((each) => typeof each === 'bigint') &&
-    [value, max, pending].every(isRational) &&
-    typeof priority === 'number' &&
-    isCount(left) &&
-    isCount(right);
-  if (!isWhole) throw new IndexFault('the entry of a timeline is missing or malformed');
-  return node as SavedNode;
+  const node = entries.get(nodeKey(grant, limit, id));
+  if (!isSavedNode(node) || node.id !== id)
+    throw new IndexFault('the entry of a timeline is missing or malformed');
+  return node;
 }
 
 export function isCount(value: unknown): value is number {

@@ -22,8 +22,9 @@ const OPTIONS = {
   structuredClone: false,
 } as const;
 
-const encoder = new Encoder(OPTIONS);
-const decoder = new Decoder(OPTIONS);
+// Made when they are asked for: few programs do.
+let encoder: Encoder | undefined;
+let decoder: Decoder | undefined;
 
 /** What larger numbers are written as floats without. */
 const MAX_UINT32 = 0xffff_ffff;
@@ -37,7 +38,7 @@ const NO_TAGS: ReadonlySet<number> = new Set();
  */
 export function encodeCbor(value: CborValue): Uint8Array {
   // What the encoder returns is a part of its own memory.
-  return new Uint8Array(encoder.encode(toPlain(value)));
+  return new Uint8Array((encoder ??= new Encoder(OPTIONS)).encode(toPlain(value)));
 }
 
 /** What decoding CBOR gives. */
@@ -51,8 +52,8 @@ export type CborDecoded = Result<CborValue, CborFault>;
 export function decodeCbor(bytes: Uint8Array, tags: ReadonlySet<number> = NO_TAGS): CborDecoded {
   const fault = scanCbor(bytes, tags);
   if (fault !== undefined) return fail(fault);
-  const value = fromPlain(decoder.decode(bytes));
-  if (equalBytes(encoder.encode(toPlain(value)), bytes)) return succeed(value);
+  const value = fromPlain((decoder ??= new Decoder(OPTIONS)).decode(bytes));
+  if (equalBytes((encoder ??= new Encoder(OPTIONS)).encode(toPlain(value)), bytes)) return succeed(value);
   return fail({
     code: 'CBOR_MALFORMED',
     expected: 'deterministic CBOR',
@@ -94,7 +95,11 @@ function toSortedMap(map: CborMap): Map<unknown, unknown> {
     if (typeof key !== 'number' && typeof key !== 'string')
       throw new TypeError('expected integers and texts as keys in CBOR');
     const plain = toPlain(key);
-    return { key: plain, bytes: new Uint8Array(encoder.encode(plain)), value: toPlain(value) };
+    return {
+      key: plain,
+      bytes: new Uint8Array((encoder ??= new Encoder(OPTIONS)).encode(plain)),
+      value: toPlain(value),
+    };
   });
   entries.sort((a, b) => compareBytes(a.bytes, b.bytes));
   return new Map(entries.map(({ key, value }) => [key, value]));

@@ -67,7 +67,8 @@ export function writeSarif(sink: ByteSink, report: Report, options: SarifOptions
   });
 }
 
-const compress = promisify(deflateRaw);
+/** Asked for when it is used: zlib is loaded for nothing else. */
+const compress = (bytes: Uint8Array): Promise<Uint8Array> => promisify(deflateRaw)(bytes);
 
 /** What a file comes to when it is compressed, piece by piece: never less than it will. */
 class CompressedSize {

@@ -1,32 +1,100 @@
 /**
- * Bundles the command line into one file, `dist/cli/northroot.js`, and what runs in other threads into `dist/batch/worker.js`: to open
- * and link a file for each module took more than half of what a short command costs. Part of `npm run build`; packages stay what they
- * are.
+ * Bundles the command line into one script, `dist/cli/northroot.cjs`, and keeps what V8 makes of it in `dist/cli/northroot.code`: to
+ * open, link and compile a file for each module took most of what a short command costs. What runs in other threads is bundled into
+ * `dist/batch/worker.js`. Part of `npm run build`; `bin/load.js` runs the script.
+ *
+ * Packages are in it, too, but for LevelDB, which is native code, and what is rarely asked for.
  */
 
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { CODE, compile, hashBoth, RARE, run, SCRIPT } from '../../bin/load.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+/** Given to this file, it makes the code: V8 keeps of a script what was compiled when it ran. */
+const WARM = '--warm';
 
-const { warnings } = await build({
-  // As deep as the modules of dist/, for what is found from where it stands.
-  entryPoints: { 'cli/northroot': here('main.ts'), 'batch/worker': here('../batch/worker.ts') },
-  outdir: here('../../dist'),
-  bundle: true,
-  format: 'esm',
-  platform: 'node',
-  conditions: ['node'],
-  packages: 'external',
-  target: 'node20',
-  charset: 'utf8',
-  logLevel: 'silent',
-  plugins: [
-    {
-      name: 'platform',
-      setup: ({ onResolve }) =>
-        onResolve({ filter: /^#platform$/ }, () => ({ path: here('../platform/node.ts') })),
-    },
-  ],
-});
-if (warnings.length > 0) throw new Error(warnings.map(({ text }) => text).join('\n'));
+if (process.argv[2] === WARM) await makeCode(process.argv[3]);
+else await bundle();
+
+async function bundle() {
+  await buildAll({
+    entryPoints: [here('main.ts')],
+    // As deep as the modules of dist/, for what is found from where it stands.
+    outfile: fileURLToPath(SCRIPT),
+    format: 'cjs',
+    external: ['level', ...RARE],
+    // An `import()` needs a loader; `require` of what is native does not.
+    supported: { 'dynamic-import': false },
+    charset: 'ascii',
+    // Names stay as they are, for those who report what went wrong.
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'eof',
+    define: { 'import.meta.url': 'scriptUrl' },
+    banner: { js: '(function(require,scriptUrl){const module={exports:{}};' },
+    footer: { js: 'return module.exports})' },
+  });
+  await buildAll({
+    entryPoints: [here('../batch/worker.ts')],
+    outfile: here('../../dist/batch/worker.js'),
+    format: 'esm',
+    packages: 'external',
+    charset: 'utf8',
+  });
+  const source = readFileSync(SCRIPT, 'latin1');
+  for (const name of RARE) {
+    // Members of these can be had, and nothing else: a default import would look at the module itself.
+    if (source.includes(`(require("${name}")`)) throw new Error(`import members of ${name} by their names`);
+  }
+  rmSync(CODE, { force: true });
+  const folder = mkdtempSync(join(tmpdir(), 'northroot-build-'));
+  try {
+    const { status, stderr } = spawnSync(process.execPath, [here('bundle.js'), WARM, folder]);
+    if (status !== 0) throw new Error(`the bundle does not run:\n${stderr}`);
+    if (!compile().isPrepared) throw new Error('the code that V8 made is not taken');
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What is alike in both. */
+async function buildAll(options) {
+  const { warnings } = await build({
+    ...options,
+    bundle: true,
+    platform: 'node',
+    conditions: ['node'],
+    target: 'node20',
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'platform',
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /^#platform$/ }, () => ({ path: here('../platform/node.ts') })),
+      },
+    ],
+  });
+  if (warnings.length > 0) throw new Error(warnings.map(({ text }) => text).join('\n'));
+}
+
+/** Runs what most who start the program run, so that V8 compiles it, and keeps the code. */
+async function makeCode(folder) {
+  const { script, bytes } = compile();
+  const { main } = run(script);
+  const [ledger, drafts] = ['warm.jsonl', 'drafts.jsonl'].map((name) => join(folder, name));
+  writeFileSync(drafts, `${JSON.stringify({ event_type: 'x.build', principal_id: 'service:build' })}\n`);
+  for (const args of [
+    ['append', ledger, '--origin', 'example.com/warm', drafts],
+    ['verify', ledger],
+  ]) {
+    const status = await main(['--quiet', ...args]);
+    if (status !== 0) throw new Error(`${args[0]} ended with ${status}`);
+  }
+  const code = script.createCachedData();
+  writeFileSync(CODE, Buffer.concat([hashBoth(bytes, code), code]));
+}

@@ -9,5 +9,8 @@ export interface Context {
   readonly signal: AbortSignal;
 }
 
-/** An exit status of SPEC §8. A command that runs until it is stopped ends with `'stopped'` instead, which is a success. */
+/** An exit status of SPEC §8. */
 export type ExitStatus = 0 | 1 | 2 | 3;
+
+/** How a command ends. One that runs until it is stopped was not interrupted by that: it ends with a status all the same. */
+export type Outcome = ExitStatus | { readonly stopped: ExitStatus };

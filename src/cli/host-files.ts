@@ -47,9 +47,21 @@ export function toAid(text: string): Aid {
   });
 }
 
-/** The files themselves, in place of a folder the files in it. */
-export async function filesAt(path: string): Promise<readonly string[]> {
-  return path === STDIN || (await kindOfPath(path)) !== 'folder' ? [path] : listFiles(path);
+/** So many of those that are left out are named. */
+const MAX_NAMED = 10;
+const KINDS = { folder: 'a folder', link: 'a link', other: 'not a file' } as const;
+
+/** The files themselves, in place of a folder the files in it; what else is in it is named on standard error. */
+export async function filesAt({ terminal }: Context, path: string): Promise<readonly string[]> {
+  if (path === STDIN || (await kindOfPath(path)) !== 'folder') return [path];
+  const others: string[] = [];
+  const files = await listFiles(path, (other, kind) => others.push(`${printable(other)} (${KINDS[kind]})`));
+  const more = others.length - MAX_NAMED;
+  if (others.length > 0) {
+    const named = others.slice(0, MAX_NAMED).join(', ');
+    terminal.say(`warning: left out ${named}${more > 0 ? ` and ${more} more` : ''}`);
+  }
+  return files;
 }
 
 /** @throws NorthrootError `USAGE` where standard input stands more than once */

@@ -82,7 +82,11 @@ async function* readStdin(terminal: Terminal, signal: AbortSignal): AsyncGenerat
 }
 
 /** The first bytes of a file, or of standard input, which is read from its beginning afterwards. Fewer where it has no more. */
-async function readStart(path: string, length: number, { terminal, signal }: Context): Promise<Uint8Array> {
+export async function readStart(
+  path: string,
+  length: number,
+  { terminal, signal }: Context,
+): Promise<Uint8Array> {
   if (path !== STDIN) {
     for await (const chunk of readFileChunks(path)) return Uint8Array.from(chunk.subarray(0, length));
     return new Uint8Array();

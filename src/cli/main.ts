@@ -38,7 +38,7 @@ import { addVerify } from './commands/verify.js';
 import { addVerifyProof } from './commands/verify-proof.js';
 import { addWhy } from './commands/why.js';
 import { addWitness } from './commands/witness.js';
-import type { Context, ExitStatus } from './context.js';
+import type { Context, Outcome } from './context.js';
 import { exitStatusFor } from './exit-status.js';
 import { addExamples } from './examples.js';
 import { watchHeap } from './heap-guard.js';
@@ -92,11 +92,11 @@ export async function main(args: readonly string[]): Promise<number> {
     exhausted = error;
     interrupt.abort(error);
   });
-  let status = 0 as ExitStatus | 'stopped';
+  let outcome = 0 as Outcome;
 
-  const run = async (action: (context: Context) => Promise<ExitStatus | 'stopped'>): Promise<void> => {
+  const run = async (action: (context: Context) => Promise<Outcome>): Promise<void> => {
     terminal.quiet = program.opts<{ quiet?: boolean }>().quiet === true;
-    status = await action({ terminal, signal: interrupt.signal });
+    outcome = await action({ terminal, signal: interrupt.signal });
     terminal.finish();
   };
   const program = makeProgram(run);
@@ -113,8 +113,8 @@ export async function main(args: readonly string[]): Promise<number> {
     unwatch();
   }
   if (exhausted !== undefined) return failOn(exhausted, terminal);
-  if (status === 'stopped') return 0;
-  if (!interrupt.signal.aborted) return status;
+  if (typeof outcome === 'object') return outcome.stopped;
+  if (!interrupt.signal.aborted) return outcome;
   terminal.say('interrupted');
   return interrupted;
 }
@@ -126,7 +126,7 @@ function withKeyidLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, keyid), ...args.slice(keyid + 1), '--', ...args.slice(keyid, keyid + 1)];
 }
 
-type Run = (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>;
+type Run = (action: (context: Context) => Promise<Outcome>) => Promise<void>;
 
 /** The command line with all its commands; `run` is given what a command is to do. */
 export function makeProgram(run: Run): Command {

@@ -10,6 +10,7 @@ import {
   parseBaseline,
   readSmallFile,
   renderBrief,
+  renderFinding,
   renderGithub,
   renderGitlab,
   renderJunit,
@@ -114,6 +115,7 @@ export class VerifyOutputs {
   readonly #options: OutputOptions;
   readonly #terminal: Terminal;
   readonly #isDirect: boolean;
+  #isLive = false;
   #spool: Spool | undefined;
   #findings: FindingSpool | undefined;
   #streamed = 0;
@@ -155,14 +157,20 @@ export class VerifyOutputs {
     await assertTargets(targetsOf(this.#files), inputs);
   }
 
+  /** From here on each finding is told as it is found: in ndjson where that is what standard output has, else on standard error. */
+  goLive(): void {
+    this.#isLive = true;
+  }
+
   /** Takes a finding as it is found. */
   take(finding: Finding): void {
     this.#findings?.add(finding);
     const isStreamed = this.#outputs.some(({ format, path }) => format === 'ndjson' && path === STDOUT);
+    if (this.#isLive && !isStreamed) this.#terminal.say(renderFinding(toFindingJson(finding)).join('\n'));
     if (!isStreamed || this.#streamed >= this.#options.maxFindings) return;
     this.#streamed += 1;
     this.#batch += `${jsonText(toFindingJson(finding))}\n`;
-    if (this.#batch.length < BATCH) return;
+    if (this.#batch.length < BATCH && !this.#isLive) return;
     void this.#terminal.write(this.#batch);
     this.#batch = '';
   }
@@ -218,7 +226,7 @@ export class VerifyOutputs {
       case 'text':
         return sink.write(renderReport(report, isStdout ? this.#terminal.paint : undefined, commandGuide));
       case 'json':
-        return sink.write(`${jsonText(report, 2)}\n`);
+        return renderJson(sink, report);
       case 'ndjson':
         return this.#renderNdjson(sink, verified, isStdout);
       case 'sarif': {
@@ -249,6 +257,20 @@ export class VerifyOutputs {
     for (const finding of outcome?.grown ?? []) await sink.write(`${jsonText(finding)}\n`);
     await sink.write(`${jsonText({ ...report, findings: undefined })}\n`);
   }
+}
+
+/** Member by member, and finding by finding: together they can be longer than a text may be. */
+async function renderJson(sink: ByteSink, report: Report): Promise<void> {
+  const { findings } = report;
+  const frame = jsonText({ ...report, findings: [] }, 2);
+  // Members of the report itself stand behind two spaces, and no text holds the end of a line.
+  const place = frame.indexOf('\n  "findings": []') + '\n  "findings": ['.length;
+  await sink.write(frame.slice(0, place));
+  for (const [index, finding] of findings.entries()) {
+    const text = jsonText(finding, 2).replaceAll('\n', '\n    ');
+    await sink.write(`${index === 0 ? '' : ','}\n    ${text}`);
+  }
+  await sink.write(`${findings.length === 0 ? '' : '\n  '}${frame.slice(place)}\n`);
 }
 
 async function* chain<T>(first: Iterable<T>, second: AsyncIterable<T>): AsyncGenerator<T, void, void> {

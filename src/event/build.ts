@@ -3,7 +3,9 @@
  * whole. Builders read no clock unless they are given one.
  */
 
+import { equalBytes } from '../bytes/compare.js';
 import { checkOptions, describeValue } from '../options.js';
+import { canonicalBytes } from '../json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
 import type {
   AdjustmentEvent,
@@ -14,10 +16,11 @@ import type {
   GenesisEvent,
   KeyEvent,
 } from '../schema/generated/types.js';
+import { checkEvent } from '../schema/check.js';
 import { digestFromBase64url, fromDigestText } from '../value/digest.js';
 import { completePayload, payloadOf } from './identity.js';
 import { readDigestTexts } from './references.js';
-import { assertShape } from './validate.js';
+import { assertEvent, assertShape } from './validate.js';
 
 /** The members that a builder adds: always the ids, the others where the draft leaves them out. */
 type Added = 'event_id' | 'payload_digest';
@@ -69,15 +72,54 @@ export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEven
   if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
     throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
   }
-  return completeDraft(draft, defaults).event;
+  const payload = fillDraft(draft, defaults);
+  const { identity, event } = completePayload(payload);
+  assertShape(event);
+  return {
+    ...payload,
+    event_id: digestFromBase64url(identity.eventId),
+    payload_digest: digestFromBase64url(identity.payloadDigest),
+  } as unknown as AnyEvent;
 }
 
-/** The same, and the event's canonical text. @throws EventError, TypeError as {@link buildEvent}. */
-export function completeDraft(
-  draft: object,
-  defaults: EventDefaults,
-): { event: AnyEvent; eventText: string } {
-  const payload: Record<string, unknown> = {
+/** An event that is complete, and of the right form: no value of its maker's is in it. */
+export interface CompleteDraft {
+  readonly event: AnyEvent;
+  /** Its canonical bytes. */
+  readonly bytes: Uint8Array;
+  /** See `CompleteEvent`. */
+  readonly depth: number | undefined;
+}
+
+/** The same, as its canonical bytes say it. @throws EventError, TypeError as {@link buildEvent}. */
+export function completeDraft(draft: object, defaults: EventDefaults): CompleteDraft {
+  const { event, bytes, depth } = completePayload(fillDraft(draft, defaults));
+  assertShape(event);
+  return { event: event as unknown as AnyEvent, bytes, depth };
+}
+
+/**
+ * The same of a whole event, which has its ids.
+ *
+ * @throws EventError for what is wrong with it, its ids among that; TypeError for what is not plain JSON.
+ */
+export function completeWhole(event: object): CompleteDraft {
+  const { identity, event: copy, bytes, depth } = completePayload(payloadOf(event));
+  const claimed = event as Readonly<Record<string, { readonly b64?: unknown } | null | undefined>>;
+  const isSound =
+    claimed['event_id']?.b64 === identity.eventId &&
+    claimed['payload_digest']?.b64 === identity.payloadDigest &&
+    checkEvent(copy).length === 0 &&
+    equalBytes(canonicalBytes(event), bytes);
+  if (!isSound) {
+    assertEvent(event);
+    assertShape(copy);
+  }
+  return { event: copy as unknown as AnyEvent, bytes, depth };
+}
+
+function fillDraft(draft: object, defaults: EventDefaults): Record<string, unknown> {
+  return {
     event_version: '1',
     canonical_profile_id: CANONICAL_PROFILE_ID,
     ...(defaults.occurredAt === undefined ? {} : { occurred_at: defaults.occurredAt }),
@@ -85,14 +127,6 @@ export function completeDraft(
     ...bindingOf(draft, defaults),
     ...readDigestTexts(payloadOf(draft)),
   };
-  const { identity, eventText } = completePayload(payload);
-  const event = {
-    ...payload,
-    event_id: digestFromBase64url(identity.eventId),
-    payload_digest: digestFromBase64url(identity.payloadDigest),
-  };
-  assertShape(event);
-  return { event: event as unknown as AnyEvent, eventText };
 }
 
 /** A genesis is what others are bound to. */

@@ -1,10 +1,11 @@
 /** The identity of an event that is a value, not bytes in a line (SPEC §3): its payload, `payload_digest` and `event_id`. */
 
-import { concatBytes } from '../bytes/concat.js';
+import { allocateScratch, concatBytes } from '../bytes/concat.js';
 import { sha256Base64url } from '../bytes/sha256.js';
-import { decodeUtf8, encodeLatin1 } from '../bytes/text.js';
-import { canonicalBytes } from '../json/canonicalize.js';
-import { MemberMarks, scanCanonical } from '../json/scan.js';
+import { encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
+import { canonicalBytes, canonicalText } from '../json/canonicalize.js';
+import { listNames, PlainWriter, UNUSUAL } from '../json/plain-writer.js';
+import type { JsonObject } from '../json/value.js';
 import { digestFromBase64url, type Digest } from '../value/digest.js';
 
 /** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
@@ -31,28 +32,113 @@ export function identifyPayload(payload: Uint8Array): EventIdentity {
   return { payloadDigest: sha256Base64url(payload), eventId: sha256Base64url(prefixed) };
 }
 
-const ROW = 5;
-const marks = new MemberMarks();
+/** An event whose ids were made. */
+export interface CompleteEvent {
+  readonly identity: EventIdentity;
+  /** Its canonical bytes, ids included. */
+  readonly bytes: Uint8Array;
+  /** A copy, as reading these bytes gives it. */
+  readonly event: JsonObject;
+  /** How many containers are open at most in it; undefined where that was not seen. */
+  readonly depth: number | undefined;
+}
+
+const writer = new PlainWriter(encodeLatin1(EVENT_ID_PREFIX));
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COMMA = 0x2c;
 
 /**
- * Both ids of a payload, and the canonical text of the event that it makes with them: the payload's own members and two
- * more, so that nothing is serialised twice.
+ * Both ids of a payload, and the event that it makes with them: written once, hashed where it lies, and copied together.
+ *
+ * @param payload - Without `event_id` and `payload_digest`.
+ * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
  */
-export function completePayload(payload: object): { identity: EventIdentity; eventText: string } {
-  const bytes = canonicalBytes(payload);
-  const identity = identifyPayload(bytes);
-  if (scanCanonical(bytes, 0, bytes.length, marks) !== -1) throw new Error('canonical bytes are refused');
-  const members = new Map([
-    ['event_id', `"event_id":{"alg":"sha-256","b64":"${identity.eventId}"}`],
-    ['payload_digest', `"payload_digest":{"alg":"sha-256","b64":"${identity.payloadDigest}"}`],
-  ]);
-  const names = Object.keys(payload).sort();
-  for (let row = 0, index = 0; row < marks.count * ROW; row += ROW) {
-    if (marks.rows[row] !== 1) continue;
-    members.set(names[index++] as string, decodeUtf8(bytes, marks.rows[row + 1], marks.rows[row + 4]));
+export function completePayload(payload: object): CompleteEvent {
+  const complete = writer.use(() => completeUsual(payload));
+  return complete === UNUSUAL ? completeAny(payload) : complete;
+}
+
+function completeUsual(payload: object): CompleteEvent | typeof UNUSUAL {
+  const names = listNames(payload);
+  if (names === undefined || names.length === 0) return UNUSUAL;
+  const event: JsonObject = {};
+  let idAt = -1;
+  let digestAt = -1;
+  const start = writer.at;
+  writer.byte(OPEN);
+  for (const name of names) {
+    // The two members go before the first that comes after them.
+    if (idAt < 0 && name >= 'event_id') {
+      idAt = writer.at;
+      event['event_id'] = null;
+    }
+    if (digestAt < 0 && name >= 'payload_digest') {
+      digestAt = writer.at;
+      event['payload_digest'] = null;
+    }
+    if (name === 'event_id' || name === 'payload_digest') return UNUSUAL;
+    if (writer.at > start + 1) writer.byte(COMMA);
+    const value = writer.member(payload, name, 1);
+    if (value === UNUSUAL) return UNUSUAL;
+    event[name] = value;
   }
-  const sorted = [...members.keys()].sort().map((name) => members.get(name));
-  return { identity, eventText: `{${sorted.join(',')}}` };
+  if (idAt < 0) idAt = writer.at;
+  if (digestAt < 0) digestAt = writer.at;
+  writer.byte(CLOSE);
+  const { bytes: prefixed } = writer;
+  const payloadDigest = sha256Base64url(prefixed.subarray(start));
+  const eventId = sha256Base64url(prefixed);
+  event['event_id'] = { alg: 'sha-256', b64: eventId };
+  event['payload_digest'] = { alg: 'sha-256', b64: payloadDigest };
+  const first = start + 1;
+  const bytes = insertTexts(prefixed, start, [
+    { at: idAt, text: besideOthers(memberText('event_id', eventId), idAt === first) },
+    { at: digestAt, text: besideOthers(memberText('payload_digest', payloadDigest), digestAt === first) },
+  ]);
+  // The ids are two deep themselves.
+  return { identity: { payloadDigest, eventId }, bytes, event, depth: Math.max(2, writer.deepest) };
+}
+
+function memberText(name: string, b64: string): string {
+  return `"${name}":{"alg":"sha-256","b64":"${b64}"}`;
+}
+
+function besideOthers(member: string, isFirst: boolean): string {
+  return isFirst ? `${member},` : `,${member}`;
+}
+
+/** `source` from `start` on with texts of ASCII put in, in their order. */
+function insertTexts(
+  source: Uint8Array,
+  start: number,
+  inserts: readonly { readonly at: number; readonly text: string }[],
+): Uint8Array {
+  const length = inserts.reduce((sum, { text }) => sum + text.length, source.length - start);
+  const bytes = allocateScratch(length);
+  let from = start;
+  let to = 0;
+  for (const { at, text } of inserts) {
+    bytes.set(source.subarray(from, at), to);
+    to += at - from;
+    writeLatin1(bytes, text, to);
+    to += text.length;
+    from = at;
+  }
+  bytes.set(source.subarray(from), to);
+  return bytes;
+}
+
+/** The same of any payload. */
+function completeAny(payload: object): CompleteEvent {
+  const identity = identifyPayload(canonicalBytes(payload));
+  const whole = {
+    ...payload,
+    event_id: digestFromBase64url(identity.eventId),
+    payload_digest: digestFromBase64url(identity.payloadDigest),
+  };
+  const text = canonicalText(whole);
+  return { identity, bytes: encodeUtf8(text), event: JSON.parse(text) as JsonObject, depth: undefined };
 }
 
 /** The `event_id` that an event's content has: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */

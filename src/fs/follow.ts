@@ -11,7 +11,7 @@ import { NorthrootError } from '../error.js';
 import { checkOptions, checkString } from '../options.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
-import { SEGMENT_NAME, assertUnmixed, type LedgerSource, type Segment } from './source.js';
+import { SEGMENT_NAME, assertUnmixed, type LedgerSource, type Segment, type SourceGrowth } from './source.js';
 
 /** How {@link followLedger} reads. */
 export interface FollowOptions {
@@ -21,10 +21,13 @@ export interface FollowOptions {
   readonly onCaughtUp?: (() => void) | undefined;
   /** How often the file is looked at, in milliseconds. Default 100. */
   readonly pollMs?: number | undefined;
+  /** Gives whole lines only: what was there of another when reading ends is not given, and is told as growth. Default false. */
+  readonly wholeLines?: boolean | undefined;
 }
 
 const CHUNK_BYTES = 256 * 1024;
 const POLL_MS = 100;
+const NEWLINE = 0x0a;
 /** By so much a file of another kind is known. */
 const HEAD_BYTES = 4096;
 
@@ -36,27 +39,36 @@ const HEAD_BYTES = 4096;
  */
 export async function followLedger(path: string, options: FollowOptions): Promise<LedgerSource> {
   checkString('followLedger', 'the path', path);
-  checkOptions('followLedger', options, { signal: 'signal', onCaughtUp: 'function', pollMs: 'number' });
+  checkOptions('followLedger', options, {
+    signal: 'signal',
+    onCaughtUp: 'function',
+    pollMs: 'number',
+    wholeLines: 'boolean',
+  });
   const { pollMs = POLL_MS } = options;
   if (!(pollMs > 0)) throw new RangeError('pollMs must be more than 0');
   const status = await orIoError(stat(path), path);
   if (status.isDirectory()) await assertUnmixed(path);
   const reader = new Follower(path, options, pollMs);
   const segments = status.isDirectory() ? reader.folder() : reader.file();
-  return { paths: [path], size: undefined, segments };
+  return { paths: [path], size: undefined, segments, findGrowth: () => Promise.resolve(reader.growth) };
 }
 
 class Follower {
   readonly #path: string;
   readonly #signal: AbortSignal;
   readonly #pollMs: number;
+  readonly #wholeLines: boolean;
+  /** Where reading ended, where more was there. */
+  growth: SourceGrowth | undefined;
   #onCaughtUp: (() => void) | undefined;
 
-  constructor(path: string, { signal, onCaughtUp }: FollowOptions, pollMs: number) {
+  constructor(path: string, { signal, onCaughtUp, wholeLines = false }: FollowOptions, pollMs: number) {
     this.#path = path;
     this.#signal = signal;
     this.#pollMs = pollMs;
     this.#onCaughtUp = onCaughtUp;
+    this.#wholeLines = wholeLines;
   }
 
   async *file(): AsyncGenerator<Segment, void, void> {
@@ -91,9 +103,12 @@ class Follower {
       let isLast = false;
       while (!this.#signal.aborted) {
         const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, position);
-        if (bytesRead > 0) {
-          position += bytesRead;
-          yield buffer.subarray(0, bytesRead);
+        // A line that fills the buffer is given in parts: it is longer than any record may be.
+        const isCut = this.#wholeLines && bytesRead < CHUNK_BYTES;
+        const taken = isCut ? buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE) + 1 : bytesRead;
+        if (taken > 0) {
+          position += taken;
+          yield buffer.subarray(0, taken);
           continue;
         }
         await assertSame(file, path, position);
@@ -104,6 +119,7 @@ class Follower {
         this.#tellCaughtUp();
         await this.#wait();
       }
+      if ((await file.stat()).size > position) this.growth = { file: path, byteOffset: position };
     } catch (error) {
       throw toIoError(error, 'read', path);
     } finally {

@@ -109,14 +109,22 @@ const MAX_FILES = 10_000;
 /**
  * The paths of the files in a folder, by name; hidden ones, links and folders in it are left out.
  *
+ * @param onOther - Called with the path and kind of all that is neither a file nor hidden.
  * @throws NorthrootError `INPUT_TOO_LARGE` for more than 10,000 entries; as {@link toIoError}.
  */
-export async function listFiles(folder: string): Promise<string[]> {
+export async function listFiles(
+  folder: string,
+  onOther?: (path: string, kind: 'folder' | 'link' | 'other') => void,
+): Promise<string[]> {
   const { entries, more } = await listFolder(folder, MAX_FILES);
   if (more > 0) {
     throw new NorthrootError('INPUT_TOO_LARGE', `${printable(folder)} has more than ${MAX_FILES} entries`);
   }
-  return entries
-    .filter(({ name, kind }) => kind === 'file' && !name.startsWith('.'))
-    .map(({ name }) => join(folder, name));
+  const files: string[] = [];
+  for (const { name, kind } of entries) {
+    if (name.startsWith('.')) continue;
+    if (kind === 'file') files.push(join(folder, name));
+    else onOther?.(join(folder, name), kind);
+  }
+  return files;
 }

@@ -23,10 +23,10 @@ export interface ItemAccount {
 export function accountFor(items: readonly HostItem[]): ItemAccount {
   const byFile = new Map<string, ItemCounts>();
   const byReason = new Map<string, number>();
-  let total = NONE;
+  let total = NO_ITEMS;
   for (const { at, fate, reason } of items) {
     total = count(total, fate);
-    byFile.set(at.file, count(byFile.get(at.file) ?? NONE, fate));
+    byFile.set(at.file, count(byFile.get(at.file) ?? NO_ITEMS, fate));
     if (reason !== undefined) byReason.set(reason, (byReason.get(reason) ?? 0) + 1);
   }
   return { total, byFile, byReason };
@@ -46,7 +46,8 @@ function isOf(wanted: HostFinding['class']): (finding: HostFinding) => boolean {
   return (finding) => finding.class === wanted && finding.severity === 'error';
 }
 
-const NONE: ItemCounts = { items: 0, mapped: 0, evidence: 0, repeated: 0, dropped: 0 };
+/** Of a file without items. */
+export const NO_ITEMS: ItemCounts = { items: 0, mapped: 0, evidence: 0, repeated: 0, dropped: 0 };
 
 function count(counts: ItemCounts, fate: ItemFate): ItemCounts {
   return { ...counts, items: counts.items + 1, [fate]: counts[fate] + 1 };

@@ -52,7 +52,7 @@ export function eventsOfClaims(
   claims: readonly Claim[],
   context: ClaimContext,
 ): { readonly events: readonly ClaimedEvent[]; readonly unfit: readonly UnfitClaim[] } {
-  const maker = new EventMaker(context);
+  const maker = new EventMaker(context, new Set(claims.map(({ id }) => id)));
   const events: ClaimedEvent[] = [];
   const unfit: UnfitClaim[] = [];
   for (const claim of claims) {
@@ -68,12 +68,15 @@ export function eventsOfClaims(
 
 class EventMaker {
   readonly #context: ClaimContext;
+  readonly #claimed: ReadonlySet<string>;
   readonly #ids = new Map<string, Digest | string>();
   /** `intents` of authorizations, by the id of their claim: an execution has those of what authorizes it. */
   readonly #intents = new Map<string, JsonObject>();
 
-  constructor(context: ClaimContext) {
+  /** @param claimed - Ids of all claims, also of those still to be made. */
+  constructor(context: ClaimContext, claimed: ReadonlySet<string>) {
     this.#context = context;
+    this.#claimed = claimed;
   }
 
   *make(claim: Claim): Generator<ClaimedEvent, void, void> {
@@ -176,11 +179,15 @@ class EventMaker {
     };
   }
 
-  /** A claim names only claims before it; a ledger may know those that were imported before. */
+  /**
+   * A claim names only claims before it; a ledger may know those that were imported before. One after it is not known yet, and is not
+   * the next time that the same files are imported either.
+   */
   #idOf(id: string): Digest | string {
-    const known = this.#ids.get(id);
-    if (known !== undefined) return known;
-    return this.#context.known?.get(sourceIdOf(id)) ?? notStated(this.#context.system, 'authorization');
+    const made = this.#ids.get(id);
+    if (made !== undefined) return made;
+    const known = this.#claimed.has(id) ? undefined : this.#context.known?.get(sourceIdOf(id));
+    return known ?? notStated(this.#context.system, 'authorization');
   }
 
   #digestsDraft(claim: Claim, digests: readonly ForeignDigest[], about: Digest): object {

@@ -1,12 +1,7 @@
-/** Files that are one JSON text or one on each line, and the members of such texts as items of their own. */
+/** Files that are one JSON text, or one on each line. */
 
-import { encodeUtf8 } from '../bytes/text.js';
-import { SourceNumber, SourceObject, type SourceValue } from '../json/source-json.js';
-import type { HostFile, HostPlace } from './host.js';
-import { ReadingBuilder, splitLines, type SourceItem } from './reading.js';
-
-/** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
-export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
+import type { HostFile } from './host.js';
+import { MAX_DOCUMENT_BYTES, ReadingBuilder, splitLines, type SourceItem } from './reading.js';
 
 /**
  * The JSON texts of a file: one for each line where the first line is one by itself, else the file as a whole. What cannot be read is an
@@ -53,30 +48,4 @@ function* take<T>(values: Iterable<T>, count: number): Generator<T, void, void> 
     if (left-- <= 0) return;
     yield value;
   }
-}
-
-/** Members of a list in a text, each an item of its own whose bytes are its compact form. */
-export function* membersOf(
-  at: HostPlace,
-  pointer: string,
-  list: readonly SourceValue[],
-): Generator<SourceItem, void, void> {
-  for (const [index, value] of list.entries()) {
-    yield {
-      at: { ...at, pointer: `${pointer}/${index}` },
-      bytes: encodeUtf8(compactJson(value)),
-      value,
-    };
-  }
-}
-
-/** The value as JSON text without white space, its members in their own order and its numbers as they were written. */
-export function compactJson(value: SourceValue): string {
-  if (value instanceof SourceNumber) return value.text;
-  if (value instanceof SourceObject) {
-    const members = value.entries().map(([name, member]) => `${JSON.stringify(name)}:${compactJson(member)}`);
-    return `{${members.join(',')}}`;
-  }
-  if (Array.isArray(value)) return `[${(value as readonly SourceValue[]).map(compactJson).join(',')}]`;
-  return JSON.stringify(value);
 }

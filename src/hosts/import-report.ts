@@ -2,7 +2,7 @@
 
 import type { ImportFinding, ImportReport } from '../schema/generated/types.js';
 import { VERSION } from '../version.js';
-import { accountFor, verdictOf, type HostVerdict } from './account.js';
+import { accountFor, NO_ITEMS, verdictOf, type HostVerdict, type ItemCounts } from './account.js';
 import type { Checker, Host, HostFinding, HostReading, HostRule } from './host.js';
 import type { ImportPlan, ImportResult } from './import.js';
 import { describeHostFinding } from './finding-text.js';
@@ -14,6 +14,8 @@ const DEFAULT_MAX_FINDINGS = 1_000;
 export interface ImportReportOptions {
   /** Default 1,000. The total is never cut. */
   readonly maxFindings?: number | undefined;
+  /** The names of all files that were read: those without an item are listed too. */
+  readonly files?: readonly string[] | undefined;
 }
 
 /** The report of an import. @param result - What was appended; absent where nothing was to be. */
@@ -23,13 +25,14 @@ export function reportImport(
   options: ImportReportOptions = {},
 ): ImportReport {
   const { host, reading, findings, events, existing, conflicting, unfit, byType } = plan;
-  const late = result?.existing ?? 0;
+  // Of what was appended some may be what an earlier plan of the same import had.
+  const fresh = result?.appended ?? events.length;
   return {
     ...reportReading('host', host, { ...reading, findings }, options),
     events: {
       made: events.length + existing + conflicting,
-      new: events.length - late,
-      existing: existing + late,
+      new: fresh,
+      existing: existing + events.length - fresh,
       conflicting,
       unfit,
       ...(result === undefined ? {} : { appended: result.appended }),
@@ -51,7 +54,7 @@ function reportReading(
   kind: 'host' | 'profile',
   subject: Pick<Host, 'name' | 'title' | 'rules'>,
   reading: Pick<HostReading, 'items' | 'findings'>,
-  { maxFindings = DEFAULT_MAX_FINDINGS }: ImportReportOptions,
+  { maxFindings = DEFAULT_MAX_FINDINGS, files = [] }: ImportReportOptions,
 ): ImportReport {
   const { total, byFile, byReason } = accountFor(reading.items);
   const verdict = verdictOf(reading);
@@ -63,7 +66,7 @@ function reportReading(
     subject: { kind, name: subject.name, label: subject.title },
     verdict,
     exit_status: EXIT_STATUS[verdict],
-    files: [...byFile].map(([name, counts]) => ({ name, ...counts })),
+    files: withEmpty(byFile, files),
     items: { ...total },
     reasons: [...byReason].sort(([a], [b]) => (a < b ? -1 : 1)).map(([reason, items]) => ({ reason, items })),
     rules: [...subject.rules, INPUT_RULE].map(({ id, statement, undecidable }) => ({
@@ -75,6 +78,18 @@ function reportReading(
     findings: sorted.slice(0, maxFindings).map(toFinding),
     findings_total: reading.findings.length,
   };
+}
+
+/** All files in their order; of an archive its members, and itself where none of them has an item. */
+function withEmpty(byFile: ReadonlyMap<string, ItemCounts>, names: readonly string[]): ImportReport['files'] {
+  const seen = new Set([...byFile.keys()].flatMap((name) => [name, name.replace(/!.*$/s, '')]));
+  const empty = names.filter((name) => !seen.has(name)).map((name): [string, ItemCounts] => [name, NO_ITEMS]);
+  const order = new Map(names.map((name, i) => [name, i]));
+  const orderOf = (name: string): number =>
+    order.get(name) ?? order.get(name.replace(/!.*$/s, '')) ?? names.length;
+  return [...byFile, ...empty]
+    .map(([name, counts]) => ({ name, ...counts }))
+    .sort((a, b) => orderOf(a.name) - orderOf(b.name));
 }
 
 const INPUT_RULE: HostRule = {

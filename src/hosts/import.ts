@@ -3,7 +3,11 @@
  * whenever the same files are read, so that importing them again adds nothing.
  */
 
+import { setMaxListeners } from 'node:events';
+
 import type { LedgerSource } from '../fs/source.js';
+import { NorthrootError } from '../error.js';
+import type { JsonObject } from '../json/value.js';
 import { checkOptions } from '../options.js';
 import { readRecords } from '../reader/read-records.js';
 import { compareTimestamps } from '../value/timestamp.js';
@@ -20,6 +24,8 @@ export interface KnownLedger {
   readonly sources: ReadonlyMap<string, string>;
   /** `source.id` of executions of which nobody knew how they ended. */
   readonly openEnds: ReadonlySet<string>;
+  /** How many records were read: what {@link appendImport} knows of. */
+  readonly size?: number | undefined;
 }
 
 /** What an import is for. */
@@ -44,6 +50,8 @@ export interface ImportPlan {
   readonly unfit: number;
   /** Events of all claims, by type. */
   readonly byType: ReadonlyMap<string, number>;
+  /** {@link KnownLedger.size} of the ledger that it was made for. */
+  readonly knownSize?: number | undefined;
 }
 
 /**
@@ -86,6 +94,9 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
   const byType = new Map<string, number>();
   const events: ClaimedEvent[] = [];
   let existing = 0;
+  const isOpen = (sourceId: string): boolean => into?.openEnds.has(sourceId) === true;
+  const isKnownBefore = ({ event, sourceId }: ClaimedEvent): boolean =>
+    known.has(sourceId) && !isOpen(sourceId) && event['outcome'] === 'unknown';
   for (const claimed of made.events) {
     const { event, sourceId, at, restsOn, sameAs } = claimed;
     byType.set(event.event_type, (byType.get(event.event_type) ?? 0) + 1);
@@ -93,7 +104,7 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     const own = ids.get(sourceId);
     const other = own === undefined ? sameAs.find((each) => known.has(each)) : undefined;
     const had = own ?? (other === undefined ? undefined : known.get(other));
-    const isLater = into?.openEnds.has(other ?? sourceId) === true && event['outcome'] !== 'unknown';
+    const isLater = isOpen(other ?? sourceId) && event['outcome'] !== 'unknown';
     if (had === id || (other !== undefined && !isLater)) {
       standing.add(sourceId);
       if (other !== undefined) elsewhere.add(sourceId);
@@ -111,24 +122,38 @@ export function planReading(host: Host, reading: HostReading, into?: KnownLedger
     } else {
       others.add(sourceId);
       if (had === undefined || (restsOn !== undefined && others.has(restsOn))) continue;
-      findings.push({
-        ...(isLater ? LATER : INPUT_ERROR),
-        code: isLater ? 'OUTCOME_KNOWN_LATER' : 'SOURCE_CONFLICT',
-        at,
-        about: sourceId,
-        expected: `what was recorded of it before, ${had}`,
-        actual: isLater
-          ? 'how it ended, which nobody knew then; the ledger keeps that'
-          : 'other content; the ledger keeps what it has',
-      });
+      const kind = isKnownBefore(claimed) ? EARLIER : isLater ? LATER : CONFLICT;
+      const expected = `what was recorded of it before, ${had}`;
+      findings.push({ ...kind, at, about: sourceId, expected });
     }
   }
   const conflicting = others.size;
-  return { host, reading, findings, events, existing, conflicting, unfit: made.unfit.length, byType };
+  const unfit = made.unfit.length;
+  return { host, reading, findings, events, existing, conflicting, unfit, byType, knownSize: into?.size };
 }
 
-const LATER = { rule: 'INPUT', severity: 'warning', class: 'none' } as const;
 const INPUT_ERROR = { rule: 'INPUT', severity: 'error', class: 'invalid' } as const;
+
+/** What the same source says now, and the ledger did not record. */
+const CONFLICT = {
+  ...INPUT_ERROR,
+  code: 'SOURCE_CONFLICT',
+  actual: 'other content; the ledger keeps what it has',
+} as const;
+const LATER = {
+  rule: 'INPUT',
+  code: 'OUTCOME_KNOWN_LATER',
+  severity: 'warning',
+  class: 'none',
+  actual: 'how it ended, which nobody knew then; the ledger keeps that',
+} as const;
+const EARLIER = {
+  rule: 'INPUT',
+  code: 'OUTCOME_KNOWN_BEFORE',
+  severity: 'warning',
+  class: 'none',
+  actual: 'no end, as in a log that was cut; the ledger keeps how it ended',
+} as const;
 
 /** What a ledger has of a system. @throws NorthrootError when the source cannot be read */
 export async function readKnownLedger(
@@ -139,18 +164,21 @@ export async function readKnownLedger(
   const sources = new Map<string, string>();
   const openEnds = new Set<string>();
   let ledgerId: string | undefined;
+  let size = 0;
   for await (const { event, eventId, seq } of readRecords(source, { signal })) {
+    size = seq + 1;
     if (seq === 0 && event['event_type'] === 'genesis') ledgerId = eventId;
-    const { system: of, id } = (event['source'] ?? {}) as {
-      readonly system?: unknown;
-      readonly id?: unknown;
-    };
+    const { system: of, id } = sourceOf(event);
     // What came first stands, as it does in a plan.
     if (of !== system || typeof id !== 'string' || sources.has(id)) continue;
     sources.set(id, eventId);
     if (event['outcome'] === 'unknown') openEnds.add(id);
   }
-  return { ledgerId, sources, openEnds };
+  return { ledgerId, sources, openEnds, size };
+}
+
+function sourceOf(event: JsonObject): { readonly system?: unknown; readonly id?: unknown } {
+  return (event['source'] ?? {}) as object;
 }
 
 /** The earliest time that files state of what is to be recorded: for the genesis of a ledger that is made for it. */
@@ -172,28 +200,66 @@ export interface ImportResult {
   readonly existing: number;
 }
 
+/** What a plan goes by is not what the ledger says any more (`IMPORT_OUTDATED`). */
+export class ImportOutdatedError extends NorthrootError {
+  /** What was done before. */
+  readonly result: ImportResult;
+
+  constructor(result: ImportResult) {
+    super('IMPORT_OUTDATED', 'another process has recorded something else of the same', {
+      hint: 'import again',
+    });
+    this.name = 'ImportOutdatedError';
+    this.result = result;
+  }
+}
+
 /**
  * Appends a plan's events. Where one is refused nothing after it is written, and what is before it stays; the same import then goes on
  * from there.
  *
  * @param ledger - Opened with `stopsAtRefusal`; the plan was made for it.
- * @throws as {@link Ledger.append}
+ * @throws ImportOutdatedError, nothing of the rest written, when another process has recorded something else of what the plan is about:
+ *   open the ledger anew, read what it has, and plan anew; as {@link Ledger.append}.
  */
 export async function appendImport(
   ledger: Ledger,
-  { events }: Pick<ImportPlan, 'events'>,
+  { host, events, knownSize }: Pick<ImportPlan, 'host' | 'events' | 'knownSize'>,
 ): Promise<ImportResult> {
+  const planned = new Map<string, string>();
+  for (const { sourceId, event } of events) planned.set(sourceId, toDigestText(event.event_id.b64));
+  const outdated = new AbortController();
+  // Each append that waits listens to it.
+  setMaxListeners(0, outdated.signal);
+  const abort = (): void => outdated.abort();
+  const end = ledger.onOther(({ event, eventId }) => {
+    const { system, id } = sourceOf(event);
+    const own = system === host.name && typeof id === 'string' ? planned.get(id) : undefined;
+    if (own !== undefined && own !== eventId) abort();
+  });
+  // What came between reading the ledger and opening it, nobody has told of.
+  if (knownSize !== undefined && events.length > 0 && ledger.size > knownSize) abort();
+  const { signal } = outdated;
   let appended = 0;
   let existing = 0;
-  for (let from = 0; from < events.length; from += MAX_WAITING) {
-    const group = events.slice(from, from + MAX_WAITING);
-    const settled = await Promise.allSettled(group.map(({ event }) => ledger.append({ event })));
-    for (const result of settled) {
+  try {
+    for (let from = 0; from < events.length; from += MAX_WAITING) {
+      const group = events.slice(from, from + MAX_WAITING);
+      const settled = await Promise.allSettled(
+        group.map(({ event }) => ledger.append({ event }, { signal })),
+      );
+      const refused: unknown[] = [];
+      for (const result of settled) {
+        if (result.status === 'rejected') refused.push(result.reason);
+        else if (result.value.status === 'appended') appended += 1;
+        else existing += 1;
+      }
       // The first refusal is the cause of those after it.
-      if (result.status === 'rejected') throw result.reason;
-      if (result.value.status === 'appended') appended += 1;
-      else existing += 1;
+      if (refused.length > 0)
+        throw signal.aborted ? new ImportOutdatedError({ appended, existing }) : refused[0];
     }
+  } finally {
+    end();
   }
   return { appended, existing };
 }

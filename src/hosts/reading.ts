@@ -1,6 +1,10 @@
 /** What a host puts its reading together with: items that are all accounted for, findings, claims, the times of items that state none. */
 
 import { decodeSourceJson, type SourceJsonOptions, type SourceValue } from '../json/source-json.js';
+import { byteOrderMarkLength, findInvalidUtf8 } from '../json/utf8.js';
+import { decodeLatin1 } from '../bytes/text.js';
+import { isArchive } from './archive.js';
+import { membersOf } from './members.js';
 import type {
   Claim,
   HostFile,
@@ -14,6 +18,9 @@ import type {
 
 /** The longest line that is read, in bytes: the largest frame that any of the hosts writes, and more than any event. */
 export const MAX_ITEM_BYTES = 16 * 1024 * 1024;
+
+/** The longest text that holds many items: a response with a list of rows is one line, whatever it holds. In bytes. */
+export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 
 /** One item of a file, read. */
 export interface SourceItem {
@@ -81,12 +88,28 @@ export class ReadingBuilder {
     return time;
   }
 
-  /** The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items. */
+  /**
+   * The lines of a file, each one JSON text. What is not is dropped, with a finding. Blank lines are no items; a file that is not text
+   * is one, whatever looks like lines in it. A file that is one JSON text over several lines is one item, or of an array its elements.
+   */
   *lines(
     file: HostFile,
     options?: SourceJsonOptions,
     maxBytes = MAX_ITEM_BYTES,
   ): Generator<SourceItem, void, void> {
+    if (!isText(file.bytes)) {
+      const actual = isArchive(file.bytes) ? 'an archive, which is to be unpacked first' : 'a binary file';
+      this.#refuse({ file: file.name }, 'NOT_TEXT', 'lines of JSON in UTF-8', actual);
+      return;
+    }
+    const document = readDocument(file, options);
+    if (document !== undefined) {
+      const actual = 'JSON over several lines that is not one value';
+      if (document.length === 0)
+        this.#refuse({ file: file.name }, 'NOT_LINES', 'one JSON value a line', actual);
+      yield* document;
+      return;
+    }
     for (const { at, bytes, isTorn } of splitLines(file)) {
       const item = this.json({ at, bytes }, options, isTorn, maxBytes);
       if (item !== undefined) yield item;
@@ -95,11 +118,12 @@ export class ReadingBuilder {
 
   /** A text that is one JSON value. What is not is dropped, with a finding. */
   json(
-    { at, bytes }: Omit<SourceItem, 'value'>,
+    { at, bytes: marked }: Omit<SourceItem, 'value'>,
     options?: SourceJsonOptions,
     isTorn = false,
     maxBytes = MAX_ITEM_BYTES,
   ): SourceItem | undefined {
+    const bytes = withoutMark(marked);
     if (bytes.length > maxBytes) {
       this.#refuse(at, 'LINE_TOO_LONG', `at most ${maxBytes} bytes`, `${bytes.length} bytes`);
       return undefined;
@@ -130,7 +154,7 @@ export class ReadingBuilder {
 export function* splitLines(
   file: HostFile,
 ): Generator<{ readonly at: HostPlace; readonly bytes: Uint8Array; readonly isTorn: boolean }, void, void> {
-  const { bytes } = file;
+  const bytes = withoutMark(file.bytes);
   for (let from = 0, line = 1; from < bytes.length; line++) {
     const end = bytes.indexOf(0x0a, from);
     const isTorn = end < 0;
@@ -140,4 +164,75 @@ export function* splitLines(
       yield { at: { file: file.name, line }, bytes: text, isTorn };
     from = to + 1;
   }
+}
+
+/**
+ * The items of a file that is one JSON text over several lines: it, or the elements of an array. None where it is neither one text nor
+ * lines; undefined where it is lines.
+ */
+export function readDocument(file: HostFile, options?: SourceJsonOptions): readonly SourceItem[] | undefined {
+  const lines = splitLines(file);
+  const first = lines.next();
+  const second = lines.next();
+  if (first.done === true || second.done === true) return undefined;
+  if (!isBeginning(first.value.bytes, second.value.bytes)) return undefined;
+  const bytes = withoutMark(file.bytes);
+  const decoded = bytes.length > MAX_DOCUMENT_BYTES ? undefined : decodeSourceJson(bytes, options);
+  const at = { file: file.name };
+  if (decoded?.ok !== true) {
+    // A log whose first line is torn goes on in whole ones.
+    if (first.value.bytes[0] !== 0x5b) for (const line of lines) if (isWhole(line.bytes)) return undefined;
+    return [];
+  }
+  const { value } = decoded;
+  const list = Array.isArray(value) ? (value as readonly SourceValue[]) : undefined;
+  return list === undefined || list.length === 0 ? [{ at, bytes, value }] : [...membersOf(at, '', list)];
+}
+
+/** Whether a text begins that goes on in the next line: a bracket alone, or a line that the next one, which is indented, belongs to. */
+function isBeginning(first: Uint8Array, second: Uint8Array): boolean {
+  const text = decodeLatin1(first, 0, Math.min(first.length, HEAD_BYTES)).trim();
+  if (/^\[\s*\{?$/.test(text)) return true;
+  if (text === '{') return !isWhole(second);
+  return /^[[{]/.test(text) && !isWhole(first) && (second[0] === 0x20 || second[0] === 0x09);
+}
+
+/** Whether a line begins and ends as an object of a log does. */
+function isWhole(line: Uint8Array): boolean {
+  const last = line.findLast((byte) => byte !== 0x20 && byte !== 0x09);
+  return line[0] === 0x7b && line.length > 1 && last === 0x7d;
+}
+
+/** A byte order mark is no part of what it stands before. */
+function withoutMark(bytes: Uint8Array): Uint8Array {
+  const length = byteOrderMarkLength(bytes, 0, bytes.length);
+  return length === 0 ? bytes : bytes.subarray(length);
+}
+
+/** So much of a file's beginning shows whether it is text. */
+const HEAD_BYTES = 4096;
+/** One line in so many begins as JSON in what is a log all the same. */
+const FEW_LINES = 16;
+
+/** Whether a file is text, however damaged: it begins as text does, or has lines that begin as JSON. */
+function isText(bytes: Uint8Array): boolean {
+  if (isArchive(bytes)) return false;
+  const text = withoutMark(bytes);
+  const head = text.subarray(0, HEAD_BYTES);
+  const first = head.find((byte) => byte > 0x20);
+  if (first === 0x7b || first === 0x5b || first === 0x22) return !hasNul(head, 4);
+  const invalid = findInvalidUtf8(head, 0, head.length);
+  // The last character of the head may be cut.
+  const isUtf8 = invalid < 0 || (head.length === HEAD_BYTES && invalid > HEAD_BYTES - 4);
+  if (isUtf8 && !hasNul(head, head.length)) return true;
+  let [lines, objects] = [0, 0];
+  for (let at = text.indexOf(0x0a); at >= 0; at = text.indexOf(0x0a, at + 1)) {
+    lines += 1;
+    if (text[at + 1] === 0x7b && text[at + 2] === 0x22) objects += 1;
+  }
+  return objects * FEW_LINES > lines;
+}
+
+function hasNul(bytes: Uint8Array, length: number): boolean {
+  return bytes.subarray(0, length).includes(0);
 }

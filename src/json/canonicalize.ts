@@ -1,12 +1,15 @@
 /**
- * Canonical JSON of values (SPEC §1: RFC 8785 over RFC 7493). The serialisation is the `canonicalize` package's; what
+ * Canonical JSON of values (SPEC §1: RFC 8785 over RFC 7493). Usual values are written by `plain-writer.ts`, and all others here, where
+ * the rules are: what is no JSON is refused, with its place. The serialisation is the `canonicalize` package's; what
  * it would let pass (undefined members, methods, sparse arrays, `toJSON`, unsafe integers) is kept from it by a guard
  * that copies plain JSON and refuses everything else. Nothing is dropped or converted: the same value always gives the
  * same bytes, and reading them gives the same value.
  */
 
 import canonicalize from 'canonicalize';
+import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
+import { PlainWriter, UNUSUAL } from './plain-writer.js';
 import { jsonPointer } from './pointer.js';
 import { MAX_DEPTH } from './scan.js';
 import type { JsonObject, JsonValue } from './value.js';
@@ -21,12 +24,23 @@ import type { JsonObject, JsonValue } from './value.js';
  *   members that are not enumerable, sparse arrays, arrays with further members, cycles
  */
 export function canonicalText(value: unknown): string {
-  return canonicalize(copyPlain(value, [], []))!;
+  const written = writer.use(() => (writer.value(value, 0) === UNUSUAL ? UNUSUAL : decodeUtf8(writer.bytes)));
+  return written === UNUSUAL ? canonicalTextOfAny(value) : written;
 }
 
 /** The same as UTF-8. */
 export function canonicalBytes(value: unknown): Uint8Array {
-  return new TextEncoder().encode(canonicalText(value));
+  const written = writer.use(() =>
+    writer.value(value, 0) === UNUSUAL ? UNUSUAL : new Uint8Array(writer.bytes),
+  );
+  return written === UNUSUAL ? new TextEncoder().encode(canonicalTextOfAny(value)) : written;
+}
+
+const writer = new PlainWriter();
+
+/** The definition of {@link canonicalText}: slow, and exact about what is wrong. */
+export function canonicalTextOfAny(value: unknown): string {
+  return canonicalize(copyPlain(value, [], []))!;
 }
 
 type Path = (string | number)[];

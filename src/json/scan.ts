@@ -47,7 +47,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /** 1 for the bytes that stand for themselves in a string: ASCII from space on, without `"` and `\`. */
-const PLAIN = new Uint8Array(256);
+export const PLAIN = new Uint8Array(256);
 for (let byte = 0x20; byte < 0x80; byte++) PLAIN[byte] = byte === QUOTE || byte === BACKSLASH ? 0 : 1;
 
 /** 1 for the bytes that a number can be made of. */
@@ -180,7 +180,7 @@ export function scanCanonical(bytes: Uint8Array, start: number, end: number, mar
  */
 
 /** From the first byte of a string that is not plain to its closing quote. */
-function endOfString(bytes: Uint8Array, from: number, end: number): number {
+export function endOfString(bytes: Uint8Array, from: number, end: number): number {
   let at = from;
   for (;;) {
     while (at < end && PLAIN[bytes[at]!] === 1) at++;
@@ -239,7 +239,7 @@ function endOfLiteral(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /** Whether a key without escapes, in ASCII, sorts after another such key; given their opening quotes. */
-function bytesAscend(bytes: Uint8Array, former: number, latter: number): boolean {
+export function bytesAscend(bytes: Uint8Array, former: number, latter: number): boolean {
   for (let i = 1; ; i++) {
     const a = bytes[former + i]!;
     const b = bytes[latter + i]!;

@@ -5,9 +5,11 @@
  */
 
 import type { ValueFault } from '../fault.js';
+import { allocateScratch } from '../bytes/concat.js';
 import { decodeUtf8 } from '../bytes/text.js';
 import { diagnoseCanonical } from '../json/diagnose.js';
 import type { EventIdentity } from '../event/identity.js';
+import { outlineEvent, type OutlineOf } from '../event/outline.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import type { FindingCode } from '../finding/catalog.js';
@@ -16,9 +18,10 @@ import { checkEvent, checkRecord } from '../schema/check.js';
 import { MAX_SIGNATURES } from '../signature/dsse.js';
 import { toDigestText } from '../value/digest.js';
 import { findMember, hashEvent, type Span } from './event-bytes.js';
+import { QuickLine, copyQuickLine, glanceAt, readQuickLine } from './quick-line.js';
+import { MAX_META_BYTES } from './quick-scan.js';
 
-/** The most bytes that a record's `meta` may have (SPEC §4). */
-export const MAX_META_BYTES = 4_096;
+export { MAX_META_BYTES } from './quick-scan.js';
 
 /** Whether lines are records, or bare events with no record around them (SPEC §4). */
 export type Layout = 'records' | 'bare';
@@ -84,7 +87,12 @@ interface HasJson {
 
 /** A line whose event is well-formed, and of one type. */
 export type WellFormedLine<T extends TypeName = TypeName> = {
-  readonly [U in T]: WellFormedFacts<U> & HasJson & { event(): EventTypes[U] };
+  readonly [U in T]: WellFormedFacts<U> &
+    HasJson & {
+      event(): EventTypes[U];
+      /** What verification's rules ask of it, where that is not the event itself. */
+      outline(): OutlineOf<U>;
+    };
 }[T];
 
 /** The facts of a line, and its event where it is asked for. `type` tells which. */
@@ -115,6 +123,7 @@ class Line implements CommonFacts, HasJson {
   readonly span: Span | undefined;
   readonly #line: Uint8Array | undefined;
   #event: JsonObject | undefined;
+  #outline: OutlineOf<TypeName>;
 
   /** @param source - The event, or the line that it is parsed from when it is asked for first. */
   constructor(
@@ -151,6 +160,11 @@ class Line implements CommonFacts, HasJson {
   event(): JsonObject | undefined {
     return this.json();
   }
+
+  outline(): OutlineOf<TypeName> {
+    if (this.type === undefined) return undefined;
+    return (this.#outline ??= outlineEvent(this.type, this.json() as object as EventTypes[TypeName]));
+  }
 }
 
 /** Here the facts get the types that they stand for. */
@@ -164,7 +178,8 @@ function toLine(record: RecordFacts, event: EventFacts, json?: JsonObject): Exam
  * @param line - The very bytes that the facts are of; unchanged as long as the event may be asked for.
  */
 export function withEvent(facts: LineFacts | ExaminedLine, line: Uint8Array): ExaminedLine {
-  const made: HasJson = facts instanceof Line ? facts : new Line(facts, facts, line);
+  const made: HasJson =
+    facts instanceof Line || facts instanceof QuickLine ? facts : new Line(facts, facts, line);
   return made as ExaminedLine;
 }
 
@@ -186,12 +201,41 @@ const NO_EVENT: EventFacts = {
 const marks = new MemberMarks();
 
 /**
- * Examines one line.
+ * Examines one line: usual records the quick way, all others fully.
  *
  * @param line - The line's bytes without `\n`, at most 65,535 and at least one.
  * @param layout - The layout of the ledger; `undefined` to take it from this line.
  */
 export function examineLine(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
+  const quick = layout === 'bare' ? undefined : glanceAt(line);
+  return quick === undefined ? examineFully(line, layout) : asPlainData(quick, line);
+}
+
+/** As {@link examineLine}; what it gives is not plain data and costs less. */
+export function examineLazily(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
+  const quick = layout === 'bare' ? undefined : readQuickLine(line);
+  return (quick as HasJson | undefined as ExaminedLine | undefined) ?? examineFully(line, layout);
+}
+
+/**
+ * The line of a usual record, of which it is known what is where.
+ *
+ * @param bytes - Those that row `at` is about.
+ * @param isBrief - Whether they and the rows stay as they are as long as anything may be asked.
+ */
+export function usualLine(bytes: Uint8Array, rows: Int32Array, at: number, isBrief: boolean): ExaminedLine {
+  const line: HasJson = isBrief ? new QuickLine(bytes, rows, at) : copyQuickLine(bytes, rows, at);
+  return line as ExaminedLine;
+}
+
+function asPlainData(quick: QuickLine, line: Uint8Array): ExaminedLine {
+  const bytes = allocateScratch(line.length);
+  bytes.set(line);
+  return new Line(quick, quick, bytes) as HasJson as ExaminedLine;
+}
+
+/** What the quick way is held against, and what says what is wrong with a line. */
+export function examineFully(line: Uint8Array, layout: Layout | undefined): ExaminedLine {
   if (scanCanonical(line, 0, line.length, marks) !== -1) {
     return toLine({ ...NO_RECORD, faults: [findByteFault(line)] }, NO_EVENT);
   }
@@ -203,6 +247,21 @@ export function examineLine(line: Uint8Array, layout: Layout | undefined): Exami
   const actualLayout =
     layout ?? (Object.hasOwn(value, 'event_type') && !Object.hasOwn(value, 'event') ? 'bare' : 'records');
   return actualLayout === 'bare' ? examineBareEvent(line, value) : examineRecord(line, value);
+}
+
+/**
+ * The same of a record without `meta` whose event was completed and checked here, and whose signatures are of the right form: nothing
+ * of it is looked at again.
+ *
+ * @param event - As its bytes in the line say it, which lie at `span`.
+ */
+export function examineMade(
+  event: JsonObject,
+  span: Span,
+  around: { readonly seq: number; readonly prev: string; readonly signatures: readonly SignatureEntry[] },
+): ExaminedLine {
+  const { seq, prev, signatures } = around;
+  return toLine({ layout: 'records', faults: [], seq, prev, signatures }, factsOf(event, true, span), event);
 }
 
 function parseJson(bytes: Uint8Array): JsonValue {

@@ -1,8 +1,11 @@
 /** Records: the lines of a ledger (SPEC §4), made from their parts. Reading them is `examine-line.ts`. */
 
+import { allocateScratch } from '../bytes/concat.js';
 import { encodeUtf8 } from '../bytes/text.js';
 import { canonicalText } from '../json/canonicalize.js';
 import type { SignatureEntry } from './examine-line.js';
+
+const HEAD = encodeUtf8('{"event":');
 
 /** The parts of a record. */
 export interface RecordParts {
@@ -18,11 +21,35 @@ export interface RecordParts {
 
 /** The record's canonical line, with its `\n`. The event's text is used as it is: what was signed is what is written. */
 export function formatRecord(parts: RecordParts): Uint8Array {
-  const { eventText, meta, prev, seq, signatures } = parts;
+  const { eventText, ...around } = parts;
+  return formatRecordAround(encodeUtf8(eventText), around);
+}
+
+/** Where the event's bytes lie in the line of a record. */
+export const EVENT_START = HEAD.length;
+
+/** The same around the event's bytes. */
+export function formatRecordAround(
+  event: Uint8Array,
+  { meta, prev, seq, signatures }: Omit<RecordParts, 'eventText'>,
+): Uint8Array {
   const metaMember = meta === undefined ? '' : `"meta":${canonicalText(meta)},`;
-  const prevMember = `"prev":{"alg":"sha-256","b64":"${prev}"}`;
-  const entries = canonicalText(signatures.map(({ keyid, sig }) => ({ keyid, sig })));
-  return encodeUtf8(
-    `{"event":${eventText},${metaMember}${prevMember},"seq":${seq},"signatures":${entries}}\n`,
-  );
+  const tail = `,${metaMember}"prev":{"alg":"sha-256","b64":"${prev}"},"seq":${seq},"signatures":${formatSignatures(signatures)}}\n`;
+  // Names and texts of others may be beyond ASCII.
+  const rest = encodeUtf8(tail);
+  const line = allocateScratch(HEAD.length + event.length + rest.length);
+  line.set(HEAD);
+  line.set(event, HEAD.length);
+  line.set(rest, HEAD.length + event.length);
+  return line;
+}
+
+/** Two texts of base64url need no escapes. */
+const PLAIN = /^[A-Za-z0-9_-]*$/;
+
+function formatSignatures(signatures: readonly SignatureEntry[]): string {
+  const [only] = signatures;
+  if (signatures.length === 1 && only !== undefined && PLAIN.test(only.keyid) && PLAIN.test(only.sig))
+    return `[{"keyid":"${only.keyid}","sig":"${only.sig}"}]`;
+  return canonicalText(signatures.map(({ keyid, sig }) => ({ keyid, sig })));
 }

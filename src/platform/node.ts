@@ -18,6 +18,10 @@ export function allocateScratch(length: number): Uint8Array {
   return Buffer.allocUnsafe(length);
 }
 
+export function viewBytes(buffer: ArrayBufferLike, offset: number, length: number): Uint8Array {
+  return Buffer.from(buffer as ArrayBuffer, offset, length);
+}
+
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -109,6 +113,10 @@ export function createSha256(): Hasher {
     digestLatin1: () => running.digest('binary'),
   };
   return hasher;
+}
+
+export function writeSha512(target: Uint8Array, at: number, bytes: Uint8Array): void {
+  asBuffer(target).write(hash('sha512', bytes, 'binary'), at, 'latin1');
 }
 
 /** OpenSSL computes R' = [S]B − [k]A and compares its encoding with R. The KeyObject is kept: making one costs nearly as much as a verification. */

@@ -20,6 +20,10 @@ export function allocateScratch(length: number): Uint8Array {
   return new Uint8Array(length);
 }
 
+export function viewBytes(buffer: ArrayBufferLike, offset: number, length: number): Uint8Array {
+  return new Uint8Array(buffer, offset, length);
+}
+
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -165,6 +169,9 @@ export function createSha256(): Hasher {
   };
   return hasher;
 }
+
+/** In JavaScript it is slower. */
+export const writeSha512 = undefined;
 
 export function importEd25519(publicKey: Uint8Array): Equation {
   return importNobleEd25519(publicKey);

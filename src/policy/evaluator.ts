@@ -4,6 +4,7 @@
  */
 
 import { balancesOf, sumQuantity, type Balance } from '../bounds/balance.js';
+import { outlineAction } from '../event/outline.js';
 import { digestKey, makeAction, type Action, type Grant } from '../bounds/grant.js';
 import { judgeAction, judgeExecution } from '../bounds/judge.js';
 import { withStarted } from '../bounds/started.js';
@@ -163,7 +164,7 @@ export class GrantEvaluator implements PolicyEvaluator {
     if (expected !== actual) broken.push({ code: 'PRINCIPAL_MISMATCH', expected, actual });
     const userIntent = linkIntent(request, grant);
     const action = {
-      ...makeAction(event, grant.place, grant),
+      ...makeAction(outlineAction(event), grant.place, grant),
       userIntent: userIntent && digestKey(userIntent),
     };
     broken.push(...judgeAction(action).findings, ...judgeAtOnce(request, action), ...judgeOverdraft(grant));

@@ -1,6 +1,7 @@
 /** The execution that a decision is tried on: one that begins at an instant and takes the least time that there is. */
 
 import type { ExecutionFacts } from '../bounds/judge.js';
+import { readAmounts } from '../event/outline.js';
 import type { MeterVector } from '../value/meter.js';
 import { formatInstant, parseTimestamp } from '../value/timestamp.js';
 
@@ -15,7 +16,7 @@ export function hypotheticalExecution(toolName: string, now: string, meterUsed: 
     occurredAt: now,
     startedAt: now,
     endedAt: start === LAST_INSTANT ? now : formatInstant(start + 1n),
-    meterUsed,
+    used: readAmounts(meterUsed),
     hasOutputRef: false,
     resources: [],
     isRelease: false,

@@ -60,9 +60,11 @@ export function findBalance(state: VerifyState, grantId: string, unit: string): 
 
 /** Every action that was allowed and not executed yet, in ledger order. */
 export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] {
-  return [...state.links.actions.values()]
-    .filter(({ decision }) => decision === 'allow')
-    .map(({ place, toolName }) => ({ eventId: place.eventId, seq: place.seq, toolName }));
+  const open: OpenAuthorization[] = [];
+  // There may be very many: none is held longer than it takes to look at it.
+  for (const { decision, place, toolName } of state.links.actions.values())
+    if (decision === 'allow') open.push({ eventId: place.eventId, seq: place.seq, toolName });
+  return open;
 }
 
 /** Something that was started and is not recorded yet. */

@@ -11,7 +11,7 @@ import { checkEd25519Signature } from './ed25519.js';
 /** A backend. The verdict on a signature never depends on which one is used. */
 export interface SignatureBackend {
   readonly name: string;
-  /** Prepares a key for any number of signatures, and checks it once (SPEC §5), in about 1.5 ms: keep what it returns. */
+  /** Prepares a key for any number of signatures; it is checked once (SPEC §5), when it is first used, in about 1.5 ms: keep what it returns. */
   importKey(key: PublicKey): VerificationKey;
 }
 
@@ -31,30 +31,37 @@ export type Ed25519Equation = (message: Uint8Array, signature: Uint8Array) => bo
 const P1363_LENGTH = 64;
 
 /**
- * Prepares a key. Of an Ed25519 key `importEd25519` makes the equation; P-256 is the platform's in every backend: there is
- * one way to verify ECDSA, so nothing for backends to differ in, and low s is not required (SPEC §5). ML-DSA-44 is
- * @noble/post-quantum's in every backend: node:crypto does not have it everywhere.
+ * Prepares a key, when something is first asked of it: many keys of a ledger never sign. Of an Ed25519 key `importEd25519` makes the
+ * equation; P-256 is the platform's in every backend: there is one way to verify ECDSA, so nothing for backends to differ in, and low s
+ * is not required (SPEC §5). ML-DSA-44 is @noble/post-quantum's in every backend: node:crypto does not have it everywhere.
  */
 export function importVerificationKey(
   publicKey: PublicKey,
   importEd25519: (bytes: Uint8Array) => Ed25519Equation,
 ): VerificationKey {
-  if (checkPublicKey(publicKey) !== 'ok') return { publicKey, usable: false, verify: () => false };
-  if (publicKey.alg === 'p256') return { publicKey, usable: true, verify: verifyP256(publicKey) };
-  if (publicKey.alg === 'ml-dsa-44') {
-    const bytes = new Uint8Array(publicKey.bytes);
-    return {
-      publicKey,
-      usable: true,
-      verify: (message, signature) => verifyMlDsa44(signature, message, bytes),
-    };
-  }
-  const holds = importEd25519(new Uint8Array(publicKey.bytes));
+  let verify: VerificationKey['verify'] | undefined;
+  const prepare = (): VerificationKey['verify'] => (verify ??= prepareKey(publicKey, importEd25519));
   return {
     publicKey,
-    usable: true,
-    verify: (message, signature) => checkEd25519Signature(signature) === 'ok' && holds(message, signature),
+    get usable() {
+      return prepare() !== neverValid;
+    },
+    verify: (message, signature) => prepare()(message, signature),
   };
+}
+
+const neverValid = (): boolean => false;
+
+function prepareKey(
+  publicKey: PublicKey,
+  importEd25519: (bytes: Uint8Array) => Ed25519Equation,
+): VerificationKey['verify'] {
+  if (checkPublicKey(publicKey) !== 'ok') return neverValid;
+  if (publicKey.alg === 'p256') return verifyP256(publicKey);
+  const bytes = new Uint8Array(publicKey.bytes);
+  if (publicKey.alg === 'ml-dsa-44') return (message, signature) => verifyMlDsa44(signature, message, bytes);
+  const holds = importEd25519(bytes);
+  return (message, signature) => checkEd25519Signature(signature) === 'ok' && holds(message, signature);
 }
 
 function verifyP256({ bytes }: PublicKey): VerificationKey['verify'] {

@@ -45,12 +45,17 @@ const MAX_KEYID_TEXT = 1_024;
 
 /** PAE(type, body) of DSSE: `DSSEv1 SP LEN(type) SP type SP LEN(body) SP body`, lengths in bytes of UTF-8. */
 export function preAuthEncoding(payloadType: string, payload: Uint8Array): Uint8Array {
-  const typeLength = encodeUtf8(payloadType).length;
-  const head = encodeUtf8(`DSSEv1 ${typeLength} ${payloadType} ${payload.length} `);
+  const head = preAuthHead(payloadType, payload.length);
   const bytes = allocateScratch(head.length + payload.length);
   bytes.set(head);
   bytes.set(payload, head.length);
   return bytes;
+}
+
+/** What the PAE of a body of so many bytes has before the body. */
+export function preAuthHead(payloadType: string, payloadLength: number): Uint8Array {
+  const typeLength = encodeUtf8(payloadType).length;
+  return encodeUtf8(`DSSEv1 ${typeLength} ${payloadType} ${payloadLength} `);
 }
 
 /** The algorithm of the key with a keyid; `undefined` where the key is not known. */

@@ -59,7 +59,22 @@ export function createSigner(privateKey: PrivateKey): Signer {
     publicKey.alg === 'ed25519'
       ? ([null, key] as const)
       : (['sha256', { key, dsaEncoding: 'ieee-p1363' }] as const);
-  return { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
+  const signer: Signer = { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
+  keys.set(signer, { key, digest });
+  return signer;
+}
+
+/** What `crypto.sign` takes. The key is a KeyObject, which the types of those who only verify need not know. */
+interface SigningParts {
+  readonly key: object;
+  readonly digest: 'sha256' | null;
+}
+
+const keys = new WeakMap<Signer, SigningParts>();
+
+/** What another thread of this process needs to sign as this signer does; undefined where its key is not here. */
+export function signingKeyOf(signer: Signer): SigningParts | undefined {
+  return keys.get(signer);
 }
 
 /**

@@ -53,6 +53,7 @@ function describeImport(report: ImportReport): Document {
 /** Archives by their own name, and the first few. */
 function nameFiles(files: readonly ImportFile[]): Line {
   const names = [...new Set(files.map(({ name }) => name.replace(/!.*$/s, '')))];
+  if (names.length === 0) return ['no items'];
   const more = names.length - MAX_NAMED;
   return [
     ...join(

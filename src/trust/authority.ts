@@ -4,8 +4,8 @@
  * grants, actions without a grant and credits are theirs to sign.
  */
 
-import { typeEvent, type AnyTypeOfEvent } from '../event/typed-event.js';
-import type { AdjustmentEvent, AuthorizationEvent, Key } from '../schema/generated/types.js';
+import { typeEvent, type AnyTypeOfEvent, type TypeName } from '../event/typed-event.js';
+import type { Key } from '../schema/generated/types.js';
 
 /** What a key may be used for. */
 export type Role = Key['roles'][number];
@@ -35,59 +35,111 @@ export interface AuthorityContext {
   readonly principalOf?: (grantId: string) => string | undefined;
 }
 
+/** An event as the rule sees it. */
+export interface SignedAct {
+  readonly type: TypeName;
+  readonly principalId: string;
+  /** Of an authorization. */
+  readonly isAllow?: boolean;
+  /** Of an authorization: an action rather than a grant. */
+  readonly isAction?: boolean;
+  /** Of an adjustment. */
+  readonly isCredit?: boolean;
+  /** The grant that an authorization or an adjustment names, base64url. */
+  readonly grantId?: string | undefined;
+}
+
 /** The rule for a well-formed event. */
 export function signingRuleFor(event: AnyTypeOfEvent, context: AuthorityContext): SigningRule {
-  const principals = [event.principal_id as string];
-  const roles = (...names: readonly Role[]): SigningRule => ({
-    anyOf: names.map((role) => ({ role, principals })),
-    needsAuthority: false,
-  });
   const typed = typeEvent(event);
-  switch (typed.type) {
+  const { type } = typed;
+  const principalId = event.principal_id as string;
+  if (typed.type === 'authorization') {
+    const { decision, authorization } = typed.event;
+    const { kind, grant_event_id: grantId } = authorization;
+    const [isAllow, isAction] = [decision === 'allow', kind === 'action'];
+    return signingRuleOf({ type, principalId, isAllow, isAction, grantId: grantId?.b64 }, context);
+  }
+  if (typed.type === 'adjustment') {
+    const { direction, grant_event_id: grantId } = typed.event;
+    return signingRuleOf(
+      { type, principalId, isCredit: direction === 'credit', grantId: grantId.b64 },
+      context,
+    );
+  }
+  return signingRuleOf({ type, principalId }, context);
+}
+
+/** The rule for an act: of most the type and the principal are all that it asks for. */
+export function signingRuleOf(act: SignedAct, context: AuthorityContext): SigningRule {
+  switch (act.type) {
     case 'authorization':
-      return ruleForAuthorization(typed.event, context);
+      return ruleForAuthorization(act, context);
     case 'adjustment':
-      return ruleForAdjustment(typed.event, context);
+      return ruleForAdjustment(act, context);
     // Whoever keeps the ledger writes its genesis, checkpoints and attestations.
     case 'key':
-      return roles('admin');
+      return ordinaryRule(ADMIN, act.principalId);
     case 'genesis':
-      return roles('admin', 'checkpoint', 'event');
+      return ordinaryRule(KEEPER_AT_FIRST, act.principalId);
     case 'checkpoint':
     case 'attestation':
-      return roles('checkpoint', 'event');
+      return ordinaryRule(KEEPER, act.principalId);
     default:
-      return roles('event');
+      return ordinaryRule(PRODUCER, act.principalId);
   }
 }
 
-function ruleForAuthorization(event: AuthorizationEvent, context: AuthorityContext): SigningRule {
-  const { principal_id: principal, decision, authorization } = event;
-  const { kind, grant_event_id: grantId } = authorization;
+/** Roles of which one is enough, with the rules that were asked for, by principal. */
+interface Roles {
+  readonly names: readonly Role[];
+  readonly rules: Map<string, SigningRule>;
+}
+
+const MAX_RULES = 1_024;
+
+function anyOf(...names: readonly Role[]): Roles {
+  return { names, rules: new Map() };
+}
+
+const ADMIN = anyOf('admin');
+const KEEPER_AT_FIRST = anyOf('admin', 'checkpoint', 'event');
+const KEEPER = anyOf('checkpoint', 'event');
+const PRODUCER = anyOf('event');
+const PRODUCER_OR_AUTHORITY = anyOf('event', 'authority');
+
+/** The rule for what lets nobody act. */
+function ordinaryRule({ names, rules }: Roles, principalId: string): SigningRule {
+  const known = rules.get(principalId);
+  if (known !== undefined) return known;
+  const principals = [principalId];
+  const rule = { anyOf: names.map((role) => ({ role, principals })), needsAuthority: false };
+  if (rules.size >= MAX_RULES) rules.clear();
+  rules.set(principalId, rule);
+  return rule;
+}
+
+function ruleForAuthorization(act: SignedAct, context: AuthorityContext): SigningRule {
+  const { principalId: principal, grantId } = act;
   const { hasAuthority } = context;
+  if (act.isAllow !== true || (act.isAction === true && grantId !== undefined))
+    return ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principal);
   const own: Entitlement = { role: 'event', principals: [principal] };
   const authority: Entitlement = { role: 'authority', principals: [principal] };
-  if (decision === 'deny' || (kind === 'action' && grantId !== undefined)) {
-    return { anyOf: hasAuthority ? [own, authority] : [own], needsAuthority: false };
-  }
   if (grantId === undefined) return { anyOf: hasAuthority ? [authority] : [own], needsAuthority: true };
-  const delegator = principalsOf(grantId.b64, principal, context);
+  const delegator = principalsOf(grantId, principal, context);
   const byDelegator: Entitlement = { role: 'event', principals: delegator };
   if (!hasAuthority) return { anyOf: [own, byDelegator], needsAuthority: true };
   const byAuthority: Entitlement = { role: 'authority', principals: [principal, ...delegator] };
   return { anyOf: [byAuthority, byDelegator], needsAuthority: true };
 }
 
-function ruleForAdjustment(event: AdjustmentEvent, context: AuthorityContext): SigningRule {
-  const { principal_id: principal, direction, grant_event_id: grantId } = event;
+function ruleForAdjustment(act: SignedAct, context: AuthorityContext): SigningRule {
+  const { principalId: principal, grantId } = act;
   const { hasAuthority } = context;
-  const own: Entitlement = { role: 'event', principals: [principal] };
-  if (direction === 'debit') {
-    const authority: Entitlement = { role: 'authority', principals: [principal] };
-    return { anyOf: hasAuthority ? [own, authority] : [own], needsAuthority: false };
-  }
-  if (!hasAuthority) return { anyOf: [own], needsAuthority: true };
-  const grantee = principalsOf(grantId.b64, principal, context);
+  if (act.isCredit !== true) return ordinaryRule(hasAuthority ? PRODUCER_OR_AUTHORITY : PRODUCER, principal);
+  if (!hasAuthority) return { anyOf: [{ role: 'event', principals: [principal] }], needsAuthority: true };
+  const grantee = principalsOf(grantId as string, principal, context);
   return { anyOf: [{ role: 'authority', principals: [principal, ...grantee] }], needsAuthority: true };
 }
 

@@ -14,7 +14,7 @@ import type { Key } from '../schema/generated/types.js';
 import type { VerificationKey, SignatureBackend } from '../signature/backend.js';
 import { matchesPrincipalPattern } from '../value/principal.js';
 import { compareTimestamps } from '../value/timestamp.js';
-import type { Role, SigningRule } from './authority.js';
+import type { Entitlement, Role, SigningRule } from './authority.js';
 
 /** A key with its backend's prepared form. */
 export interface RingKey {
@@ -333,26 +333,26 @@ export function findEntitlementProblem(
   instant: string,
 ): EntitlementProblem | undefined {
   const { key } = ringKey;
+  if (anyOf.some((each) => isEntitled(key, each))) return findValidityProblem(ringKey, instant);
   const problem = findRoleProblem(ringKey, [...new Set(anyOf.map(({ role }) => role))]);
   if (problem !== undefined) return problem;
-  const open = anyOf.filter(({ role }) => key.roles.includes(role));
-  if (!open.some(({ principals }) => principals.every((principal) => covers(key, principal)))) {
-    return {
-      code: 'KEY_NOT_FOR_PRINCIPAL',
-      expected: key.principals.join(' or '),
-      actual: open[0]?.principals.find((principal) => !covers(key, principal)) ?? '',
-    };
-  }
-  return findValidityProblem(ringKey, instant);
+  const open = anyOf.find(({ role }) => key.roles.includes(role));
+  return {
+    code: 'KEY_NOT_FOR_PRINCIPAL',
+    expected: key.principals.join(' or '),
+    actual: open?.principals.find((principal) => !covers(key, principal)) ?? '',
+  };
+}
+
+function isEntitled(key: Key, { role, principals }: Entitlement): boolean {
+  return key.roles.includes(role) && principals.every((principal) => covers(key, principal));
 }
 
 /** The roles by which a key that is entitled to sign an event signs it. */
 export function listRolesUsed({ key }: RingKey, { anyOf }: SigningRule): Role[] {
-  const used = anyOf.filter(
-    ({ role, principals }) =>
-      key.roles.includes(role) && principals.every((principal) => covers(key, principal)),
-  );
-  return [...new Set(used.map(({ role }) => role))];
+  const roles: Role[] = [];
+  for (const each of anyOf) if (!roles.includes(each.role) && isEntitled(key, each)) roles.push(each.role);
+  return roles;
 }
 
 function covers(key: Key, principal: string): boolean {

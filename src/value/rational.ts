@@ -37,6 +37,22 @@ export function reduceRational(n: bigint, d: bigint): Rational {
   return divisor === 1n ? { n, d } : { n: n / divisor, d: d / divisor };
 }
 
+const SMALL_POWERS_OF_TEN = Array.from({ length: 16 }, (_, s) => 10 ** s);
+
+/**
+ * The rational m·10^−s.
+ *
+ * @param m - A safe integer that is not negative.
+ * @param s - A scale of 0 to 38.
+ */
+export function rationalOfDecimal(m: number, s: number): Rational {
+  if (s === 0) return { n: BigInt(m), d: 1n };
+  const power = SMALL_POWERS_OF_TEN[s];
+  if (power === undefined) return reduceRational(BigInt(m), 10n ** BigInt(s));
+  const divisor = smallGreatestCommonDivisor(m, power);
+  return { n: BigInt(m / divisor), d: BigInt(power / divisor) };
+}
+
 /** a + b. */
 export function addRationals(a: Rational, b: Rational): Rational {
   // Sums of whole numbers, and of amounts in the same small unit, are nearly all there are.
@@ -64,8 +80,39 @@ export function compareRationals(a: Rational, b: Rational): -1 | 0 | 1 {
 
 /** Greatest common divisor of |n| and d, d > 0. */
 export function greatestCommonDivisor(n: bigint, d: bigint): bigint {
+  const rest = n < 0n ? -n % d : n % d;
+  if (rest === 0n) return d;
+  return d < LONG || rest < LONG ? computeDivisor(d, rest) : recallDivisor(d, rest);
+}
+
+/** From here on a divisor costs far more than looking it up. */
+const LONG = 1n << 256n;
+const MEMO_SIZE = 1_024;
+
+interface Divisor {
+  readonly a: bigint;
+  readonly b: bigint;
+  readonly divisor: bigint;
+}
+
+/**
+ * The divisors of long numbers that were asked for last: the grants of a chain, and the limits of a grant, add up the same amounts. It
+ * is bounded, and what it says is only ever what would be computed.
+ */
+const memo: (Divisor | undefined)[] = [];
+
+function recallDivisor(a: bigint, b: bigint): bigint {
+  const slot = Number(BigInt.asUintN(32, a ^ (b << 5n))) % MEMO_SIZE;
+  const known = memo[slot];
+  if (known?.a === a && known.b === b) return known.divisor;
+  const divisor = computeDivisor(a, b);
+  memo[slot] = { a, b, divisor };
+  return divisor;
+}
+
+function computeDivisor(d: bigint, rest: bigint): bigint {
   let a = d;
-  let b = n < 0n ? -n % d : n % d;
+  let b = rest;
   while (b !== 0n) {
     // Below 2^53 doubles hold every step exactly, at a fraction of what bigints cost.
     if (a <= MAX_SAFE) return BigInt(smallGreatestCommonDivisor(Number(a), Number(b)));

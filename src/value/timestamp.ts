@@ -69,6 +69,12 @@ export function parseTimestamp(text: string): bigint {
 export function compareTimestamps(a: string, b: string): -1 | 0 | 1 {
   assertTimestamp(a);
   assertTimestamp(b);
+  return orderTimestamps(a, b);
+}
+
+/** As {@link compareTimestamps}, of two texts that are known to be timestamps. */
+export function orderTimestamps(a: string, b: string): -1 | 0 | 1 {
+  if (a.length === b.length) return a < b ? -1 : a > b ? 1 : 0;
   // Every field has a fixed width, and a missing digit of the fraction is a 0: no need to build the instants.
   for (let i = 0; i < WHOLE; i++) {
     const difference = a.charCodeAt(i) - b.charCodeAt(i);
@@ -124,7 +130,8 @@ function fractionDigit(text: string, index: number): number {
   return index < text.length - 1 ? text.charCodeAt(index) : 0x30;
 }
 
-function daysInMonth(year: number, month: number): number {
+/** How many days a month, 1 to 12, has. */
+export function daysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }

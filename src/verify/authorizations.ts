@@ -5,11 +5,10 @@
 
 import { judgeAdjustment } from '../bounds/adjustment.js';
 import { judgeDelegation } from '../bounds/delegation.js';
-import { judgeAction, judgeExecution, type ExecutionFacts } from '../bounds/judge.js';
+import { judgeAction, judgeExecution } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import {
-  chainIds,
-  digestKey,
+  MAX_GRANT_DEPTH,
   grantChain,
   makeAction,
   makeGrant,
@@ -18,11 +17,16 @@ import {
   type Grant,
 } from '../bounds/grant.js';
 import type { Finding } from '../finding/finding.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
-import type { AdjustmentEvent, AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
-import { fromDigestText, toDigestText } from '../value/digest.js';
-import { toRational } from '../value/quantity.js';
-import { compareTimestamps } from '../value/timestamp.js';
+import {
+  outlineExecution,
+  type ActionOutline,
+  type AdjustmentOutline,
+  type ExecutionOutline,
+} from '../event/outline.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
+import type { AuthorizationEvent, ExecutionEvent } from '../schema/generated/types.js';
+import { toDigestText } from '../value/digest.js';
+import { orderTimestamps } from '../value/timestamp.js';
 import type { EventKind, IndexedEvent } from './event-index.js';
 import type { LineFindings } from './line-findings.js';
 import { START_TYPE, closeStart, noteStart } from './starts.js';
@@ -31,7 +35,7 @@ import type { EventVerdict, VerifyState } from './state.js';
 /** The kind under which an event is entered into the index. */
 export function eventKindOf(line: ExaminedLine): EventKind {
   if (line.type === 'execution') return 'execution';
-  if (line.type === 'authorization') return line.event().authorization.kind;
+  if (line.type === 'authorization') return line.outline().kind;
   return line.eventType === 'authorization' ? 'malformed' : 'other';
 }
 
@@ -41,6 +45,8 @@ export interface Linked {
   readonly grant: number;
   /** Whether it is an attempt that a deny blocked, whose verdict is then `denied`. */
   readonly isBlocked: boolean;
+  /** The grant that it makes: what became of its record is to be told to {@link settleGrant}. */
+  readonly made?: Grant;
 }
 
 const UNLINKED: Linked = { grant: -1, isBlocked: false };
@@ -56,12 +62,11 @@ export function checkAuthorizations(
   checkTime(state, line.occurredAt, findings);
   switch (line.type) {
     case 'authorization':
-      checkAuthorization(state, line.event(), place, findings);
-      return UNLINKED;
+      return checkAuthorization(state, line, place, findings);
     case 'execution':
-      return checkExecution(state, line.event(), findings);
+      return checkExecution(state, line.outline(), findings);
     case 'adjustment':
-      checkAdjustment(state, line.event(), findings);
+      checkAdjustment(state, line.outline(), findings);
       return UNLINKED;
     case 'other':
       if (line.eventType === START_TYPE) noteStart(state, line.event(), place, findings);
@@ -71,18 +76,8 @@ export function checkAuthorizations(
   }
 }
 
-/**
- * Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known.
- *
- * @param place - The line's; another one that claims the same id changes nothing.
- */
-export function settleGrant(
-  state: VerifyState,
-  { file, line, eventId }: Pick<EventPlace, 'file' | 'line' | 'eventId'>,
-  verdict: EventVerdict,
-): void {
-  const grant = state.links.grants.get(fromDigestText(eventId));
-  if (grant?.place.line !== line || grant.place.file !== file) return;
+/** Keeps of a grant what became of its own record (SPEC §8 rule 12): to be called once the line's verdict is known. */
+export function settleGrant(state: VerifyState, grant: Grant, verdict: EventVerdict): void {
   grant.isSound = verdict === 'ok' || verdict === 'denied';
   state.links.grants.touch(grant);
 }
@@ -92,12 +87,13 @@ export function resolvePending(
   state: VerifyState,
   eventId: string,
   kind: EventKind,
-  place: EventPlace,
+  { file, line, seq, eventId: text }: EventPlace,
 ): Finding[] {
   const pending = state.links.pending.get(eventId);
   if (pending === undefined) return [];
   state.links.pending.delete(eventId);
   const { finding, others } = pending;
+  const place = { file, line, seq, eventId: text };
   return [{ ...resolveWaiting(finding, kind, place), ...(others > 0 ? { folded: others } : {}) }];
 }
 
@@ -117,7 +113,7 @@ export function settlePending(state: VerifyState): Finding[] {
 
 function checkTime(state: VerifyState, occurredAt: string, findings: LineFindings): void {
   const { links } = state;
-  if (links.latest === undefined || compareTimestamps(occurredAt, links.latest) >= 0) {
+  if (links.latest === undefined || orderTimestamps(occurredAt, links.latest) >= 0) {
     links.latest = occurredAt;
     return;
   }
@@ -132,41 +128,55 @@ function checkTime(state: VerifyState, occurredAt: string, findings: LineFinding
 
 function checkAuthorization(
   state: VerifyState,
-  event: AuthorizationEvent,
+  line: WellFormedLine<'authorization'>,
   place: EventPlace,
   findings: LineFindings,
-): void {
-  const { authorization } = event;
-  const isAllow = event.decision === 'allow';
-  checkDecision(event, findings);
-  const parent = resolveGrant(state, authorization.grant_event_id, event.decision === 'allow', findings, {
-    pointer: '/authorization/grant_event_id',
-  });
-  const id = event.event_id.b64;
-  if (authorization.kind === 'grant') {
-    const grant = makeGrant(
-      event,
-      place,
-      isAllow ? parent : undefined,
-      state.links.grants.size,
-      findings.signers,
-    );
-    for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
-      warnF64(authorization.bounds?.[name], `/authorization/bounds/${name}`, findings);
-    }
-    if (isAllow && parent !== undefined) {
-      const patterns = authorization.bounds?.allowed_tools ?? [];
-      for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
-    }
-    state.links.grants.add(id, grant);
-    findings.context.grantIds = chainIds(grant);
-    return;
+): Linked {
+  const outline = line.outline();
+  const isAllow = outline.decision === 'allow';
+  if (outline.hasDoubts) checkDecision(line.event(), findings);
+  const parent = resolveGrant(state, outline.grantId, isAllow, findings, GRANT_OF_AUTHORIZATION);
+  if (outline.kind === 'action') {
+    checkAction(state, line.eventId, outline, place, parent, findings);
+    return UNLINKED;
   }
-  const action = makeAction(event, place, parent);
-  findings.context.grantIds = chainIds(parent);
-  warnF64(authorization.action.meter_reservation, '/authorization/action/meter_reservation', findings);
-  if (isAllow) {
-    if (parent !== undefined) checkPrincipal(event.principal_id, parent, findings);
+  const event = line.event();
+  const grant = makeGrant(
+    event,
+    place,
+    isAllow ? parent : undefined,
+    state.links.grants.size,
+    findings.signers,
+  );
+  const bounds = event.authorization.kind === 'grant' ? event.authorization.bounds : undefined;
+  for (const name of ['meter_caps', 'action_caps', 'rate_limits'] as const) {
+    const first = bounds?.[name]?.findIndex(({ amount }) => amount.t === 'f64') ?? -1;
+    warnDouble(first, `/authorization/bounds/${name}`, findings);
+  }
+  if (isAllow && parent !== undefined) {
+    const patterns = bounds?.allowed_tools ?? [];
+    for (const finding of judgeDelegation(grant, patterns, parent)) findings.addToEvent(finding);
+  }
+  state.links.grants.add(line.eventId, grant);
+  findings.setGrant(grant);
+  return { ...UNLINKED, made: grant };
+}
+
+const GRANT_OF_AUTHORIZATION = '/authorization/grant_event_id';
+
+function checkAction(
+  state: VerifyState,
+  id: string,
+  outline: ActionOutline,
+  place: EventPlace,
+  parent: Grant | undefined,
+  findings: LineFindings,
+): void {
+  const action = makeAction(outline, place, parent);
+  findings.setGrant(parent);
+  warnDouble(outline.firstDouble, '/authorization/action/meter_reservation', findings);
+  if (outline.decision === 'allow') {
+    if (parent !== undefined) checkPrincipal(outline.principalId, parent, findings);
     applyJudgement(state, judgeAction(action), parent, findings);
   }
   state.links.actions.set(id, action);
@@ -206,21 +216,22 @@ function checkDecision(event: AuthorizationEvent, findings: LineFindings): void 
 /** The grant that an event names, where it can be relied on; findings where it cannot. */
 function resolveGrant(
   state: VerifyState,
-  reference: AuthorizationEvent['authorization']['grant_event_id'],
+  id: string | undefined,
   mustBeAllowed: boolean,
   findings: LineFindings,
-  { pointer }: { readonly pointer: string },
+  pointer: string,
 ): Grant | undefined {
-  if (reference === undefined) return undefined;
-  const named = toDigestText(reference.b64);
-  const indexed = state.events.find(reference.b64);
-  if (indexed === undefined) {
-    const expected = 'the id of an earlier grant';
-    findings.addToEvent({ code: 'GRANT_NOT_FOUND', pointer, expected, actual: named, cause: named });
-    return undefined;
-  }
-  const grant = state.links.grants.get(reference.b64);
+  if (id === undefined) return undefined;
+  const grant = state.links.grants.get(id);
+  if (grant?.decision === 'allow') return grant;
+  const named = toDigestText(id);
   if (grant === undefined) {
+    const indexed = state.events.find(id);
+    if (indexed === undefined) {
+      const expected = 'the id of an earlier grant';
+      findings.addToEvent({ code: 'GRANT_NOT_FOUND', pointer, expected, actual: named, cause: named });
+      return undefined;
+    }
     const what = indexed.kind === 'malformed' ? 'an authorization that is not well-formed' : 'another event';
     const related = [placeOf(indexed, named)];
     findings.addToEvent({
@@ -233,7 +244,6 @@ function resolveGrant(
     });
     return undefined;
   }
-  if (grant.decision === 'allow') return grant;
   if (mustBeAllowed) {
     const related = [grant.place];
     findings.addToEvent({
@@ -259,11 +269,10 @@ function checkPrincipal(actual: string, authorization: Grant | Action, findings:
   });
 }
 
-function checkExecution(state: VerifyState, event: ExecutionEvent, findings: LineFindings): Linked {
-  warnF64(event.meter_used, '/meter_used', findings);
+function checkExecution(state: VerifyState, event: ExecutionOutline, findings: LineFindings): Linked {
+  warnDouble(event.firstDouble, '/meter_used', findings);
   checkTimes(event, findings);
-  const id = event.auth_event_id.b64;
-  const named = toDigestText(id);
+  const id = event.authorizationId;
   const indexed = state.events.find(id);
   if (indexed === undefined) {
     addPending(state, id, findings);
@@ -272,6 +281,7 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
   const { links } = state;
   if (indexed.kind === 'spent') {
     const expected = 'an action that was not executed before';
+    const named = toDigestText(id);
     const related = [placeOf(indexed, named)];
     findings.addToEvent({
       code: 'AUTHORIZATION_REUSED',
@@ -289,6 +299,7 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
   const authorization = grant ?? action;
   if (authorization === undefined) {
     const what = indexed.kind === 'malformed' ? 'an authorization that is not well-formed' : 'another event';
+    const named = toDigestText(id);
     findings.addToEvent({
       code: 'AUTH_NOT_AN_AUTHORIZATION',
       pointer: '/auth_event_id',
@@ -299,10 +310,10 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
     });
     return UNLINKED;
   }
-  checkPrincipal(event.principal_id, authorization, findings);
+  checkPrincipal(event.principalId, authorization, findings);
   checkMatch(event, authorization, action, findings);
   if (authorization.decision === 'deny') {
-    findings.context.grantIds = chainIds(grant ?? action?.grant);
+    findings.setGrant(grant ?? action?.grant);
     return { grant: -1, isBlocked: checkUnderDeny(event, authorization, findings) };
   }
   const under = grant ?? action?.grant;
@@ -316,35 +327,26 @@ function checkExecution(state: VerifyState, event: ExecutionEvent, findings: Lin
 }
 
 /** What an execution says of its own times. */
-function checkTimes(event: ExecutionEvent, findings: LineFindings): void {
-  const { started_at: startedAt, ended_at: endedAt, occurred_at: occurredAt } = event;
+function checkTimes({ startedAt, endedAt, occurredAt }: ExecutionOutline, findings: LineFindings): void {
   if (startedAt === undefined) return;
-  if (endedAt !== undefined && compareTimestamps(endedAt, startedAt) < 0) {
+  if (endedAt !== undefined && orderTimestamps(endedAt, startedAt) < 0) {
     const expected = `${startedAt} or later, when it started`;
     findings.addToEvent({ code: 'TIMESTAMP_INVALID', pointer: '/ended_at', expected, actual: endedAt });
   }
-  if (compareTimestamps(startedAt, occurredAt) > 0) {
+  if (orderTimestamps(startedAt, occurredAt) > 0) {
     const expected = `${occurredAt} or earlier, when it was recorded`;
     findings.addToEvent({ code: 'TIME_INCONSISTENT', pointer: '/started_at', expected, actual: startedAt });
   }
 }
 
 /** Rule 11. A credit counts only where nothing of the line is invalid: nobody gets anything back by a forged record. */
-function checkAdjustment(state: VerifyState, event: AdjustmentEvent, findings: LineFindings): void {
-  warnF64(event.meters, '/meters', findings);
-  const grant = resolveGrant(state, event.grant_event_id, true, findings, { pointer: '/grant_event_id' });
-  findings.context.grantIds = chainIds(grant);
+function checkAdjustment(state: VerifyState, event: AdjustmentOutline, findings: LineFindings): void {
+  warnDouble(event.firstDouble, '/meters', findings);
+  const grant = resolveGrant(state, event.grantId, true, findings, '/grant_event_id');
+  findings.setGrant(grant);
   checkAdjustedExecution(state, event, grant, findings);
   if (grant === undefined) return;
-  const { findings: broken, apply } = judgeAdjustment(
-    {
-      direction: event.direction,
-      principalId: event.principal_id,
-      meters: event.meters,
-      isEstimated: event.meter_basis === 'estimated',
-    },
-    grant,
-  );
+  const { findings: broken, apply } = judgeAdjustment(event, grant);
   for (const finding of broken) findings.addToEvent(finding);
   if (event.direction === 'credit' && findings.invalid) return;
   apply();
@@ -354,11 +356,11 @@ function checkAdjustment(state: VerifyState, event: AdjustmentEvent, findings: L
 /** The execution that an adjustment corrects: an earlier one, that counts under the named grant. */
 function checkAdjustedExecution(
   state: VerifyState,
-  event: AdjustmentEvent,
+  event: AdjustmentOutline,
   grant: Grant | undefined,
   findings: LineFindings,
 ): void {
-  const id = event.execution_event_id?.b64;
+  const id = event.executionId;
   if (id === undefined) return;
   const pointer = '/execution_event_id';
   const indexed = state.events.find(id);
@@ -382,13 +384,13 @@ function checkAdjustedExecution(
 
 /** What must be the same in an execution and in what authorized it. */
 function checkMatch(
-  event: ExecutionEvent,
+  event: ExecutionOutline,
   authorization: Grant | Action,
   action: Action | undefined,
   findings: LineFindings,
 ): void {
-  const related = [authorization.place];
-  const intent = digestKey(event.intents.intent_digest);
+  const { place } = authorization;
+  const { intent, toolName, params } = event;
   if (intent !== authorization.intent) {
     const pointer = '/intents/intent_digest';
     findings.addToEvent({
@@ -396,74 +398,65 @@ function checkMatch(
       pointer,
       expected: authorization.intent,
       actual: intent,
-      related,
+      related: [place],
     });
   }
   if (action === undefined) return;
-  if (event.tool_name !== action.toolName) {
-    const actual = event.tool_name;
+  if (toolName !== action.toolName) {
+    const actual = toolName;
     findings.addToEvent({
       code: 'TOOL_MISMATCH',
       pointer: '/tool_name',
       expected: action.toolName,
       actual,
-      related,
+      related: [place],
     });
   }
   const pointer = '/tool_params_digest';
-  const params = event.tool_params_digest && digestKey(event.tool_params_digest);
   if (params === undefined) {
     const ranNothing = action.decision === 'deny' ? isBlocked(event) : isRelease(event, action);
     if (ranNothing) return;
     const expected = 'present, as the action fixes the parameters';
-    findings.addToEvent({ code: 'EVIDENCE_MISSING', pointer, expected, actual: 'absent', related });
+    findings.addToEvent({ code: 'EVIDENCE_MISSING', pointer, expected, actual: 'absent', related: [place] });
   } else if (params !== action.params) {
     findings.addToEvent({
       code: 'TOOL_PARAMS_MISMATCH',
       pointer,
       expected: action.params,
       actual: params,
-      related,
+      related: [place],
     });
   }
 }
 
 /** Rule 1: it failed, used nothing and left nothing. */
-function isBlocked(event: ExecutionEvent): boolean {
-  const usedNothing = event.meter_used.every(({ amount }) => toRational(amount).n === 0n);
-  return event.outcome === 'failure' && usedNothing && leftNothing(event);
+function isBlocked(event: ExecutionOutline): boolean {
+  return event.isFailure && event.used.every(({ amount }) => amount.n === 0n) && leftNothing(event);
 }
 
 /** Rule 8, of the first execution of an allowed action: it took no time, used nothing and left nothing. */
-function isRelease(event: ExecutionEvent, action: Action | undefined): boolean {
-  return action !== undefined && hasFormOfRelease(event);
+function isRelease(event: ExecutionOutline, action: Action | undefined): boolean {
+  return action !== undefined && releases(event);
 }
 
 /** Whether an execution is a release if it is the first of an allowed action. */
 export function hasFormOfRelease(event: ExecutionEvent): boolean {
-  const { started_at: startedAt, ended_at: endedAt } = event;
-  const tookNoTime =
-    endedAt === undefined || (startedAt !== undefined && compareTimestamps(startedAt, endedAt) === 0);
-  return (
-    event.outcome === 'failure' &&
-    event.error_code === 'ABANDONED' &&
-    event.meter_used.length === 0 &&
-    tookNoTime &&
-    leftNothing(event)
-  );
+  return releases(outlineExecution(event));
 }
 
-function leftNothing({
-  output_digest: digest,
-  output_ref: ref,
-  resources_touched: touched,
-}: ExecutionEvent): boolean {
-  return digest === undefined && ref === undefined && (touched === undefined || touched.length === 0);
+function releases(event: ExecutionOutline): boolean {
+  const { startedAt, endedAt } = event;
+  if (!event.isFailure || !event.isAbandoned || event.used.length > 0 || !leftNothing(event)) return false;
+  return endedAt === undefined || (startedAt !== undefined && orderTimestamps(startedAt, endedAt) === 0);
+}
+
+function leftNothing({ hasOutputDigest, hasOutputRef, resources }: ExecutionOutline): boolean {
+  return !hasOutputDigest && !hasOutputRef && resources.length === 0;
 }
 
 /** Rule 1: what was not blocked was executed under a deny. */
 function checkUnderDeny(
-  event: ExecutionEvent,
+  event: ExecutionOutline,
   authorization: Grant | Action,
   findings: LineFindings,
 ): boolean {
@@ -480,13 +473,25 @@ function checkUnderDeny(
 
 function judgeAndApply(
   state: VerifyState,
-  event: ExecutionEvent,
+  event: ExecutionOutline,
   action: Action | undefined,
   grant: Grant | undefined,
   findings: LineFindings,
 ): void {
-  findings.context.grantIds = chainIds(grant);
-  applyJudgement(state, judgeExecution(factsOf(event, action), action, grant), grant, findings);
+  findings.setGrant(grant);
+  const { toolName, occurredAt, startedAt, endedAt, used, isEstimated, hasOutputRef, resources } = event;
+  const facts = {
+    toolName,
+    occurredAt,
+    startedAt,
+    endedAt,
+    used,
+    isEstimated,
+    hasOutputRef,
+    resources,
+    isRelease: isRelease(event, action),
+  };
+  applyJudgement(state, judgeExecution(facts, action, grant), grant, findings);
 }
 
 function applyJudgement(
@@ -501,22 +506,11 @@ function applyJudgement(
 }
 
 function touchChain({ links: { grants } }: VerifyState, grant: Grant | undefined): void {
-  for (const each of grantChain(grant)) grants.touch(each);
-}
-
-/** An execution as `bounds/` sees it. */
-function factsOf(event: ExecutionEvent, action: Action | undefined): ExecutionFacts {
-  return {
-    toolName: event.tool_name,
-    occurredAt: event.occurred_at,
-    startedAt: event.started_at,
-    endedAt: event.ended_at,
-    meterUsed: event.meter_used,
-    isEstimated: event.meter_basis === 'estimated',
-    hasOutputRef: event.output_ref !== undefined,
-    resources: event.resources_touched ?? [],
-    isRelease: isRelease(event, action),
-  };
+  let count = 0;
+  for (let each = grant; each !== undefined && count < MAX_GRANT_DEPTH; each = each.parent) {
+    grants.touch(each);
+    count += 1;
+  }
 }
 
 /** Whether the event comes later or never shows only later; that the execution's evidence is broken shows now. */
@@ -533,15 +527,11 @@ function addPending(state: VerifyState, id: string, findings: LineFindings): voi
   }
   pending.others += 1;
   state.links.pending.set(id, pending);
-  findings.folded.push({ finding, root: pending.finding, waits: true });
+  findings.addFolded({ finding, root: pending.finding, waits: true });
 }
 
-function warnF64(
-  vector: readonly { readonly amount: { readonly t: string } }[] | undefined,
-  pointer: string,
-  findings: LineFindings,
-): void {
-  const index = vector?.findIndex(({ amount }) => amount.t === 'f64') ?? -1;
+/** @param index - The first amount of a vector that is a double; -1 for none. */
+function warnDouble(index: number, pointer: string, findings: LineFindings): void {
   if (index === -1) return;
   const at = `${pointer}/${index}/amount`;
   findings.addToEvent({ code: 'QUANTITY_LOSSY', pointer: at, expected: 'int, dec or rat', actual: 'f64' });

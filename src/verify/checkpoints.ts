@@ -297,7 +297,7 @@ export function trackUnsealedSigners(
     tally.last = records;
     signers.set(keyid, tally);
   }
-  const name = `${intervalStart} ${[...keyids].sort().join(' ')}`;
+  const name = nameGroup(intervalStart, keyids);
   let group = seals.unsealed.get(name);
   if (group === undefined) {
     const counts = { ok: 0, denied: 0, violation: 0, invalid: 0 };
@@ -306,6 +306,17 @@ export function trackUnsealedSigners(
   group.last = records;
   group.counts[verdict] += 1;
   seals.unsealed.set(name, group);
+}
+
+let lastGroup = { intervalStart: -1, keyid: '', name: '' };
+
+/** One after the other are nearly always of one group. */
+function nameGroup(intervalStart: number, keyids: readonly string[]): string {
+  const [keyid = ''] = keyids;
+  if (keyids.length > 1) return `${intervalStart} ${[...keyids].sort().join(' ')}`;
+  if (lastGroup.intervalStart !== intervalStart || lastGroup.keyid !== keyid)
+    lastGroup = { intervalStart, keyid, name: `${intervalStart} ${keyid}` };
+  return lastGroup.name;
 }
 
 export function relatedTo({ file, line, seq, eventId }: RecordPlace): {

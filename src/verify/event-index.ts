@@ -4,6 +4,7 @@ import { encodeBase64url } from '../bytes/encoding.js';
 import { IdIndex } from '../ledger/id-index.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
+import { ByteColumn, CountingColumn, SparseColumn } from './columns.js';
 
 /**
  * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
@@ -58,28 +59,35 @@ export interface EventIndexData {
   readonly names: readonly string[];
 }
 
-const ID_BYTES = 32;
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 
-/** Ids of 43 characters of base64url to positions, in typed arrays: about 65 bytes an event. */
+/** Ids of 43 characters of base64url to positions, in typed arrays: some 45 bytes an event. */
 export class EventIndex implements EventTable {
   readonly #ids: IdIndex;
-  #lines: Float64Array;
-  #seqs: Float64Array;
-  #files: Uint32Array;
-  #kinds: Uint8Array;
-  #grants: Int32Array;
-  readonly #names: string[];
+  readonly #lines = new CountingColumn();
+  readonly #seqs = new CountingColumn();
+  readonly #kinds = new ByteColumn();
+  readonly #grants = new SparseColumn();
+  readonly #names: string[] = [];
+  /** Of each file the number of its first event. */
+  readonly #begins: number[] = [];
 
   /** An empty index, or one as {@link EventIndex.save} gave it. */
   constructor(data?: EventIndexData) {
     this.#ids = new IdIndex(data?.ids);
-    this.#lines = data?.lines ?? new Float64Array(1024);
-    this.#seqs = data?.seqs ?? new Float64Array(1024);
-    this.#files = data?.files ?? new Uint32Array(1024);
-    this.#kinds = data?.kinds ?? new Uint8Array(1024);
-    this.#grants = data?.grants ?? new Int32Array(1024);
-    this.#names = [...(data?.names ?? [])];
+    if (data === undefined) return;
+    for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
+      this.#push(
+        ordinal,
+        {
+          file: data.names[data.files[ordinal] as number] as string,
+          line: data.lines[ordinal] as number,
+          seq: data.seqs[ordinal] as number,
+        },
+        data.kinds[ordinal] as number,
+        data.grants[ordinal] as number,
+      );
+    }
   }
 
   get size(): number {
@@ -90,30 +98,23 @@ export class EventIndex implements EventTable {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) return undefined;
     return {
-      file: this.#names[this.#files[ordinal] as number] as string,
-      line: this.#lines[ordinal] as number,
-      seq: this.#seqs[ordinal] as number,
-      kind: KINDS[this.#kinds[ordinal] as number] as EventKind,
-      grant: this.#grants[ordinal] as number,
+      file: this.#names[this.#fileOf(ordinal)] as string,
+      line: this.#lines.at(ordinal),
+      seq: this.#seqs.at(ordinal),
+      kind: KINDS[this.#kinds.at(ordinal)] as EventKind,
+      grant: this.#grants.at(ordinal),
     };
   }
 
   add(id: string, position: EventPosition, kind: EventKind = 'other', grant = -1): void {
-    const ordinal = this.#ids.add(id);
-    if (ordinal === this.#lines.length) this.#resize(ordinal * 2);
-    if (this.#names.at(-1) !== position.file) this.#names.push(position.file);
-    this.#files[ordinal] = this.#names.length - 1;
-    this.#lines[ordinal] = position.line;
-    this.#seqs[ordinal] = position.seq;
-    this.#kinds[ordinal] = KINDS.indexOf(kind);
-    this.#grants[ordinal] = grant;
+    this.#push(this.#ids.add(id), position, KINDS.indexOf(kind), grant);
   }
 
   spend(id: string, grant: number): void {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) throw new RangeError('the event is not in the index');
-    this.#kinds[ordinal] = KINDS.indexOf('spent');
-    this.#grants[ordinal] = grant;
+    this.#kinds.set(ordinal, KINDS.indexOf('spent'));
+    this.#grants.set(ordinal, grant);
   }
 
   match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
@@ -129,39 +130,46 @@ export class EventIndex implements EventTable {
 
   /** Every event in the order of the ledger. */
   *#entries(): Generator<EventMatch> {
-    const ids = new Uint8Array(this.#ids.save().buffer);
     for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
-      const eventId = toDigestText(
-        encodeBase64url(ids.subarray(ordinal * ID_BYTES, (ordinal + 1) * ID_BYTES)),
-      );
-      const kind = KINDS[this.#kinds[ordinal] as number] as EventKind;
-      yield { seq: this.#seqs[ordinal] as number, eventId, kind };
+      const eventId = toDigestText(encodeBase64url(this.#ids.at(ordinal)));
+      const kind = KINDS[this.#kinds.at(ordinal)] as EventKind;
+      yield { seq: this.#seqs.at(ordinal), eventId, kind };
     }
   }
 
   save(): EventIndexData {
-    const size = Math.max(this.size, 1);
+    const length = this.size;
     return {
       ids: this.#ids.save(),
-      lines: this.#lines.slice(0, size),
-      seqs: this.#seqs.slice(0, size),
-      files: this.#files.slice(0, size),
-      kinds: this.#kinds.slice(0, size),
-      grants: this.#grants.slice(0, size),
+      lines: Float64Array.from({ length }, (_, ordinal) => this.#lines.at(ordinal)),
+      seqs: Float64Array.from({ length }, (_, ordinal) => this.#seqs.at(ordinal)),
+      files: Uint32Array.from({ length }, (_, ordinal) => this.#fileOf(ordinal)),
+      kinds: Uint8Array.from({ length }, (_, ordinal) => this.#kinds.at(ordinal)),
+      grants: Int32Array.from({ length }, (_, ordinal) => this.#grants.at(ordinal)),
       names: [...this.#names],
     };
   }
 
-  #resize(capacity: number): void {
-    this.#lines = grown(new Float64Array(capacity), this.#lines);
-    this.#seqs = grown(new Float64Array(capacity), this.#seqs);
-    this.#files = grown(new Uint32Array(capacity), this.#files);
-    this.#kinds = grown(new Uint8Array(capacity), this.#kinds);
-    this.#grants = grown(new Int32Array(capacity), this.#grants);
+  #push(ordinal: number, { file, line, seq }: EventPosition, kind: number, grant: number): void {
+    if (this.#names.at(-1) !== file) {
+      this.#names.push(file);
+      this.#begins.push(ordinal);
+    }
+    this.#lines.push(line);
+    this.#seqs.push(seq);
+    this.#kinds.set(ordinal, kind);
+    this.#grants.set(ordinal, grant);
   }
-}
 
-function grown<T extends Float64Array | Uint32Array | Uint8Array | Int32Array>(larger: T, array: T): T {
-  larger.set(array);
-  return larger;
+  /** The number of the last file that begins at or before an event. */
+  #fileOf(ordinal: number): number {
+    let low = 0;
+    let high = this.#begins.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#begins[middle] as number) <= ordinal) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
 }

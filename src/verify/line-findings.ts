@@ -1,6 +1,7 @@
 /** Collects the findings of one line: knows the line's place, and folds findings that repeat an earlier cause. */
 
 import { CODE_PAGES, type FindingCode } from '../finding/catalog.js';
+import { chainIds, type Grant } from '../bounds/grant.js';
 import type { Finding, FindingContext, Place } from '../finding/finding.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { ExaminedLine, LineFacts } from '../ledger/examine-line.js';
@@ -48,13 +49,9 @@ export interface FoldedFinding {
   readonly waits?: boolean;
 }
 
+const NOTHING: readonly never[] = [];
+
 export class LineFindings {
-  /** The findings to list, in the order of the rules. */
-  readonly listed: Finding[] = [];
-  /** All of both, each cause once. */
-  readonly own: Finding[] = [];
-  /** Those that only add to the count of an earlier one. */
-  readonly folded: FoldedFinding[] = [];
   invalid = false;
   violation = false;
   /** Whether the event is an attempt that a deny blocked. */
@@ -64,11 +61,9 @@ export class LineFindings {
   /** Whether the event is for another ledger, or does not say for which though it must: it may be a replay. */
   isUnbound = false;
   /** Keyids that signed the record, were right, and entitled to. */
-  signers: readonly string[] = [];
+  signers: readonly string[] = NOTHING;
   /** What became of each signature of the record, in its order; empty where none could be looked at. */
-  signatures: readonly SignatureOutcome[] = [];
-  /** Shared by the findings of the line; rules add to it what they learn. */
-  readonly context: FindingContext = {};
+  signatures: readonly SignatureOutcome[] = NOTHING;
   readonly #state: VerifyState;
   readonly #line: RawLine;
   readonly #file: string;
@@ -76,6 +71,12 @@ export class LineFindings {
   #examined: ExaminedLine | undefined;
   #lineDigest: string | undefined;
   #isDescribed = false;
+  // Of most lines nothing is found: what findings need is made with the first.
+  #listed: Finding[] | undefined;
+  #own: Finding[] | undefined;
+  #folded: FoldedFinding[] | undefined;
+  #context: FindingContext | undefined;
+  #grant: { readonly nearest: Grant | undefined } | undefined;
 
   constructor(state: VerifyState, line: RawLine, file: string) {
     this.#state = state;
@@ -86,7 +87,45 @@ export class LineFindings {
   /** From here on findings name the record that the line was read as. */
   setRecord(examined: ExaminedLine): void {
     this.#examined = examined;
-    Object.assign(this.context, contextOf(examined));
+  }
+
+  /** The grant that the event is under, or none: all findings of the line say so. */
+  setGrant(nearest: Grant | undefined): void {
+    this.#grant = { nearest };
+    if (this.#context !== undefined) this.#context.grantIds = chainIds(nearest);
+  }
+
+  /** The findings to list, in the order of the rules. */
+  get listed(): readonly Finding[] {
+    return this.#listed ?? NOTHING;
+  }
+
+  /** Those that only add to the count of an earlier one. */
+  get folded(): readonly FoldedFinding[] {
+    return this.#folded ?? NOTHING;
+  }
+
+  /** All of both, each cause once. */
+  get own(): readonly Finding[] {
+    return this.#own ?? NOTHING;
+  }
+
+  /** Shared by the findings of the line: what the event is about, as it says. */
+  get context(): FindingContext {
+    if (this.#context === undefined) {
+      this.#context = this.#examined === undefined ? {} : contextOf(this.#examined);
+      if (this.#grant !== undefined) this.#context.grantIds = chainIds(this.#grant.nearest);
+    }
+    return this.#context;
+  }
+
+  /** Lists what was found of other lines. */
+  list(findings: readonly Finding[]): void {
+    if (findings.length > 0) (this.#listed ??= []).push(...findings);
+  }
+
+  addFolded(finding: FoldedFinding): void {
+    (this.#folded ??= []).push(finding);
   }
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
@@ -107,18 +146,18 @@ export class LineFindings {
     if (finding.severity === 'warning') this.#state.warnings += 1;
     const folds = detail.cause !== undefined && detail.cause.length <= MAX_CAUSE_LENGTH;
     const cause = folds ? `${code} ${finding.severity} ${detail.cause}` : undefined;
-    if (cause === undefined || this.#causes?.has(cause) !== true) this.own.push(finding);
+    if (cause === undefined || this.#causes?.has(cause) !== true) (this.#own ??= []).push(finding);
     if (cause !== undefined) (this.#causes ??= new Set()).add(cause);
     const root = cause === undefined ? undefined : this.#state.foldRoots.get(cause);
     if (cause !== undefined && root !== undefined) {
       root.folded = (root.folded ?? 0) + 1;
       this.#state.foldRoots.set(cause, root);
-      this.folded.push({ finding, root });
+      this.addFolded({ finding, root });
       return;
     }
     if (cause !== undefined && this.#state.foldRoots.size < MAX_FOLD_ROOTS)
       this.#state.foldRoots.set(cause, finding);
-    this.listed.push(finding);
+    (this.#listed ??= []).push(finding);
   }
 
   /** A finding at this line, not added to it. */

@@ -3,6 +3,7 @@
 import type { Action } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { Finding } from '../finding/finding.js';
+import { ActionTable } from './action-table.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 
@@ -30,9 +31,10 @@ export interface Links {
 
 /** No authorizations yet. */
 export function emptyLinks(): Links {
+  const grants = new Grants();
   return {
-    grants: new Grants(),
-    actions: new Map(),
+    grants,
+    actions: new ActionTable(grants),
     starts: new Map(),
     pending: new Map(),
     latest: undefined,

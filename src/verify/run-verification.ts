@@ -229,7 +229,10 @@ export async function runVerification(
       if (toSkip === 0 && rangeRoot(skipped) !== root) throw mismatch();
       return undefined;
     }
-    const result = verifyLine(state, line, segment, undefined, known);
+    // Where nobody is told of the line, nobody keeps what it says.
+    const isBrief = options.onRecord === undefined && state.observer === undefined;
+    const examined = known?.examine(state.layout, isBrief);
+    const result = verifyLine(state, line, segment, examined, known);
     const { findings, folded } = result;
     // What an anchor may cover is kept apart from what comes after it.
     if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
@@ -239,7 +242,7 @@ export async function runVerification(
       settle(findings);
     }
     for (const other of folded) standIn(other);
-    return takesPlace ? tell(each, result) : undefined;
+    return takesPlace && options.onRecord !== undefined ? tell(each, result) : undefined;
   };
   const onProgress = (): void => options.onProgress?.(state.bytes, source.size);
   const blocks = readBlocks(source, {

@@ -40,6 +40,8 @@ import { startVerification, type SignerTally, type VerifyState } from './state.j
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
+/** Raised when what is saved takes another form within one version. */
+const FORM = 2;
 
 interface SavedGrant {
   readonly form: GrantForm;
@@ -48,6 +50,7 @@ interface SavedGrant {
 }
 
 interface Saved {
+  readonly form: typeof FORM;
   readonly policy: TrustPolicy | undefined;
   readonly witnessPolicy: WitnessPolicy | undefined;
   readonly head: HeadForm;
@@ -81,6 +84,7 @@ export function saveVerification({ state, findings }: SavedVerification): Uint8A
   if (!(events instanceof EventIndex && foldRoots instanceof Map))
     throw new TypeError('expected a state that is in memory');
   const saved: Saved = {
+    form: FORM,
     policy,
     witnessPolicy,
     head: saveHead(state),
@@ -116,16 +120,31 @@ export function restoreVerification(
   const body = bytes.subarray(end + 1);
   if (header === null || header[2] !== sha256Base64url(body)) throw invalid(undefined);
   const [, version = ''] = header;
-  if (version !== VERSION) {
-    throw new NorthrootError('STATE_OUTDATED', `the saved state is of northroot ${printable(version)}`, {
-      hint: 'verify from the beginning',
-    });
-  }
+  if (version !== VERSION) throw outdated(`is of northroot ${printable(version)}`);
+  const saved = read(body);
+  if (saved.form !== FORM) throw outdated('has the form of an earlier build of northroot');
   try {
-    return revive(deserialize(body) as Saved, backend);
+    return revive(saved, backend);
   } catch (cause) {
     throw invalid(cause);
   }
+}
+
+function read(body: Uint8Array): Saved {
+  let saved: unknown;
+  try {
+    saved = deserialize(body);
+  } catch (cause) {
+    throw invalid(cause);
+  }
+  if (typeof saved !== 'object' || saved === null) throw invalid(undefined);
+  return saved as Saved;
+}
+
+function outdated(how: string): NorthrootError {
+  return new NorthrootError('STATE_OUTDATED', `the saved state ${how}`, {
+    hint: 'verify from the beginning',
+  });
 }
 
 function saveWholeGrant(grant: Grant): SavedGrant {

@@ -3,9 +3,9 @@
 import type { ExaminedLine, SignatureEntry, WellFormedLine } from '../ledger/examine-line.js';
 import { isKnownEventType } from '../schema/check.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
-import { signingRuleFor, type SigningRule } from '../trust/authority.js';
+import { signingRuleOf, type SignedAct, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, listRolesUsed, type RingKey } from '../trust/keyring.js';
-import { compareTimestamps } from '../value/timestamp.js';
+import { orderTimestamps } from '../value/timestamp.js';
 import type { RuleFinding } from '../finding/rule-finding.js';
 import type { LineFindings, SignatureOutcome } from './line-findings.js';
 import type { VerifyState } from './state.js';
@@ -60,23 +60,24 @@ export function checkSignatures(
     return isValidSignature(message, sig, verification);
   };
   const judged = judgeSignatures(state, line.signatures, asked, isValid);
-  const signers = new Set<string>();
+  const signers: string[] = [];
   const doubts: RuleFinding[] = [];
   for (const { outcome, finding } of judged) {
+    const { keyid } = outcome;
     if (outcome.outcome !== 'copy') state.signatures[outcome.outcome] += 1;
-    if (outcome.outcome === 'valid') signers.add(outcome.keyid);
+    if (outcome.outcome === 'valid' && !signers.includes(keyid)) signers.push(keyid);
     if (finding?.code === 'SIGNATURE_INVALID') addFinding(findings, finding);
     else if (finding !== undefined) doubts.push(finding);
   }
   for (const keyid of signers) countSigner(state, state.keyring.find(keyid) as RingKey);
-  findings.signers = [...signers];
+  findings.signers = signers;
   findings.signatures = judged.map(({ outcome }) => outcome);
   const hasRole = doubts.some(
     ({ code }) => code === 'KEY_NOT_FOR_PRINCIPAL' || code === 'KEY_NOT_VALID_HERE',
   );
   for (const doubt of doubts) {
     const harmless =
-      signers.size > 0 ||
+      signers.length > 0 ||
       (doubt.code === 'KEY_UNKNOWN' && !required) ||
       // Beside a key that has the role, one without it says nothing more.
       (doubt.code === 'KEY_NOT_FOR_ROLE' && hasRole);
@@ -97,33 +98,41 @@ function judgeSignatures(
   asked: { readonly rule: SigningRule; readonly instant: string } | undefined,
   isValid: (entry: SignatureEntry, index: number, known: RingKey) => boolean,
 ): JudgedSignature[] {
-  const seen = new Map<string, number>();
   return signatures.map((entry, index): JudgedSignature => {
     const { keyid } = entry;
     // Copies of one signature are one signature.
-    const copy = `${keyid} ${entry.sig}`;
-    const first = seen.get(copy);
-    if (first !== undefined) return { outcome: { keyid, outcome: 'copy', copyOf: first } };
-    seen.set(copy, index);
-    const pointer = `/signatures/${index}`;
+    const first = signatures.findIndex((each) => each.keyid === keyid && each.sig === entry.sig);
+    if (first < index) return { outcome: { keyid, outcome: 'copy', copyOf: first } };
+    const pointer = (): string => `/signatures/${index}`;
     const known = state.keyring.find(keyid);
     if (known === undefined) {
       const code = 'KEY_UNKNOWN';
-      const finding = { code, pointer, expected: expectedKey(state), actual: keyid, cause: keyid } as const;
+      const finding = {
+        code,
+        pointer: pointer(),
+        expected: expectedKey(state),
+        actual: keyid,
+        cause: keyid,
+      } as const;
       return { outcome: { keyid, outcome: 'unverified', code }, finding };
     }
     if (!isValid(entry, index, known)) {
       const code = 'SIGNATURE_INVALID';
-      const finding = { code, pointer, expected: `a signature by ${keyid}`, actual: entry.sig } as const;
+      const finding = {
+        code,
+        pointer: pointer(),
+        expected: `a signature by ${keyid}`,
+        actual: entry.sig,
+      } as const;
       return { outcome: { keyid, outcome: 'invalid', code }, finding };
     }
     const problem = asked && findEntitlementProblem(known, asked.rule, asked.instant);
     if (problem !== undefined) {
-      const finding = { ...problem, pointer };
+      const finding = { ...problem, pointer: pointer() };
       return { outcome: { keyid, outcome: 'invalid', code: problem.code }, finding };
     }
-    const roles = asked === undefined ? {} : { roles: listRolesUsed(known, asked.rule) };
-    return { outcome: { keyid, outcome: 'valid', ...roles } };
+    if (asked === undefined) return { outcome: { keyid, outcome: 'valid' } };
+    return { outcome: { keyid, outcome: 'valid', roles: listRolesUsed(known, asked.rule) } };
   });
 }
 
@@ -141,21 +150,27 @@ function decidesNothing(eventType: string | undefined): boolean {
   return eventType === 'execution' || (eventType !== undefined && !isKnownEventType(eventType));
 }
 
-/** Of most events the principal is all that the rule asks for: they need not be parsed. */
 function ruleFor({ keyring: { hasAuthority }, links }: VerifyState, line: WellFormedLine): SigningRule {
-  const event =
-    line.type === 'authorization' || line.type === 'adjustment'
-      ? line.event()
-      : { event_type: line.eventType, principal_id: line.principalId };
-  return signingRuleFor(event, {
+  return signingRuleOf(actOf(line), {
     hasAuthority,
     principalOf: (grantId) => links.grants.get(grantId)?.principalId,
   });
 }
 
+function actOf(line: WellFormedLine): SignedAct {
+  const { type, principalId } = line;
+  if (line.type === 'authorization') {
+    const { decision, kind, grantId } = line.outline();
+    return { type, principalId, isAllow: decision === 'allow', isAction: kind === 'action', grantId };
+  }
+  if (line.type !== 'adjustment') return { type, principalId };
+  const { direction, grantId } = line.outline();
+  return { type, principalId, isCredit: direction === 'credit', grantId };
+}
+
 /** See {@link findEntitlementProblem}: the event's own time, or the ledger's clock where that is later. */
 export function instantOf({ clock }: VerifyState, { occurredAt }: WellFormedLine): string {
-  return clock !== undefined && compareTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
+  return clock !== undefined && orderTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
 }
 
 function expectedKey(state: VerifyState): string {

@@ -6,9 +6,10 @@
 
 import { digestKey, type EventPlace } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
+import type { ExecutionOutline } from '../event/outline.js';
 import { typeEvent } from '../event/typed-event.js';
 import { checkEvent } from '../schema/check.js';
-import type { EventEnvelope, ExecutionEvent } from '../schema/generated/types.js';
+import type { EventEnvelope } from '../schema/generated/types.js';
 import { fromDigestText } from '../value/digest.js';
 import type { LineFindings } from './line-findings.js';
 import type { VerifyState } from './state.js';
@@ -50,11 +51,16 @@ export function noteStart(
 }
 
 /** Forgets the start that an execution settles: the one that it names, or any of the action that it spends. */
-export function closeStart({ links: { starts } }: VerifyState, event: ExecutionEvent, spends: boolean): void {
-  const id = event.auth_event_id.b64;
+export function closeStart(
+  { links: { starts } }: VerifyState,
+  event: ExecutionOutline,
+  spends: boolean,
+): void {
+  if (starts.size === 0) return;
+  const id = event.authorizationId;
   const open = starts.get(id);
   if (open === undefined) return;
-  if (event.prev_event_id !== undefined && open.delete(event.prev_event_id.b64)) starts.set(id, open);
+  if (event.previousId !== undefined && open.delete(event.previousId)) starts.set(id, open);
   if (spends || open.size === 0) starts.delete(id);
 }
 

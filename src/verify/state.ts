@@ -1,5 +1,5 @@
 /**
- * What verification remembers between two lines. It grows by some sixty bytes an event and not with the file; the
+ * What verification remembers between two lines. It grows by some 45 bytes an event and not with the file; the
  * rules that read and change it are in the files beside this one, one for each step of SPEC §8.
  */
 

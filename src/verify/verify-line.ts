@@ -4,15 +4,9 @@
  */
 
 import type { LineKnowledge } from '../batch/read-blocks.js';
-import type { EventPlace } from '../bounds/grant.js';
+import type { EventPlace, Grant } from '../bounds/grant.js';
 import type { Finding, FindingContext } from '../finding/finding.js';
-import {
-  examineLine,
-  withEvent,
-  type ExaminedLine,
-  type Layout,
-  type LineFacts,
-} from '../ledger/examine-line.js';
+import { examineLazily, withEvent, type ExaminedLine, type LineFacts } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import { isKnownEventType } from '../schema/check.js';
 import { appendLeaf, leafHash } from '../tree/compact-range.js';
@@ -51,6 +45,33 @@ export interface LineResult {
   readonly own: readonly Finding[];
   /** What the event is about, as it says: also the grants above it. */
   readonly context: FindingContext;
+}
+
+/** What findings say of the event is put together when it is asked for: of most lines nobody does. */
+class Result implements LineResult {
+  readonly findings: readonly Finding[];
+  readonly waiting: Finding | undefined;
+  readonly examined: ExaminedLine | undefined;
+  readonly verdict: EventVerdict;
+  readonly signatures: readonly SignatureOutcome[];
+  readonly folded: readonly FoldedFinding[];
+  readonly own: readonly Finding[];
+  readonly #found: LineFindings;
+
+  constructor(found: LineFindings, examined: ExaminedLine | undefined, verdict: EventVerdict) {
+    this.findings = found.listed;
+    this.waiting = found.waiting;
+    this.examined = examined;
+    this.verdict = verdict;
+    this.signatures = found.signatures;
+    this.folded = found.folded;
+    this.own = found.own;
+    this.#found = found;
+  }
+
+  get context(): FindingContext {
+    return this.#found.context;
+  }
 }
 
 /** Event types counted by name; what comes after so many, or has a longer name than a type may, is counted under `*`. */
@@ -102,9 +123,7 @@ export function verifyLine(
   state.findings += findings.listed.length;
   if (findings.invalid) state.hasInvalid = true;
   if (findings.violation) state.hasViolation = true;
-  const { listed, waiting, signatures, folded, own, context } = findings;
-  const verdict = verdictOf(examined, findings);
-  const result = { findings: listed, waiting, examined, verdict, signatures, folded, own, context };
+  const result = new Result(findings, examined, verdictOf(examined, findings));
   state.observer?.afterLine(line, segment, result);
   return result;
 }
@@ -117,13 +136,14 @@ function verifyRecord(
   given: LineFacts | undefined,
   known: LineKnowledge | undefined,
 ): ExaminedLine {
-  const facts = given ?? (isOfLayout(known?.examined, state.layout) ? known?.examined : undefined);
-  const examined = facts === undefined ? examineLine(line.bytes, state.layout) : withEvent(facts, line.bytes);
+  const examined =
+    given === undefined ? examineLazily(line.bytes, state.layout) : withEvent(given, line.bytes);
   state.observer?.beforeLine(examined);
   findings.setRecord(examined);
   const place = placeOf(state, line, segment, examined);
   for (const { code, ...detail } of examined.faults) findings.add(code, detail);
   let isNew = false;
+  let made: Grant | undefined;
   if (examined.layout !== undefined) {
     state.layout ??= examined.layout;
     checkBinding(state, examined, findings);
@@ -140,23 +160,15 @@ function verifyRecord(
     if (isNew) {
       checkCheckpoint(state, examined, place, findings);
       applyKeyEvent(state, examined, place, findings);
-      linkEvent(state, examined, place, findings);
+      made = linkEvent(state, examined, place, findings);
     }
     countEvent(state, examined);
   }
   appendLeafFor(state, known?.leaf ?? leafHash(line.bytes), examined, place, findings);
-  settleGrant(state, place, verdictOf(examined, findings));
+  if (made !== undefined) settleGrant(state, made, verdictOf(examined, findings));
   // Said at the executions that wait for this event, so after all that is said of the line itself.
-  if (isNew) {
-    const id = examined.eventId as string;
-    findings.listed.push(...resolvePending(state, id, eventKindOf(examined), toEventPlace(place)));
-  }
+  if (isNew) findings.list(resolvePending(state, examined.eventId as string, eventKindOf(examined), place));
   return examined;
-}
-
-/** Whether a line that was examined with no layout in mind would be examined alike with this one. */
-function isOfLayout(examined: ExaminedLine | undefined, layout: Layout | undefined): boolean {
-  return layout === undefined || examined?.layout === layout;
 }
 
 function placeOf(
@@ -176,10 +188,11 @@ function linkEvent(
   examined: ExaminedLine,
   place: RecordPlace,
   findings: LineFindings,
-): void {
-  const { grant, isBlocked } = checkAuthorizations(state, examined, toEventPlace(place), findings);
+): Grant | undefined {
+  const { grant, isBlocked, made } = checkAuthorizations(state, examined, toEventPlace(place), findings);
   if (isBlocked) findings.denied = true;
   state.events.add(examined.eventId as string, place, eventKindOf(examined), grant);
+  return made;
 }
 
 function toEventPlace({ file, line, seq, eventId }: RecordPlace): EventPlace {
@@ -196,7 +209,7 @@ function appendLeafFor(
 ): void {
   checkCheckpointDue(state, examined, findings);
   const verdict = verdictOf(examined, findings);
-  noteVerdict(state, examined?.eventId, place, verdict);
+  noteVerdict(state, examined, place, verdict);
   trackUnsealedSigners(state, examined, place, verdict, findings.signers);
   advanceChain(state, leaf, examined?.seq);
   appendLeaf(state.tree, leaf);
@@ -207,21 +220,22 @@ function appendLeafFor(
 /** Of the records that the end may still find fault with. */
 function noteVerdict(
   { genesis, seals }: VerifyState,
-  eventId: string | undefined,
+  examined: ExaminedLine | undefined,
   place: RecordPlace,
   verdict: EventVerdict,
 ): void {
   if (genesis?.place === place) genesis.verdict = verdict;
-  const checkpoint = eventId === undefined ? undefined : seals.known.get(eventId);
+  const id = examined?.type === 'checkpoint' ? examined.eventId : undefined;
+  const checkpoint = id === undefined ? undefined : seals.known.get(id);
   if (checkpoint?.place !== place) return;
   checkpoint.verdict = verdict;
-  seals.known.set(eventId as string, checkpoint);
+  seals.known.set(id as string, checkpoint);
 }
 
 function verdictOf(examined: ExaminedLine | undefined, findings: LineFindings): EventVerdict {
   if (findings.invalid) return 'invalid';
   if (findings.violation) return 'violation';
-  const isDeny = examined?.type === 'authorization' && examined.event().decision === 'deny';
+  const isDeny = examined?.type === 'authorization' && examined.outline().decision === 'deny';
   return isDeny || findings.denied ? 'denied' : 'ok';
 }
 
@@ -244,8 +258,9 @@ function countEvent(state: VerifyState, examined: ExaminedLine): void {
   const { eventType: type } = examined;
   if (type === undefined) return;
   const hasRoom = state.countsByType.size < MAX_COUNTED_TYPES && type.length <= MAX_TYPE_LENGTH;
-  const counted = state.countsByType.has(type) || hasRoom ? type : '*';
-  state.countsByType.set(counted, (state.countsByType.get(counted) ?? 0) + 1);
+  const count = state.countsByType.get(type);
+  const counted = count !== undefined || hasRoom ? type : '*';
+  state.countsByType.set(counted, (count ?? state.countsByType.get(counted) ?? 0) + 1);
   if (type !== 'checkpoint') return;
   state.checkpoints += 1;
   if (examined.wellFormed) state.lastCheckpoint = { seq: state.records, occurredAt: examined.occurredAt };

@@ -223,6 +223,7 @@ export class AdmissionRules {
   }
 
   #assertValid(signatures: readonly SignatureEntry[], eventBytes: Uint8Array): void {
+    if (signatures.length === 0) return;
     const message = eventMessage(eventBytes);
     for (const { keyid, sig } of signatures) {
       const known = this.#state.keyring.find(keyid);

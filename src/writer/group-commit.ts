@@ -15,6 +15,7 @@ import type { ActJob, Job } from './jobs.js';
 import { nowOf, type Appended, type CheckpointResult, type LedgerOptions } from './options.js';
 import type { Prepared, RecordMaker } from './record-maker.js';
 import type { RunningVerification } from './running-verification.js';
+import type { SigningThreads } from './signing-threads.js';
 import type { StateCache } from './state-cache.js';
 import { StrictError } from './strict-error.js';
 import type { TurnKeeper } from './turn-keeper.js';
@@ -25,6 +26,7 @@ export interface GroupParts {
   readonly options: LedgerOptions;
   readonly running: RunningVerification;
   readonly maker: RecordMaker;
+  readonly signing: SigningThreads | undefined;
   readonly turns: TurnKeeper;
   readonly cache: StateCache;
   readonly timer: CheckpointTimer;
@@ -72,6 +74,7 @@ export class GroupCommit {
 
   add(job: Job): void {
     this.#parts.turns.noteRequest();
+    if (job.kind === 'event') this.#parts.signing?.expect(job.prepared.bytes);
     this.#queue.push(job);
     this.#running ??= this.#commitAll();
   }
@@ -113,11 +116,13 @@ export class GroupCommit {
   }
 
   async #commit(jobs: Job[]): Promise<void> {
-    const { store, running, turns } = this.#parts;
+    const { store, running, signing, turns } = this.#parts;
     if (this.#failure !== undefined) {
       rejectAll(jobs, this.#failure);
       return;
     }
+    // Before the turn: nobody else waits for threads.
+    await signing?.ready(jobs.flatMap((job) => (job.kind === 'event' ? [job.prepared.bytes] : [])));
     try {
       await turns.take();
     } catch (error) {

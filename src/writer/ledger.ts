@@ -22,6 +22,7 @@ import {
   type Entry,
   type LedgerOptions,
 } from './options.js';
+import type { OtherRecord } from './running-verification.js';
 import type { WatchOptions, WatchedRecords } from './watch.js';
 import type { AskOptions } from './withdrawal.js';
 
@@ -160,6 +161,17 @@ export class Ledger {
     const { commits, watchers } = this.#parts;
     commits.assertUsable();
     return watchers.watch(options);
+  }
+
+  /**
+   * Tells of each record that others append from now on, when this ledger comes to know of it: before anything of its own is appended
+   * behind that record. Unlike {@link Ledger.watch} it looks for none, and leaves none out.
+   *
+   * @param listener - Must not throw. What it withdraws by a signal is not appended any more.
+   * @returns Ends it.
+   */
+  onOther(listener: (record: OtherRecord) => void): () => void {
+    return this.#parts.watchers.listen(listener);
   }
 
   /**

@@ -27,6 +27,7 @@ import { Requests } from './requests.js';
 import { RunningVerification, type OtherRecord } from './running-verification.js';
 import { IndexCache } from './index-cache.js';
 import { memoryOnly, type StateCache } from './state-cache.js';
+import { SigningThreads } from './signing-threads.js';
 import { TurnKeeper } from './turn-keeper.js';
 import { Watchers } from './watch.js';
 
@@ -43,6 +44,7 @@ interface ReadParts {
   readonly running: RunningVerification;
   readonly rules: AdmissionRules;
   readonly maker: RecordMaker;
+  readonly signing: SigningThreads | undefined;
   readonly cache: StateCache;
 }
 
@@ -109,13 +111,14 @@ function connect(
 }
 
 /** Settles what was asked for, and gives all of it up. @throws as the store does when closing fails */
-export async function closeParts({ commits, watchers, publisher, store }: OpenParts): Promise<void> {
+export async function closeParts({ commits, watchers, publisher, signing, store }: OpenParts): Promise<void> {
   const committed = commits.close();
   await watchers.close();
   await committed;
   await publisher.close();
   // Publishing may have taken the turn again.
   await commits.close();
+  await signing?.close();
   await store.close();
 }
 
@@ -156,11 +159,12 @@ async function openStore(
   try {
     await running.catchUp(true);
     const rules = new AdmissionRules(running);
-    const maker = new RecordMaker(options, running, rules);
+    const signing = SigningThreads.of(options.signer, options.signingThreads);
+    const maker = new RecordMaker(options, running, rules, signing);
     if (running.state.lines > 0) await store.confirm();
-    else await begin({ store, running, rules, maker, cache }, options, genesis);
+    else await begin({ store, running, rules, maker }, options, genesis);
     if (checkpointEvery !== undefined) maker.assertNoteSigners();
-    return { store, running, rules, maker, cache };
+    return { store, running, rules, maker, signing, cache };
   } catch (error) {
     // The error that led here says more.
     await store.discard().catch(() => undefined);
@@ -173,7 +177,7 @@ async function openStore(
 
 /** Writes the genesis record of a new ledger. */
 async function begin(
-  { store, running, rules, maker }: ReadParts,
+  { store, running, rules, maker }: Pick<ReadParts, 'store' | 'running' | 'rules' | 'maker'>,
   { onNotice }: LedgerOptions,
   genesis: GenesisEvent | undefined,
 ): Promise<void> {

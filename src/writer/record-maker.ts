@@ -1,13 +1,15 @@
 /** Makes records: completes what is given, signs it, and puts it in its place, where the rules let it stand. */
 
 import { NorthrootError } from '../error.js';
-import { completeDraft, type AnyEvent } from '../event/build.js';
+import { completeDraft, completeWhole, type AnyEvent, type CompleteDraft } from '../event/build.js';
 import { payloadOf } from '../event/identity.js';
-import { EventError, assertEvent } from '../event/validate.js';
-import { canonicalText } from '../json/canonicalize.js';
-import { examineLine, type SignatureEntry } from '../ledger/examine-line.js';
+import { EventError } from '../event/validate.js';
+import { canonicalBytes } from '../json/canonicalize.js';
+import { MAX_DEPTH } from '../json/scan.js';
+import type { JsonObject } from '../json/value.js';
+import { examineLine, examineMade, type SignatureEntry } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { formatRecord } from '../ledger/record.js';
+import { EVENT_START, formatRecordAround } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
 import type { CheckpointEvent, GenesisEvent, KeyEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
@@ -16,12 +18,11 @@ import type { AdmissionRules } from './admission.js';
 import type { ChainTip } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { nowOf, type Entry, type LedgerOptions } from './options.js';
+import type { SigningThreads } from './signing-threads.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
 
 /** An entry that is complete, and of the right form. */
-export interface Prepared {
-  readonly event: AnyEvent;
-  readonly eventText: string;
+export interface Prepared extends CompleteDraft {
   readonly meta: Entry['meta'];
   /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
@@ -36,8 +37,16 @@ export class RecordMaker {
   readonly #options: LedgerOptions;
   readonly #running: RunningVerification;
   readonly #rules: AdmissionRules;
+  readonly #signing: SigningThreads | undefined;
 
-  constructor(options: LedgerOptions, running: RunningVerification, rules: AdmissionRules) {
+  /** @param signing - Has signed some of the events ahead. */
+  constructor(
+    options: LedgerOptions,
+    running: RunningVerification,
+    rules: AdmissionRules,
+    signing?: SigningThreads,
+  ) {
+    this.#signing = signing;
     this.#options = options;
     this.#running = running;
     this.#rules = rules;
@@ -49,7 +58,8 @@ export class RecordMaker {
    * @throws EventError, TypeError, NorthrootError `GENESIS_MISPLACED`
    */
   prepare(entry: Entry): Prepared {
-    const { event, eventText } = this.#completeEvent(entry.event);
+    // As it is now: what its owner does with it before it is written is no matter.
+    const { event, bytes, depth } = this.#completeEvent(entry.event);
     if (event.event_type === 'genesis' && event.event_id.b64 !== this.#running.genesis.event_id.b64) {
       throw new NorthrootError(
         'GENESIS_MISPLACED',
@@ -57,27 +67,26 @@ export class RecordMaker {
       );
     }
     const { meta, given } = this.#readCompanions(entry, event);
-    // As it is now: what its owner does with it before it is written is no matter.
-    const kept = JSON.parse(eventText) as AnyEvent;
     const isAnew = entry.isAnew === true;
     const refusesExisting = entry.refusesExisting === true;
-    return { event: kept, eventText, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
+    return { event, bytes, depth, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
   }
 
   /** Of an event that has to be a record of its own: another that follows those that are there. */
   makeDistinct(prepared: Prepared): Prepared {
-    let { event, eventText } = prepared;
-    while (prepared.isAnew && this.#rules.has(event)) {
-      const previous = digestFromBase64url(event.event_id.b64);
-      ({ event, eventText } = completeDraft({ ...payloadOf(event), prev_event_id: previous }, {}));
+    if (!prepared.isAnew || !this.#rules.has(prepared.event)) return prepared;
+    let made: CompleteDraft = prepared;
+    while (this.#rules.has(made.event)) {
+      const previous = digestFromBase64url(made.event.event_id.b64);
+      made = completeDraft({ ...payloadOf(made.event), prev_event_id: previous }, {});
     }
-    return { ...prepared, event, eventText };
+    return { ...prepared, ...made };
   }
 
   /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
-  admit({ event, eventText, given }: Prepared): readonly SignatureEntry[] {
+  admit({ event, bytes, given }: Prepared): readonly SignatureEntry[] {
     if (event.event_type !== 'genesis') this.#rules.assertBound(event);
-    const signatures = this.#sign(event, eventText, given);
+    const signatures = this.#sign(event, bytes, given);
     if (event.event_type === 'key') this.#rules.assertNewKey(event as unknown as KeyEvent);
     return signatures;
   }
@@ -87,15 +96,18 @@ export class RecordMaker {
     this.#rules.assertLinked(prepared.event);
     const signatures = this.admit(prepared);
     this.#rules.assertFits(prepared.event);
-    return toLine(prepared, signatures, this.#running.tip);
+    const { tip } = this.#running;
+    return isUsual(prepared, signatures)
+      ? toUsualLine(prepared, signatures, tip)
+      : toLine(prepared, signatures, tip);
   }
 
   /** The first line of a ledger. */
   makeGenesisLine(event: GenesisEvent): MadeLine {
     const { signer } = this.#options;
-    const eventText = canonicalText(event);
-    const signatures = signer === undefined ? [] : [signEvent(Buffer.from(eventText), signer)];
-    return toLine({ eventText, meta: undefined }, signatures, this.#running.tip);
+    const bytes = canonicalBytes(event);
+    const signatures = signer === undefined ? [] : [signEvent(bytes, signer)];
+    return toLine({ bytes, meta: undefined }, signatures, this.#running.tip);
   }
 
   /** The checkpoint of what stands before the tip. */
@@ -111,9 +123,9 @@ export class RecordMaker {
       noteSigners: this.assertNoteSigners(),
       ledgerId: toDigestText(genesis.event_id.b64),
     });
-    const eventText = canonicalText(event);
-    const signatures = this.#sign(event as unknown as AnyEvent, eventText, []);
-    return { event, line: toLine({ eventText, meta: undefined }, signatures, tip) };
+    const bytes = canonicalBytes(event);
+    const signatures = this.#sign(event as unknown as AnyEvent, bytes, []);
+    return { event, line: toLine({ bytes, meta: undefined }, signatures, tip) };
   }
 
   /** Those who sign the notes of checkpoints. @throws NorthrootError where there is none, or one that may not. */
@@ -129,12 +141,9 @@ export class RecordMaker {
     return [...new Map(noteSigners.map((each) => [each.publicKey.keyid, each])).values()];
   }
 
-  #completeEvent(event: object): { event: AnyEvent; eventText: string } {
+  #completeEvent(event: object): CompleteDraft {
     const isWhole = Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest');
-    if (isWhole) {
-      assertEvent(event);
-      return { event: event as AnyEvent, eventText: canonicalText(event) };
-    }
+    if (isWhole) return completeWhole(event);
     const { principalId } = this.#options;
     return completeDraft(event, {
       occurredAt: nowOf(this.#options),
@@ -153,32 +162,66 @@ export class RecordMaker {
     return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
   }
 
-  #sign(event: AnyEvent, eventText: string, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
+  #sign(event: AnyEvent, bytes: Uint8Array, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
     const { signer } = this.#options;
-    const bytes = Buffer.from(eventText);
     const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
     this.#rules.check(event, bytes, given, isNew ? signer.publicKey : undefined);
-    return isNew ? [...given, signEvent(bytes, signer)] : given;
+    if (!isNew) return given;
+    const sig = this.#signing?.take(bytes);
+    const { keyid } = signer.publicKey;
+    return [...given, sig === undefined ? signEvent(bytes, signer) : { keyid, sig }];
   }
+}
+
+/** Canonical base64url of 32 and of 64 bytes: what a keyid and a signature are by all keys that sign records. */
+const KEYID = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;
+const SIGNATURE = /^[A-Za-z0-9_-]{85}[AQgw]$/;
+
+/** Whether nothing can be wrong with the record's form that was not asked when its event was completed: its length alone. */
+function isUsual({ meta, depth, given }: Prepared, signatures: readonly SignatureEntry[]): boolean {
+  if (meta !== undefined || given.length > 0) return false;
+  // The record is one container more.
+  if (depth === undefined || depth >= MAX_DEPTH) return false;
+  return signatures.every(({ keyid, sig }) => KEYID.test(keyid) && SIGNATURE.test(sig));
+}
+
+function toUsualLine(
+  { event, bytes: eventBytes }: Prepared,
+  signatures: readonly SignatureEntry[],
+  { prev, seq }: ChainTip,
+): MadeLine {
+  const bytes = formatWithin({ bytes: eventBytes, meta: undefined }, signatures, prev, seq);
+  const span = { start: EVENT_START, end: EVENT_START + eventBytes.length };
+  // The event's JSON is what its type stands for.
+  const json = event as unknown as JsonObject;
+  return { bytes, examined: examineMade(json, span, { seq, prev, signatures }) };
 }
 
 /** The line of a record at the tip, when it is of the right form. */
 function toLine(
-  { eventText, meta }: Pick<Prepared, 'eventText' | 'meta'>,
+  parts: Pick<Prepared, 'bytes' | 'meta'>,
   signatures: readonly SignatureEntry[],
   { prev, seq }: ChainTip,
 ): MadeLine {
-  const bytes = formatRecord({ eventText, meta, signatures, prev, seq });
-  if (bytes.length - 1 > MAX_LINE_BYTES) {
-    const message = `the record has ${bytes.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
-    throw new NorthrootError('LINE_TOO_LONG', message, {
-      hint: 'refer to large content by its digest',
-    });
-  }
+  const bytes = formatWithin(parts, signatures, prev, seq);
   const examined = examineLine(bytes.subarray(0, -1), 'records');
   const [fault] = examined.faults;
   if (fault === undefined) return { bytes, examined };
   const { code, pointer, expected, actual } = fault;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
   throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`);
+}
+
+function formatWithin(
+  { bytes: event, meta }: Pick<Prepared, 'bytes' | 'meta'>,
+  signatures: readonly SignatureEntry[],
+  prev: string,
+  seq: number,
+): Uint8Array {
+  const bytes = formatRecordAround(event, { meta, signatures, prev, seq });
+  if (bytes.length - 1 <= MAX_LINE_BYTES) return bytes;
+  const message = `the record has ${bytes.length - 1} bytes, more than ${MAX_LINE_BYTES}`;
+  throw new NorthrootError('LINE_TOO_LONG', message, {
+    hint: 'refer to large content by its digest',
+  });
 }

@@ -84,6 +84,7 @@ export class Watchers {
   readonly #position: () => StorePosition;
   readonly #look: () => Promise<void>;
   readonly #watchers = new Set<Watcher>();
+  readonly #listeners = new Set<(record: OtherRecord) => void>();
   #ending = new AbortController();
   #loop: Promise<void> | undefined;
 
@@ -96,6 +97,13 @@ export class Watchers {
 
   tell(record: OtherRecord): void {
     for (const watcher of this.#watchers) watcher.push(record);
+    for (const listener of this.#listeners) listener(record);
+  }
+
+  /** @returns Ends it. */
+  listen(listener: (record: OtherRecord) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** @throws RangeError for a limit that is none */

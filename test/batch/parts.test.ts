@@ -160,7 +160,7 @@ describe('refuses', () => {
     for (const at of places) {
       expect(await refusalOf(merge(part.subarray(0, at))), `cut at ${at}`).toBe('PART_MALFORMED');
       const changed = Buffer.from(part);
-      changed[at] = (changed[at]) ^ 0x11;
+      changed[at] = changed[at] ^ 0x11;
       expect(await refusalOf(merge(changed)), `changed at ${at}`).toMatch(/^PART_(MALFORMED|WRONG)$/);
     }
     expect(await refusalOf(merge(Buffer.concat([part, Buffer.from([0])])))).toBe('PART_MALFORMED');

@@ -4,6 +4,7 @@ import { expect, describe, test } from 'vitest';
 import { startWorker } from '#platform';
 import { readBlocks, type KnownLine, type ReadBlocksOptions } from '../../src/batch/read-blocks.js';
 import { bytesSource, streamSource } from '../../src/fs/source.js';
+import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { hashLine, readLines } from '../../src/ledger/read-lines.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
@@ -27,7 +28,13 @@ function step(
   state: VerifyState,
   { line, segment, known }: Omit<KnownLine, 'ordinal' | 'takesPlace'>,
 ): unknown {
-  const { findings, verdict, signatures, folded } = verifyLine(state, line, segment, undefined, known);
+  const { findings, verdict, signatures, folded } = verifyLine(
+    state,
+    line,
+    segment,
+    known?.examine(state.layout, true),
+    known,
+  );
   return { findings, verdict, signatures, folded };
 }
 
@@ -125,10 +132,36 @@ test('what was verified before is only hashed', async () => {
     for await (const block of readBlocks(bytesSource(bytes, '-'), reading)) {
       for (const { line, known } of block.lines) {
         expect(known?.leaf).toBe(hashLine(line));
-        if (known?.examined !== undefined || known?.isValid(0) !== undefined) examined += 1;
+        if (known?.examine(undefined, true) !== undefined || known?.isValid(0) !== undefined) examined += 1;
       }
     }
     expect(examined).toBe(0);
+  }
+});
+
+test('what is to be kept stays as it was, whatever becomes of the block', async () => {
+  const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+  for (const options of [IN_ONE, IN_THREE]) {
+    const kept: { line: Uint8Array; examined: ExaminedLine | undefined }[] = [];
+    for await (const block of readBlocks(bytesSource(bytes, '-'), { ...options, blockBytes: 70_000 })) {
+      for (const { line, known } of block.lines) {
+        kept.push({ line: Uint8Array.from(line.bytes), examined: known?.examine('records', false) });
+      }
+    }
+    const shown = (each: ExaminedLine | undefined): unknown =>
+      each && [
+        each.seq,
+        each.eventId,
+        each.principalId,
+        each.signatures,
+        each.wellFormed && each.outline(),
+        each.json(),
+        each.span,
+      ];
+    expect(kept.filter(({ examined }) => examined !== undefined).length).toBeGreaterThan(900);
+    for (const { line, examined } of kept) {
+      if (examined !== undefined) expect(shown(examined)).toEqual(shown(examineFully(line, 'records')));
+    }
   }
 });
 

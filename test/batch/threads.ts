@@ -1,7 +1,6 @@
 /** Threads for tests: they examine in this one, some time later, and are sent what could be sent. */
 
-import { examineBlock } from '../../src/batch/examine-block.js';
-import { KnownKeys } from '../../src/batch/known-keys.js';
+import { examineBlock, makeExaminer } from '../../src/batch/examine-block.js';
 import type { BlockAnswer, BlockRequest } from '../../src/batch/worker-pool.js';
 import type { WorkerThread } from '../../src/platform/platform.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
@@ -14,7 +13,7 @@ export interface TestThread extends WorkerThread {
 
 /** @param answer - What it says in place of the facts; `silence` for nothing. */
 export function testThread(answer?: BlockAnswer | 'silence'): TestThread {
-  const keys = new KnownKeys(nodeBackend);
+  const examiner = makeExaminer(nodeBackend);
   let told: (message: unknown) => void = () => undefined;
   let ended: (cause: unknown) => void = () => undefined;
   let isStopped = false;
@@ -24,8 +23,8 @@ export function testThread(answer?: BlockAnswer | 'silence'): TestThread {
       if (answer === 'silence') return;
       setImmediate(() => {
         if (isStopped) return;
-        keys.add(declared);
-        const { examined, ...facts } = examineBlock(new Uint8Array(room, 0, length), keys, depth);
+        examiner.keys.add(declared);
+        const { examined, ...facts } = examineBlock(new Uint8Array(room, 0, length), examiner, depth);
         void examined;
         told(structuredClone(answer ?? { facts }));
       });

@@ -8,6 +8,7 @@ import {
   fitsWindows,
   peakOverlap,
   readTimeline,
+  restoreTimeline,
   saveTimeline,
   type SavedNode,
   type TimelineStep,
@@ -66,7 +67,11 @@ describe('timeline', () => {
         const steps = read(list);
         expect(read([...list].reverse())).toEqual(steps);
         for (const { at, overlap } of steps) expect(overlap).toEqual(naivePeak(list, at, at + 1n));
-        const ends = list.filter(({ from, to }) => from < to).flatMap(({ from, to }) => [from, to]);
+        const kept = list.filter(({ from, to, weight: own }) => from < to && own.n > 0n);
+        const isStep = (at: bigint): boolean =>
+          compareRationals(naivePeak(kept, at - 1n, at), naivePeak(kept, at, at + 1n)) !== 0 ||
+          kept.some(({ from, weight: own }) => from === at && own.d > 1n);
+        const ends = kept.flatMap(({ from, to }) => [from, to]).filter(isStep);
         expect(new Set(steps.map(({ at }) => at))).toEqual(new Set(ends));
       }),
     );
@@ -93,6 +98,98 @@ describe('timeline', () => {
       ),
       { numRuns: 1_000 },
     );
+  });
+
+  /** The overlap by instant, from a list of intervals. */
+  function naiveSteps(list: readonly Interval[]): { readonly at: bigint; readonly overlap: Rational }[] {
+    const changes = new Map<bigint, Rational>();
+    for (const { from, to, weight: own } of list) {
+      changes.set(from, addRationals(changes.get(from) ?? ZERO, own));
+      changes.set(to, addRationals(changes.get(to) ?? ZERO, { n: -own.n, d: own.d }));
+    }
+    let overlap = ZERO;
+    const inOrder = [...changes].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    return inOrder.map(([at, change]) => ({ at, overlap: (overlap = addRationals(overlap, change)) }));
+  }
+
+  function peakOfSteps(steps: ReturnType<typeof naiveSteps>, from: bigint, to: bigint): Rational {
+    const peak = { n: 0n, d: 1n };
+    return steps.reduce<Rational>((max, { at, overlap }, index) => {
+      const next = steps[index + 1]?.at;
+      const isWithin = at < to && (next === undefined || next > from);
+      return isWithin && compareRationals(overlap, max) > 0 ? overlap : max;
+    }, peak);
+  }
+
+  const SECOND = 1_000_000_000n;
+  const orders: Record<string, (n: number, size: number) => number> = {
+    'in order': (n) => n,
+    backwards: (n, size) => size - n,
+    mixed: (n, size) => (n * 7_919) % size,
+    'from both ends': (n, size) => (n % 2 === 0 ? n : size - n),
+  };
+  const scales: Record<string, (n: number) => bigint> = {
+    seconds: (n) => BigInt(n) * SECOND,
+    'milliseconds, unevenly': (n) => BigInt(n * 40_000 + ((n * 31) % 977)) * 1_000_000n,
+    nanoseconds: (n) => BigInt(n) * SECOND * 3_600n + BigInt((n * 7_907) % 1_000_003),
+    'centuries apart': (n) => BigInt(n) * 10n ** 18n + 1n,
+  };
+  const weights: Record<string, (n: number) => Rational> = {
+    one: () => ({ n: 1n, d: 1n }),
+    cents: (n) => reduceRational(BigInt(n % 500) + 1n, 100n),
+    'many digits': (n) => reduceRational(BigInt(n) ** 3n + 1n, 10n ** 30n),
+    'without a common denominator': (n) => ({ n: 1n, d: 10n ** 38n + BigInt(2 * (n % 8) + 1) }),
+  };
+
+  test.each(
+    Object.keys(orders).flatMap((order) =>
+      Object.keys(scales).map((scale, index) => [order, scale, Object.keys(weights)[index]] as const),
+    ),
+  )('%s, in %s, weights of %s: the same as the list, also when it was saved', (order, scale, kind) => {
+    const size = 700;
+    const list: Interval[] = [];
+    const nodes = new Map<number, SavedNode>();
+    let timeline = emptyTimeline();
+    for (let n = 0; n < size; n += 1) {
+      const at = scales[scale](orders[order](n, size));
+      // Long, short, and of one length.
+      const length = n % 5 === 0 ? 10n ** BigInt(n % 20) : 3_600n * SECOND * 50n;
+      list.push({ from: at, to: at + length, weight: weights[kind](n) });
+      const { from, to, weight: own } = list.at(-1)!;
+      addInterval(timeline, from, to, own);
+      if (n % 175 !== 174) continue;
+      const steps = naiveSteps(list);
+      for (const [first, last] of [
+        [from, to],
+        [from - length, from],
+        [-(10n ** 30n), 10n ** 30n],
+        [to, to + 1n],
+        [list[n >> 1].from - 7n, list[n >> 2].to + 7n],
+      ] as const)
+        expect(peakOverlap(timeline, first, last)).toEqual(peakOfSteps(steps, first, last));
+      const put = (node: SavedNode): unknown => nodes.set(node.id, structuredClone(node));
+      const saved = saveTimeline(timeline, 'changes', put);
+      const load = (id: number): SavedNode => nodes.get(id)!;
+      const said = [...readTimeline(saved, load)].map(({ at: x, overlap }) => ({ at: x, overlap }));
+      const isStep = ({ overlap }: { readonly overlap: Rational }, i: number): boolean =>
+        compareRationals(overlap, steps[i - 1]?.overlap ?? ZERO) !== 0;
+      const wanted = steps.filter(isStep);
+      const lasting = new Set(wanted.map(({ at: x }) => x));
+      expect(said.filter(({ at: x }) => lasting.has(x))).toEqual(wanted);
+      // What a saved timeline goes on with is what it was.
+      if (n % 350 === 349) timeline = restoreTimeline(saved, load);
+    }
+  });
+
+  test('what begins where as much ends is not kept', () => {
+    const timeline = emptyTimeline();
+    for (let n = 0n; n < 10_000n; n += 1n) addInterval(timeline, n, n + 60n, { n: 2n, d: 1n });
+    let kept = 0;
+    saveTimeline(timeline, 'all', (node) => {
+      kept += 'keys' in node ? node.keys.length : 0;
+    });
+    expect(peakOverlap(timeline, 0n, 20_000n)).toEqual({ n: 120n, d: 1n });
+    expect(kept).toBeLessThan(250);
   });
 
   test('the order in which intervals are added does not matter', () => {
@@ -151,8 +248,7 @@ describe('timeline', () => {
           addInterval(timeline, at, at + window, { n: 1n, d });
         }
         // What is held is not what all of them have in common.
-        const { max } = timeline.root ?? { max: ZERO };
-        expect(max.d < 10n ** 400n).toBe(true);
+        expect(peakOverlap(timeline, -(10n ** 30n), 10n ** 30n).d < 10n ** 400n).toBe(true);
       }),
       { numRuns: 300 },
     );

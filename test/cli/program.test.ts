@@ -164,7 +164,7 @@ describe.each(PATHS)('the help of %s', (...words) => {
     // One argument too many, or too few, stops the command after it has read its options.
     const tooMany = Array<string>(usage.includes('...') ? 0 : 3).fill('surplus');
     const take = (given: readonly string[][]): Run =>
-      shop.run([...words, ...given.flat(), '--quiet', ...tooMany]);
+      shop.run([...words, ...tooMany, ...given.flat(), '--quiet']);
     const all = take(flags);
     const isExclusive = all.stderr.includes('cannot be used with option');
     for (const run of isExclusive ? flags.map((flag) => take([flag])) : [all]) {

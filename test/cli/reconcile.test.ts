@@ -102,6 +102,9 @@ it.each([
   const run = shop.run(['reconcile', first, second]);
   expect([run.status, run.stdout]).toEqual([2, '']);
   expect(run.stderr).toContain('the ledger comes first');
+  const without = shop.run(['reconcile', 'hooks.jsonl', 'hooks.jsonl']);
+  expect([without.status, without.stdout]).toEqual([2, '']);
+  expect(without.stderr).toContain('the ledger comes first');
 });
 
 it('does not hold against a transcript that the decisions are in the ledger only', () => {

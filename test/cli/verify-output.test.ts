@@ -18,6 +18,19 @@ shop.write('bad.jsonl', shop.read('good.jsonl').replace('"n":2', '"n":7'));
 const verify = (...args: string[]): Run => shop.run(['verify', ...args]);
 const litter = (): string[] => readdirSync(shop.folder).filter((name) => name.includes('.new-'));
 
+it('writes JSON as if all at once, however many findings there are', () => {
+  shop.write('noise.jsonl', 'x\n'.repeat(2_000));
+  for (const [ledger, count] of [
+    ['good.jsonl', '1000'],
+    ['bad.jsonl', '1'],
+    ['noise.jsonl', '2000'],
+    ['noise.jsonl', '0'],
+  ] as const) {
+    const { stdout } = shop.run(['verify', ledger, '--format', 'json', '--max-findings', count]);
+    expect(stdout).toBe(`${JSON.stringify(JSON.parse(stdout), undefined, 2)}\n`);
+  }
+});
+
 const FORMATS = ['text', 'json', 'ndjson', 'sarif', 'junit', 'github', 'gitlab', 'markdown', 'brief'];
 
 describe('verify --output', () => {

@@ -1,5 +1,6 @@
 /** `northroot verify`: what it reads, how it reports, what it ends with. */
 
+import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Report } from '../../src/report/report.js';
 import { checkReport } from '../../src/schema/check.js';
@@ -381,5 +382,52 @@ describe('verify --part and --merge', () => {
     const parts = makeParts('good.jsonl', 2);
     const run = shop.run(['verify', '--output', `json=${parts[0]}`, '--merge', ...parts]);
     expectError(run, 2, 'USAGE');
+  });
+});
+
+describe('verify --watch', () => {
+  it('tells of findings as they come, and reports when it is stopped', async () => {
+    expectOk(
+      shop.run(['append', 'live.jsonl', '--origin', 'example.com/live'], { input: ndjson([note('a')]) }),
+    );
+    const watching = shop.start(['verify', 'live.jsonl', '--watch']);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    const old = { occurred_at: '2026-01-01T00:00:00Z' };
+    expectOk(shop.run(['append', 'live.jsonl'], { input: ndjson([note('b', old)]) }));
+    await watching.until(({ stderr }) => stderr.includes('TIME_REGRESSION'));
+    // Somebody is in the middle of writing a line.
+    appendFileSync(shop.path('live.jsonl'), '{"event":');
+    watching.kill('SIGINT');
+    const { status, stdout } = await watching.end();
+    expect(status).toBe(0);
+    expect(stdout).toContain('nothing broken in 3 records');
+    expect(stdout).toContain('GROWTH');
+  });
+
+  it('ends with the status of what it found, and writes all formats', async () => {
+    shop.write('live-bad.jsonl', `${lines.join('\n')}\n`);
+    const args = ['verify', 'live-bad.jsonl', '--watch', '--format', 'ndjson', '--output', 'json=live.json'];
+    const watching = shop.start(args);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    appendFileSync(shop.path('live-bad.jsonl'), 'x\n');
+    await watching.until(({ stdout }) => stdout.includes('NOT_JSON'));
+    watching.kill('SIGTERM');
+    expect((await watching.end()).status).toBe(1);
+    expect(parse<Report>(shop.read('live.json'))).toMatchObject({ verdict: 'invalid' });
+  });
+
+  it('ends with 2 when the file is cut off or replaced under it', async () => {
+    shop.write('cut-live.jsonl', `${lines.join('\n')}\n`);
+    const watching = shop.start(['verify', 'cut-live.jsonl', '--watch']);
+    await watching.until(({ stderr }) => stderr.includes('watching'));
+    shop.write('cut-live.jsonl', `${lines[0]}\n`);
+    const run = await watching.end();
+    expectError(run, 2, 'FILE_CHANGED');
+  });
+
+  it('is for files that grow', () => {
+    for (const args of [['-'], ['good.jsonl', '--state', 'x.state'], ['--merge', 'x.part']]) {
+      expectError(shop.run(['verify', ...args, '--watch'], { input: '' }), 2, 'USAGE');
+    }
   });
 });

@@ -17,10 +17,12 @@ import {
   renderImportMarkdown,
   reportImport,
   verifyLedger,
+  type Host,
   type HostFile,
   type ImportPlan,
   type ImportResult,
 } from '../../src/index.js';
+import { toDigestText } from '../../src/value/digest.js';
 import { validatorOf } from '../schema/ajv.js';
 import { plainFile, plainHost } from './plain-host.js';
 
@@ -67,6 +69,25 @@ const GOOD = [
   { id: '2', ms: T + 1000, allow: false, tool: 'rm' },
   { id: '3', ms: T + 2000, tool: 'note' },
 ];
+
+it('adds nothing the second time either where what authorizes stands after what it authorizes', () => {
+  const file = plainFile(...GOOD);
+  const backwards: Host = {
+    ...plainHost,
+    read: (files, options) => {
+      const reading = plainHost.read(files, options);
+      return { ...reading, claims: reading.claims.toReversed() };
+    },
+  };
+  const { events } = planImport(backwards, [file]);
+  const sources = new Map(
+    events.map(({ sourceId, event }) => [sourceId, toDigestText(event.event_id.b64)] as const),
+  );
+  const into = { ledgerId: undefined, sources, openEnds: new Set<string>() };
+  const again = planImport(backwards, [file], { into });
+  expect(again.findings).toEqual([]);
+  expect([again.events.length, again.existing]).toEqual([0, events.length]);
+});
 
 it('makes authorizations, executions and evidence, linked and verified', async () => {
   const plan = planImport(plainHost, [plainFile(...GOOD)]);
@@ -197,6 +218,78 @@ it('calls it no conflict that the end of what ran is known by now', async () => 
   expect(again.plan.findings.map(({ code, severity }) => [code, severity])).toEqual([
     ['OUTCOME_KNOWN_LATER', 'warning'],
   ]);
+});
+
+it('calls it no conflict that the ledger knows an end that a log which was cut does not', async () => {
+  const path = newPath();
+  const start = { id: '1', ms: T, allow: true };
+  await importInto(path, plainFile(start, { id: '1', ms: T, ran: 'success' }));
+  const { appended, plan } = await importInto(path, plainFile(start, { id: '1', ms: T, ran: 'unknown' }));
+  expect(appended).toBe(0);
+  expect(plan.findings.map(({ code, severity }) => [code, severity])).toEqual([
+    ['OUTCOME_KNOWN_BEFORE', 'warning'],
+  ]);
+});
+
+it('records nothing twice where another import of the same comes between', async () => {
+  const path = newPath();
+  const start = { id: '1', ms: T, allow: true };
+  await importInto(path, plainFile(start));
+  const open = () => Ledger.open(path, { stopsAtRefusal: true });
+  const plan = async (ran: string) => {
+    const into = await readKnownLedger(await openLedger(path), plainHost.name);
+    return planImport(plainHost, [plainFile(start, { id: '1', ms: T, ran })], { into });
+  };
+  const [one, other] = [await open(), await open()];
+  const [first, second] = [await plan('unknown'), await plan('success')];
+  expect(await appendImport(one, first)).toEqual({ appended: 2, existing: 0 });
+  const outdated = { code: 'IMPORT_OUTDATED', result: { appended: 0, existing: 0 } };
+  await expect(appendImport(other, second)).rejects.toMatchObject(outdated);
+  await Promise.all([one.close(), other.close()]);
+  // It is opened after the other's records, and the plan was made before them.
+  const late = await open();
+  await expect(appendImport(late, second)).rejects.toMatchObject(outdated);
+  await late.close();
+  const again = await importInto(path, plainFile(start, { id: '1', ms: T, ran: 'success' }));
+  expect([again.appended, again.plan.findings.map(({ code }) => code)]).toEqual([0, ['OUTCOME_KNOWN_LATER']]);
+  expect((await readKnownLedger(await openLedger(path), plainHost.name)).size).toBe(4);
+});
+
+it('appends beside others that record something else', async () => {
+  const path = newPath();
+  await importInto(path, plainFile(GOOD[2]));
+  const into = await readKnownLedger(await openLedger(path), plainHost.name);
+  const [one, other] = [await Ledger.open(path), await Ledger.open(path, { stopsAtRefusal: true })];
+  const plan = planImport(plainHost, [plainFile(...GOOD)], { into });
+  await one.append({ event: plan.events[0].event });
+  await one.append({
+    event: { event_type: 'x.note', occurred_at: '2026-01-01T00:00:00Z', principal_id: 'agent:b' },
+  });
+  expect(await appendImport(other, plan)).toEqual({ appended: 3, existing: 1 });
+  await Promise.all([one.close(), other.close()]);
+});
+
+it('takes a byte order mark for no part of an item', () => {
+  const file = plainFile(...GOOD);
+  const marked = { ...file, bytes: Buffer.concat([Buffer.from('\ufeff'), file.bytes]) };
+  const eventsOf = (of: HostFile) => planImport(plainHost, [of]).events.map(({ event }) => event);
+  expect(eventsOf(marked)).toEqual(eventsOf(file));
+});
+
+it('counts a file that is not text as one item', () => {
+  const noise = Buffer.from(Array.from({ length: 20_000 }, (_, i) => (i * i * 31 + (i >> 3)) & 0xff));
+  const log = plainFile(...GOOD);
+  const gzip = Buffer.concat([Buffer.from([0x1f, 0x8b]), noise]);
+  for (const bytes of [noise, gzip, Buffer.from(Buffer.from(log.bytes).toString(), 'utf16le')]) {
+    const { reading, findings } = planImport(plainHost, [{ name: 'b', bytes }, log]);
+    expect(reading.items[0]).toMatchObject({ fate: 'dropped', reason: 'NOT_TEXT' });
+    expect(accountFor(reading.items).total).toMatchObject({ items: 4, dropped: 1 });
+    expect(findings.map(({ code }) => code)).toEqual(['NOT_TEXT']);
+  }
+  // A log that is damaged is a log all the same.
+  const damaged = Buffer.concat([Buffer.alloc(5_000), Buffer.from('\n'), log.bytes]);
+  const { reading } = planImport(plainHost, [{ name: 'd', bytes: damaged }]);
+  expect(accountFor(reading.items).total).toMatchObject({ items: 4, dropped: 1 });
 });
 
 it('gives the same events for the same files, bound to their ledger', async () => {

@@ -1,9 +1,18 @@
-/** A host for tests of what all hosts share: lines such as `{"id":"1","ms":1767225600000,"allow":true,"tool":"t","ran":"success","usd":0.5}`. */
+/** A host for tests of what all hosts share, by what anyone can use who writes one: lines such as `{"id":"1","ms":1767225600000,"allow":true,"tool":"t","ran":"success","usd":0.5}`. */
 
-import type { Host, HostFile, HostReading } from '../../src/hosts.js';
-import { ReadingBuilder } from '../../src/hosts/reading.js';
-import { principalOf } from '../../src/hosts/names.js';
-import { amountOf, jcsDigest, numberAt, textAt, timeOf, valueAt } from '../../src/hosts/values.js';
+import {
+  amountOf,
+  jcsDigest,
+  numberAt,
+  principalOf,
+  ReadingBuilder,
+  textAt,
+  timeOf,
+  valueAt,
+  type Host,
+  type HostFile,
+  type HostReading,
+} from '../../src/hosts.js';
 
 export const plainHost: Host = {
   name: 'plain',

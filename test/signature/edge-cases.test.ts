@@ -1,6 +1,6 @@
 /**
  * The edges of SPEC §5, made here with curve arithmetic: each case says whether the cofactored and the cofactorless equation
- * hold for it, so that what refuses it is the rule meant, and both backends must refuse it alike.
+ * hold for it, so that what refuses it is the rule meant, and all backends, and tables, must refuse it alike.
  */
 
 import { createHash } from 'node:crypto';
@@ -16,9 +16,10 @@ import { nobleBackend } from '../../src/signature/noble-backend.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { ed25519Key, p256Key } from '../key/key-samples.js';
+import { tablesBackend } from './tables-backend.js';
 
 const { p: P, n: L } = Point.CURVE();
-const BACKENDS = [nodeBackend, nobleBackend];
+const BACKENDS = [nodeBackend, nobleBackend, tablesBackend];
 const MESSAGE = Buffer.from('a message');
 
 const TORSION = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a');

@@ -6,6 +6,7 @@ import { nobleBackend } from '../../src/signature/noble-backend.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import { createSigner } from '../../src/signature/signer.js';
 import { ed25519Key } from '../key/key-samples.js';
+import { tablesBackend } from './tables-backend.js';
 
 const VECTORS = [
   {
@@ -47,7 +48,7 @@ describe.each(VECTORS)('RFC 8032 $name', ({ seed, message, signature }) => {
     expect(signer.sign(bytes(message))).toEqual(bytes(signature));
   });
 
-  test.each([nodeBackend, nobleBackend])('is valid for $name', (backend) => {
+  test.each([nodeBackend, nobleBackend, tablesBackend])('is valid for $name', (backend) => {
     const key = backend.importKey(signer.publicKey);
     expect(key).toMatchObject({ usable: true, publicKey: signer.publicKey });
     expect(key.verify(bytes(message), bytes(signature))).toBe(true);

@@ -1,4 +1,4 @@
-/** Both backends give the frozen verdict on every case of every vector set, and the list in the docs is that one. */
+/** Both backends, and tables, give the frozen verdict on every case of every vector set, and the list in the docs is that one. */
 
 import { readFileSync } from 'node:fs';
 
@@ -8,6 +8,7 @@ import { makePublicKey } from '../../src/key/public-key.js';
 import { nobleBackend } from '../../src/signature/noble-backend.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import type { VerificationKey } from '../../src/signature/backend.js';
+import { tablesBackend } from './tables-backend.js';
 import { VECTOR_SETS } from './vector-sets.js';
 
 type Frozen = Readonly<Record<string, { readonly cases: number; readonly accepted: readonly number[] }>>;
@@ -42,7 +43,7 @@ describe('the frozen verdict list', () => {
 describe.each(Object.entries(VECTOR_SETS))('%s', (name, { alg, read }) => {
   const cases = read();
 
-  test.skipIf(cases === undefined).each([nodeBackend, nobleBackend])(
+  test.skipIf(cases === undefined).each([nodeBackend, nobleBackend, tablesBackend])(
     'has the frozen verdicts by $name',
     (backend) => {
       const keys = new Map<string, VerificationKey>();

@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { serialize } from 'node:v8';
 import { describe, expect, test } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import type { AnyEvent } from '../../src/event/build.js';
@@ -404,6 +405,13 @@ describe('bytes that are no saved state', () => {
     const text = Buffer.from(saved).toString('latin1');
     expect(text.startsWith(`northroot-state ${VERSION} sha-256:`)).toBe(true);
     expect(refusalOf(Buffer.from(text.replace(` ${VERSION} `, ' 0.0.9 '), 'latin1'))).toBe('STATE_OUTDATED');
+  });
+
+  test('are refused when another build of the same version saved them in another form', () => {
+    const body = serialize({ head: {}, kept: [] });
+    const digest = createHash('sha256').update(body).digest('base64url');
+    const header = Buffer.from(`northroot-state ${VERSION} sha-256:${digest}\n`);
+    expect(refusalOf(Buffer.concat([header, body]))).toBe('STATE_OUTDATED');
   });
 
   test('are refused when they are whole but something else', () => {

@@ -169,22 +169,23 @@ test('a check finds whatever is changed in a timeline', async () => {
   const nodes: (readonly [key: string, text: string])[] = [];
   for await (const node of entries!.list({ prefix: '-:t:' })) nodes.push(node);
   await entries?.close();
-  const [key, text] = nodes.find(([, each]) => !each.includes('"left":0,"right":0'))!;
+  const [key, text] = nodes.find(([, each]) => /"keys":\[\d+,/.test(each))!;
   const [, limit] = /^-:(t:\d+:\d+):/.exec(key)!;
   const changes: ((text: string) => string)[] = [
-    (was) => was.replace(/"key":\{"\$i":"/, '$&1'),
-    (was) => was.replace(/"priority":[\d.e-]+/, '"priority":-1'),
-    (was) => was.replace(/"value":\{"\$r":"/, '$&1'),
-    (was) => was.replace(/"max":\{"\$r":"/, '$&1'),
-    (was) => was.replace(/"pending":\{"\$r":"/, '$&1'),
-    (was) => was.replace(/"denominator":\{"\$i":"/, '$&1'),
-    (was) => was.replace(/"common":\{"\$i":"/, '$&1'),
-    (was) => was.replace(/"left":(\d+),"right":(\d+)/, '"left":$2,"right":$1'),
-    (was) => was.replace(/"left":\d+/, `"left":${Number(key.slice(-16))}`),
-    (was) => was.replace(/"left":\d+/, '"left":"x"'),
+    (was) => was.replace(/"base":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"unit":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"keys":\[\d+,/, '$&1'),
+    (was) => was.replace(/"keys":\[\d+,/, '"keys":["x",'),
+    (was) => was.replace(/"keys":\[\d+,/, '"keys":['),
+    (was) => was.replace(/"scale":\{"\$i":"/, '$&1'),
+    (was) => was.replace(/"values":\[/, '$&1'),
+    (was) => was.replace(/"starts":\[/, '"starts":[9'),
+    (was) => was.replace(/"denominators":\[/, '"denominators":[{"$i":"2"},'),
+    (was) => was.replace(/"level":0/, '"level":1'),
     () => '{}',
   ];
   for (const each of changes) {
+    expect(each(text), String(each)).not.toBe(text);
     await change(key, each);
     expect((await maintainIndex(path, { check: true })).differences, String(each)).toEqual([limit]);
     await change(key, () => text);

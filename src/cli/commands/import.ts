@@ -1,5 +1,6 @@
 /** `northroot import` and `northroot check`: what other systems recorded, held against their own rules, and brought into a ledger. */
 
+import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import {
   appendImport,
@@ -8,6 +9,7 @@ import {
   didYouMean,
   firstTimeOf,
   HOSTS,
+  ImportOutdatedError,
   isUnbegun,
   Ledger,
   openLedger,
@@ -23,9 +25,7 @@ import {
   type Host,
   type HostFile,
   type HostOptions,
-  type ImportPlan,
   type ImportReport,
-  type ImportResult,
   type Paint,
   type Signer,
 } from '../../index.js';
@@ -40,6 +40,7 @@ import {
   type Aid,
   type HostReadingOptions,
 } from '../host-files.js';
+import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { seconds } from '../options.js';
 import {
@@ -69,6 +70,9 @@ interface ImportOptions extends ReadingOptions {
   readonly lockTimeout: number;
   readonly index: boolean;
 }
+
+/** So often other imports of the same may come between. */
+const MAX_ATTEMPTS = 20;
 
 type Run = (action: (context: Context) => Promise<ExitStatus>) => Promise<void>;
 
@@ -129,11 +133,12 @@ async function importFiles(
   assertCombination(options);
   const { files, hostOptions } = await readAll(context, host, paths, options, path);
   const reading = host.read(files, hostOptions);
+  const about = { files: files.map(({ name }) => name) };
   if (path === undefined) {
     const plan = planReading(host, reading);
-    if (isCheck) return report(context, reportImport(plan), options);
+    if (isCheck) return report(context, reportImport(plan, undefined, about), options);
     for (const { event } of plan.events) await terminal.write(`${canonicalText(event)}\n`);
-    return report(context, reportImport(plan), options, 'stderr');
+    return report(context, reportImport(plan, undefined, about), options, 'stderr');
   }
   const isNew = await isUnbegun(path);
   if (isNew && !isCheck && options.create !== true && options.origin === undefined) {
@@ -144,19 +149,28 @@ async function importFiles(
   // No ledger is made for nothing.
   if (isCheck || (isNew && reading.claims.length === 0)) {
     const into = isNew ? undefined : await readKnownLedger(await openLedger(path), host.name, signal);
-    return report(context, reportImport(planReading(host, reading, into)), options);
+    return report(context, reportImport(planReading(host, reading, into), undefined, about), options);
   }
-  const ledger = await openTarget(context, path, options, isNew ? firstTimeOf(reading) : undefined);
-  let plan: ImportPlan;
-  let result: ImportResult;
-  try {
-    const into = await readKnownLedger(await openLedger(path), host.name, signal);
-    plan = planReading(host, reading, into);
-    result = await appendImport(ledger, plan);
-  } finally {
-    await ledger.close();
+  let before = 0;
+  for (let attempt = 1; ; attempt += 1) {
+    const time = isNew && attempt === 1 ? firstTimeOf(reading) : undefined;
+    const ledger = await openTarget(context, path, options, time);
+    let done: ImportReport;
+    try {
+      const into = await readKnownLedger(await openLedger(path), host.name, signal);
+      const plan = planReading(host, reading, into);
+      const { appended, existing } = await appendImport(ledger, plan);
+      done = reportImport(plan, { appended: before + appended, existing }, about);
+    } catch (error) {
+      // Another import came between: what it recorded stands.
+      if (!(error instanceof ImportOutdatedError) || attempt === MAX_ATTEMPTS) throw error;
+      before += error.result.appended;
+      continue;
+    } finally {
+      await ledger.close();
+    }
+    return report(context, done, options);
   }
-  return report(context, reportImport(plan, result), options);
 }
 
 function assertCombination({
@@ -217,7 +231,8 @@ async function check(
 ): Promise<ExitStatus> {
   const checker = CHECKERS.find(({ name }) => name === options.as) as Checker;
   const { files, hostOptions } = await readAll(context, checker, paths, options, undefined);
-  return report(context, reportCheck(checker, checker.check(files, hostOptions)), options);
+  const about = { files: files.map(({ name }) => name) };
+  return report(context, reportCheck(checker, checker.check(files, hostOptions), about), options);
 }
 
 interface Read {
@@ -235,15 +250,22 @@ async function readAll(
 ): Promise<Read> {
   const aids = aid.map((text) => assertAid(toAid(text), subject));
   assertStdinOnce(paths);
-  const inputs: string[] = [];
-  for (const path of paths) inputs.push(...(await filesAt(path)));
+  const inputs = new Map<string, string>();
+  for (const path of paths) {
+    for (const found of await filesAt(context, path)) {
+      // A folder of logs may have the ledger in it that is made of them.
+      const isOwn = found !== path && ledger !== undefined && isOf(ledger, found);
+      const place = found === STDIN ? STDIN : resolve(found);
+      if (!isOwn && !inputs.has(place)) inputs.set(place, found);
+    }
+  }
   await assertTargets(targetsOf(output), [
-    ...inputs,
+    ...inputs.values(),
     ...aids.map(({ path }) => path),
     ...(ledger === undefined ? [] : filesOf(ledger)),
   ]);
   const files: HostFile[] = [];
-  for (const path of inputs) files.push(await readHostFile(context, path));
+  for (const path of inputs.values()) files.push(await readHostFile(context, path));
   const read: Record<string, HostFile> = {};
   for (const { name, path } of aids) read[name] = await readHostFile(context, path);
   return {
@@ -253,6 +275,12 @@ async function readAll(
       ...(aids.length === 0 ? {} : { aids: read }),
     },
   };
+}
+
+/** Whether a path is that of a ledger, or of what has its name and a suffix: its key, what a crash left. */
+function isOf(ledger: string, path: string): boolean {
+  const [own, other] = [resolve(ledger), resolve(path)];
+  return other === own || other.startsWith(`${own}.`);
 }
 
 function assertAid(aid: Aid, { aids, name: of }: Pick<Host, 'aids' | 'name'>): Aid {

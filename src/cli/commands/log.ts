@@ -17,7 +17,7 @@ import {
   shortenDigestText,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, Outcome } from '../context.js';
 import { STDIN, openLedgerInput, readTrustPolicy } from '../input.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
 import { assertPatterns, assertSpan, pastInstant, wholeNumber } from '../options.js';
@@ -38,7 +38,7 @@ interface LogOptions extends IndexChoice {
 
 export function addLog(
   program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>,
+  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
 ): void {
   program
     .command('log')
@@ -77,7 +77,7 @@ export function addLog(
     .action((ledger: string, options: LogOptions) => run((context) => log(context, ledger, options)));
 }
 
-async function log(context: Context, ledger: string, options: LogOptions): Promise<ExitStatus | 'stopped'> {
+async function log(context: Context, ledger: string, options: LogOptions): Promise<Outcome> {
   const { terminal, signal } = context;
   const { last, limit, follow = false } = options;
   if (last !== undefined && limit !== undefined) {
@@ -138,7 +138,7 @@ async function log(context: Context, ledger: string, options: LogOptions): Promi
     }
     if (listed === limit) break;
   }
-  if (signal.aborted) return follow ? 'stopped' : 0;
+  if (signal.aborted) return follow ? { stopped: 0 } : 0;
   release();
   await flush();
   if (listed === 0 && seen > 0 && !terminal.closed)

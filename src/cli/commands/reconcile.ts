@@ -31,7 +31,7 @@ import {
   type Aid,
   type HostReadingOptions,
 } from '../host-files.js';
-import { openLedgerInput, STDIN } from '../input.js';
+import { openLedgerInput, readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import { wholeNumber } from '../options.js';
 import { addReportOutput, targetsOf, writeReport, type ReportOutputOptions } from '../report-output.js';
@@ -99,7 +99,8 @@ async function reconcile(
   options: ReconcileOptions,
 ): Promise<ExitStatus> {
   const { terminal, signal } = context;
-  const inputs = await inputsOf(given, options.from, ledger);
+  const inputs = await inputsOf(context, given, options.from, ledger);
+  await assertLedger(context, ledger);
   const aids = options.aid.map(toAid);
   await assertTargets(targetsOf(options.output), [
     ...filesOf(ledger),
@@ -140,6 +141,20 @@ function render(format: Format, report: ReconcileReport, paint: Paint): string {
   }
 }
 
+/** So much of a file shows which host's it is. */
+const START_BYTES = 65_536;
+
+/** What a host takes for its own and does not begin as a ledger is most likely a source. */
+async function assertLedger(context: Context, path: string): Promise<void> {
+  if (path === STDIN || (await kindOfPath(path)) !== 'file') return;
+  const file = { name: path, bytes: await readStart(path, START_BYTES, context) };
+  const host = looksLikeLedger(file) ? undefined : HOSTS.find((each) => each.recognises(file));
+  if (host === undefined) return;
+  throw new CommandError('USAGE', `${printable(path)} is a file of ${host.name}, not a ledger`, {
+    hint: `the ledger comes first, then the files of other systems; northroot import --from ${host.name} makes a ledger of such files`,
+  });
+}
+
 interface Input {
   readonly path: string;
   /** As the user said; otherwise it is recognised. */
@@ -148,6 +163,7 @@ interface Input {
 
 /** The files, in place of folders the files in them; each once. */
 async function inputsOf(
+  context: Context,
   given: readonly string[],
   from: string | undefined,
   ledger: string,
@@ -162,7 +178,7 @@ async function inputsOf(
       });
     }
     const [path, host] = named === undefined ? [text, hostOf(from)] : [rest, named];
-    for (const file of await filesAt(path)) {
+    for (const file of await filesAt(context, path)) {
       const key = `${host?.name ?? ''}=${file}`;
       if (file === STDIN && (ledger === STDIN || inputs.has(key)))
         throw new CommandError('USAGE', 'standard input can be read once only');

@@ -8,6 +8,7 @@ import {
   decideExitStatus,
   DEFAULT_MAX_FINDINGS,
   findRecord,
+  followLedger,
   kindOfPath,
   matchesFilter,
   MAX_THREADS,
@@ -34,7 +35,7 @@ import {
   type WitnessPolicy,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, ExitStatus, Outcome } from '../context.js';
 import type { Terminal } from '../terminal.js';
 import {
   openLedgerInput,
@@ -64,6 +65,7 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly state?: string;
   readonly new?: boolean;
   readonly threads?: number;
+  readonly watch?: boolean;
   readonly part?: PartNumber;
   readonly out?: string;
   readonly merge?: readonly string[];
@@ -72,12 +74,24 @@ interface VerifyCommandOptions extends OutputOptions {
 /** What a part has no use for. */
 const OPTIONS_OF_REPORTS = [
   ...['witnessPolicy', 'checkpoint', 'predecessor', 'now', 'format', 'output', 'sarifAnchor', 'baseline'],
-  ...['maxFindings', 'since', 'until', 'principal', 'grant', 'failOn', 'require', 'state', 'new', 'threads'],
+  ...[
+    'maxFindings',
+    'since',
+    'until',
+    'principal',
+    'grant',
+    'failOn',
+    'require',
+    'state',
+    'new',
+    'threads',
+    'watch',
+  ],
 ];
 
 export function addVerify(
   program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus>) => Promise<void>,
+  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
 ): void {
   const command = program
     .command('verify')
@@ -139,6 +153,12 @@ export function addVerify(
     )
     .addOption(
       new Option(
+        '--watch',
+        'go on with what is appended, until Ctrl-C: tells of each finding at once, and reports at the end',
+      ).conflicts(['state', 'baseline', 'merge']),
+    )
+    .addOption(
+      new Option(
         '--part <i/n>',
         'do only part i of n, and write it to --out: signatures are verified, and nothing is reported',
       )
@@ -169,8 +189,8 @@ async function verifyOrPart(
   path: string | undefined,
   options: VerifyCommandOptions,
   isFormatGiven: boolean,
-): Promise<ExitStatus> {
-  const { part, out, merge } = options;
+): Promise<Outcome> {
+  const { part, out, merge, watch = false } = options;
   const hint = 'northroot verify --help says what is expected';
   if (path !== undefined && merge !== undefined) {
     throw new CommandError('USAGE', '--merge takes the place of a ledger', { hint });
@@ -181,8 +201,12 @@ async function verifyOrPart(
   if ((part === undefined) !== (out === undefined)) {
     throw new CommandError('USAGE', '--part and --out belong together', { hint });
   }
+  if (watch && path === STDIN) {
+    throw new CommandError('USAGE', 'standard input is read to its end: --watch is for files', { hint });
+  }
   if (part === undefined || out === undefined || path === undefined) {
-    return verify(context, path, options, isFormatGiven);
+    const exitStatus = await verify(context, path, options, isFormatGiven);
+    return watch ? { stopped: exitStatus } : exitStatus;
   }
   const policy = await readTrustPolicy(options.trust);
   return writePart(context, path, part, out, { path: options.trust, policy });
@@ -201,7 +225,8 @@ async function verify(
   const trust = await readTrustPolicy(options.trust);
   const witnessPolicy = await readWitnessPolicy(options.witnessPolicy, terminal);
   const checkpoints = await readAnchors(options.checkpoint);
-  const bundle = ledger === undefined ? undefined : await readBundleInput(path, context);
+  const bundle =
+    ledger === undefined || options.watch === true ? undefined : await readBundleInput(path, context);
   if (bundle !== undefined) {
     if (options.require.length > 0) {
       throw new CommandError(
@@ -237,13 +262,25 @@ async function verify(
   );
   const known = new Set(onlyNew ? from?.findings : []);
   const before = from?.state.records;
-  const source = ledger === undefined ? await openPartFiles(merge) : await openLedgerInput(path, context);
+  const { watch = false } = options;
+  const source =
+    ledger === undefined
+      ? await openPartFiles(merge)
+      : watch
+        ? await followLedger(path, {
+            signal,
+            wholeLines: true,
+            onCaughtUp: () => terminal.say('watching for what is appended, until Ctrl-C'),
+          })
+        : await openLedgerInput(path, context);
+  if (watch) outputs.goLive();
   const predecessor = await openPredecessor(context, path, options.predecessor);
   const match = baseline === undefined ? undefined : new BaselineMatch(baseline);
   const { result, exitStatus } = await outputs.write(async () => {
     const verification = await runVerification(source, {
       maxFindings: outputs.maxKept,
-      signal,
+      // What is watched ends with a report when it is stopped.
+      ...(watch ? {} : { signal }),
       show: (finding) => matchesFilter(finding, filter) && !known.has(finding),
       ...(match === undefined ? {} : { acknowledge: match.acknowledge }),
       ...(trust === undefined ? {} : { trust }),

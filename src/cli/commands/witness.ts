@@ -18,7 +18,7 @@ import {
   type WitnessEvent,
 } from '../../index.js';
 import { CommandError } from '../command-error.js';
-import type { Context, ExitStatus } from '../context.js';
+import type { Context, Outcome } from '../context.js';
 import { readSigner, readWitnessPolicy } from '../input.js';
 import type { Terminal } from '../terminal.js';
 
@@ -34,7 +34,7 @@ interface WitnessCommandOptions {
 
 export function addWitness(
   program: Command,
-  run: (action: (context: Context) => Promise<ExitStatus | 'stopped'>) => Promise<void>,
+  run: (action: (context: Context) => Promise<Outcome>) => Promise<void>,
 ): void {
   program
     .command('witness')
@@ -68,10 +68,7 @@ export function addWitness(
     .action((options: WitnessCommandOptions) => run((context) => witness(context, options)));
 }
 
-async function witness(
-  { terminal, signal }: Context,
-  options: WitnessCommandOptions,
-): Promise<ExitStatus | 'stopped'> {
+async function witness({ terminal, signal }: Context, options: WitnessCommandOptions): Promise<Outcome> {
   const policy = await readWitnessPolicy(options.policy, terminal);
   const logs = [...options.log, ...(policy === undefined ? [] : witnessPolicyKeys(policy).logs)];
   if (logs.length === 0) {
@@ -103,7 +100,7 @@ async function witness(
     await witness.close();
   }
   terminal.say('stopped');
-  return 'stopped';
+  return { stopped: 0 };
 }
 
 function tell(terminal: Terminal, event: WitnessEvent): void {

@@ -232,10 +232,7 @@ class Reader implements Entries {
         return;
       }
     }
-    for (const { at, bytes, isTorn } of splitLines(file)) {
-      const item = this.#builder.json({ at, bytes }, undefined, isTorn);
-      if (item !== undefined) this.#value(item.value, at, bytes);
-    }
+    for (const { value, at, bytes } of this.#builder.lines(file)) this.#value(value, at, bytes);
   }
 
   /** A file that is one JSON value: an item, an array of items, or an object whose members are items. */

@@ -75,9 +75,15 @@ export function casesOf(statements: readonly Statement[]): readonly Case[] {
 
 /** Those of a kind, by precedence. */
 export function ranked(statements: readonly Statement[], ...kinds: readonly Kind[]): Statement[] {
-  return statements
-    .filter(({ kind }) => kinds.includes(kind))
-    .sort((a, b) => rankOf(a) - rankOf(b) || a.index - b.index);
+  return byPrecedence(statements.filter(({ kind }) => kinds.includes(kind)));
+}
+
+/** By the source that each file has of it first, so that a file that goes on changes nothing of what comes first in it. */
+export function byPrecedence(statements: readonly Statement[]): Statement[] {
+  const inFiles = [...statements].sort((a, b) => a.index - b.index);
+  const ranks = new Map<string, number>();
+  for (const each of inFiles) if (!ranks.has(each.at.file)) ranks.set(each.at.file, rankOf(each));
+  return inFiles.sort((a, b) => ranks.get(a.at.file)! - ranks.get(b.at.file)! || a.index - b.index);
 }
 
 function rankOf({ source }: Statement): number {
@@ -132,19 +138,31 @@ function failModeOf(id: string, statements: readonly Statement[]): Applied | und
   return undefined;
 }
 
+/** Whether it was said by the time of another statement: before it in its file, in its item, or in another file. */
+function isKnownWith(last: Statement, { at, index }: Statement): boolean {
+  return at.file !== last.at.file || index <= last.index || at.line === last.at.line;
+}
+
+/** What its file said by then, and what others say: a file that goes on, such as with a replay, leaves what was said as it is. */
+export function knownWith(last: Statement, statements: readonly Statement[]): readonly Statement[] {
+  return statements.filter((each) => isKnownWith(last, each));
+}
+
 /** What an outcome says about whether anything was executed. */
 export function saysExecuted(
   outcome: Statement,
-  { statements, decisions, failMode }: Pick<Case, 'statements' | 'decisions' | 'failMode'>,
+  of: Pick<Case, 'statements' | 'decisions' | 'failMode'>,
 ): boolean | undefined {
   const executed = valueAt(outcome.body, 'executed');
   if (typeof executed === 'boolean') return executed;
   if (valueAt(outcome.body, 'success') === true) return true;
+  const statements = knownWith(outcome, of.statements);
   if (statements.some(({ kind, body }) => kind === 'executing' && body.get('executed') === false))
     return false;
   if (statements.some(({ kind }) => kind === 'constraint-failed' || kind === 'blocked')) return undefined;
+  const decisions = of.decisions.filter(({ primary }) => isKnownWith(outcome, primary));
   const decided = decisions.find(({ id }) => id === outcome.decisionId) ?? decisions[0];
-  const isPermitted = decided === undefined ? failMode?.mode === 'fail_open' : permits(decided.decision);
+  const isPermitted = decided === undefined ? of.failMode?.mode === 'fail_open' : permits(decided.decision);
   // An outcome is reported of what was executed.
   return isPermitted ? true : undefined;
 }
@@ -166,6 +184,19 @@ function lastFailures(statements: readonly Statement[]): ReadonlyMap<string, num
   return last;
 }
 
+/** Whether an outcome says how it ended, what was used, or what was touched. */
+function saysHow({ body }: Statement): boolean {
+  return [
+    'success',
+    'executed',
+    'duration_ms',
+    'actual_cost',
+    'executed_at',
+    'side_effects',
+    'quarantined',
+  ].some((name) => body.has(name));
+}
+
 function doneOf(
   id: string,
   statements: readonly Statement[],
@@ -177,14 +208,18 @@ function doneOf(
   );
   const actions = ranked(statements, 'executing').filter((each) => isExecuted(each, statements));
   const enacted = ranked(statements, 'enacted');
-  const primary = outcomes[0] ?? actions[0] ?? enacted[0];
+  const [outcome] = outcomes;
+  const before = actions.find(({ stream, index }) => stream === outcome?.stream && index < outcome.index);
+  // An outcome that says no more than the action does adds nothing to it.
+  const isTold = outcome !== undefined && (before === undefined || saysHow(outcome));
+  const primary = (isTold ? outcome : before) ?? actions[0] ?? enacted[0];
   if (primary === undefined) return [];
   const second = actions.filter((action) => isSecond(action, actions));
   const all = [...outcomes, ...actions.filter((action) => !second.includes(action)), ...enacted];
   const first: Done = {
     claimId: `execution:${id}`,
     primary,
-    outcome: outcomes[0],
+    outcome,
     action: actions[0],
     all,
   };

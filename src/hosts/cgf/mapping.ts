@@ -14,9 +14,12 @@ import { jcsDigest, listAt, objectAt, plainJson, textAt, valueAt } from '../valu
 import { estimateOf, useOf } from './amounts.js';
 import {
   authorityOf,
+  byPrecedence,
   constraintIn,
   constraintOfAction,
+  knownWith,
   permits,
+  ranked,
   type Applied,
   type Case,
   type Constraint,
@@ -59,6 +62,14 @@ type Use = 'mapped' | 'evidence' | { readonly repeats: string };
 /** What an execution rests on: a decision, a fail mode, the end of a proposal. */
 type Authority = Decided | Applied | Statement;
 
+/** What was authorized, by {@link keyOf} of what authorizes it. */
+type Authorities = Map<
+  string,
+  { readonly id: string; readonly tool: string; readonly params: Digest | undefined }
+>;
+
+type ActionClaim = Extract<Claim, { kind: 'action' }>;
+
 interface Placed {
   readonly claim: Claim;
   readonly file: string;
@@ -88,19 +99,15 @@ class Mapper {
   }
 
   #mapCase(of: Case): void {
-    const authorities = new Map<Authority, string>();
-    for (const decided of of.decisions) {
-      const id = this.#claimDecision(of, decided);
-      if (id !== undefined) authorities.set(decided, id);
-    }
-    if (of.failMode !== undefined) {
-      const id = this.#claimFailMode(of, of.failMode);
-      if (id !== undefined) authorities.set(of.failMode, id);
-    }
-    for (const ending of of.endings) {
-      const id = this.#claimEnding(of, ending);
-      if (id !== undefined) authorities.set(ending, id);
-    }
+    const authorities: Authorities = new Map();
+    const authorize = (authority: Authority, claim: ActionClaim | undefined): void => {
+      if (claim === undefined) return;
+      const { id, tool, paramsDigest } = claim;
+      authorities.set(keyOf(authority), { id, tool, params: paramsDigest });
+    };
+    for (const decided of of.decisions) authorize(decided, this.#claimDecision(of, decided));
+    if (of.failMode !== undefined) authorize(of.failMode, this.#claimFailMode(of, of.failMode));
+    for (const ending of of.endings) authorize(ending, this.#claimEnding(of, ending));
     for (const done of of.done) this.#claimExecution(of, done, authorities);
     this.#observe(of);
   }
@@ -124,15 +131,20 @@ class Mapper {
     this.#placed.push({ claim, file: statement.at.file, index: statement.index });
   }
 
-  #claimDecision(of: Case, decided: Decided): string | undefined {
-    const { primary, decision, all } = decided;
-    const occurredAt = decidedAt(decided);
+  #claimDecision(whole: Case, decision: Decided): ActionClaim | undefined {
+    const { primary } = decision;
+    const occurredAt = decidedAt(decision);
     if (occurredAt === undefined) return undefined;
-    this.#use(all, primary);
-    for (const each of of.statements)
-      if (each.kind === 'proposal' && each.isInline === true) this.#useInline(of, each);
-    const isAllowed = permits(decision);
-    const bodies = all.map(({ body }) => body);
+    for (const each of whole.statements)
+      if (each.kind === 'proposal' && each.isInline === true) this.#useInline(whole, each);
+    const told = isToldLater(whole, decision) ? toldIn(whole, primary) : primary;
+    if (told !== primary) this.#keepDecision(whole, decision, told === undefined);
+    if (told === undefined) return undefined;
+    this.#use(decision.all, primary);
+    const of = caseAt(whole, told);
+    const decided = decidedIn(decision, told);
+    const isAllowed = permits(decided.decision);
+    const bodies = decided.all.map(({ body }) => body);
     const version = first(bodies, (body) => textAt(body, 'policy_version'));
     // The code of a block is that of the decision which blocks, not of one whose enforcement failed.
     const blocks = isAllowed ? [] : of.statements.filter(isBlock);
@@ -141,29 +153,34 @@ class Mapper {
     );
     const { bundle } = this.#context;
     const isBundle = version !== undefined && version === bundle?.version;
-    const id = this.#idOf(decided.claimId, of.id);
-    this.#place(
-      {
-        kind: 'action',
-        id,
-        at: primary.at,
-        bytes: primary.item.bytes,
-        occurredAt,
-        principalId: principalIn(of, primary),
-        decision: isAllowed ? 'allow' : 'deny',
-        decisionCode: reason === undefined || reason === '' ? `CGF_${decision}` : codeOf(reason),
-        ...(version === undefined ? {} : { policyId: fact(`cgf:${version}`) }),
-        ...(isBundle ? { policyDigest: hexDigest('sha-256', bundle.computedHash) } : {}),
-        intentDigest: intentOf(of),
-        checks: checksOf(decision, isAllowed, bodies, constraintOf(of, decided)),
-        tool: toolIn(of),
-        paramsDigest: paramsOf(of, decided),
-        reservation: estimateOf(of.proposal?.body),
-        foreignDigests: foreignDigestsOf(of, primary),
-      },
-      primary,
-    );
-    return id;
+    const claim: ActionClaim = {
+      kind: 'action',
+      id: this.#idOf(decided.claimId, of.id),
+      at: primary.at,
+      bytes: primary.item.bytes,
+      occurredAt,
+      principalId: principalIn(of, primary),
+      decision: isAllowed ? 'allow' : 'deny',
+      decisionCode: reason === undefined || reason === '' ? `CGF_${decided.decision}` : codeOf(reason),
+      ...(version === undefined ? {} : { policyId: fact(`cgf:${version}`) }),
+      ...(isBundle ? { policyDigest: hexDigest('sha-256', bundle.computedHash) } : {}),
+      intentDigest: intentOf(of),
+      checks: checksOf(decided.decision, isAllowed, bodies, constraintOf(of, decided)),
+      tool: toolIn(of),
+      paramsDigest: paramsOf(of, decided),
+      reservation: estimateOf(of.proposal?.body),
+      foreignDigests: foreignDigestsOf(of),
+    };
+    this.#place(claim, told);
+    return claim;
+  }
+
+  /** A decision that says only later what it binds: its own item is evidence of it, whether or not the file goes on. */
+  #keepDecision(of: Case, { primary, all }: Decided, isOnly: boolean): void {
+    this.#place(this.#evidence(primary, slotOf(primary)), primary);
+    if (!isOnly) return;
+    this.#uses.set(primary, 'evidence');
+    for (const each of all) if (each !== primary) this.#uses.set(each, { repeats: repeatOf(each, primary) });
   }
 
   #useInline(of: Case, proposal: Statement): void {
@@ -177,80 +194,84 @@ class Mapper {
     );
   }
 
-  #claimFailMode(of: Case, applied: Applied): string | undefined {
+  #claimFailMode(whole: Case, applied: Applied): ActionClaim | undefined {
     const { primary, mode, claimId } = applied;
     if (primary.time === undefined) return undefined;
-    const same = of.statements.filter(({ kind, body }) => kind === 'fail-mode' && failModeIn(body) === mode);
+    const same = whole.statements.filter(
+      ({ kind, body }) => kind === 'fail-mode' && failModeIn(body) === mode,
+    );
     this.#use(same, primary);
+    const of = caseAt(whole, primary);
     const rows = this.#context.statements.tables.get(primary.adapterId ?? '')?.rows;
     const isAllowed = mode === 'fail_open';
     const code = { fail_open: 'CGF_FAIL_OPEN', fail_closed: 'CGF_FAIL_CLOSED', defer: 'CGF_FAIL_DEFER' }[
       mode
     ];
-    const id = this.#idOf(claimId, of.id);
-    this.#place(
-      {
-        kind: 'action',
-        id,
-        at: primary.at,
-        bytes: primary.item.bytes,
-        occurredAt: primary.time,
-        principalId: principalIn(of, primary),
-        decision: isAllowed ? 'allow' : 'deny',
-        decisionCode: code,
-        policyId: 'cgf:fail_mode_table',
-        policyDigest: rows === undefined ? undefined : jcsDigest(rows),
-        intentDigest: intentOf(of),
-        checks: [{ check: 'cgf.fail_mode', result: isAllowed ? 'pass' : 'fail', code: codeOf(mode) }],
-        tool: toolIn(of),
-        paramsDigest: paramsOf(of, undefined),
-        reservation: estimateOf(of.proposal?.body),
-      },
-      primary,
-    );
-    return id;
+    const claim: ActionClaim = {
+      kind: 'action',
+      id: this.#idOf(claimId, of.id),
+      at: primary.at,
+      bytes: primary.item.bytes,
+      occurredAt: primary.time,
+      principalId: principalIn(of, primary),
+      decision: isAllowed ? 'allow' : 'deny',
+      decisionCode: code,
+      policyId: 'cgf:fail_mode_table',
+      policyDigest: rows === undefined ? undefined : jcsDigest(rows),
+      intentDigest: intentOf(of),
+      checks: [{ check: 'cgf.fail_mode', result: isAllowed ? 'pass' : 'fail', code: codeOf(mode) }],
+      tool: toolIn(of),
+      paramsDigest: paramsOf(of, undefined),
+      reservation: estimateOf(of.proposal?.body),
+    };
+    this.#place(claim, primary);
+    return claim;
   }
 
   /** A rejection, a revocation and an expiry deny what was proposed. */
-  #claimEnding(of: Case, primary: Statement): string | undefined {
+  #claimEnding(whole: Case, primary: Statement): ActionClaim | undefined {
     if (primary.time === undefined) return undefined;
     const { kind, decisionId, body } = primary;
     this.#use(
-      of.statements.filter((each) => each.kind === kind),
+      whole.statements.filter((each) => each.kind === kind),
       primary,
     );
+    const of = caseAt(whole, primary);
     const reason = textAt(body, 'reason_code');
     const name = kind.toUpperCase();
-    const id = this.#idOf(
-      kind === 'rejected' && decisionId !== undefined ? `decision:${decisionId}` : `${kind}:${of.id}`,
-      of.id,
-    );
-    this.#place(
-      {
-        kind: 'action',
-        id,
-        at: primary.at,
-        bytes: primary.item.bytes,
-        occurredAt: primary.time,
-        principalId: principalIn(of, primary),
-        decision: 'deny',
-        decisionCode: reason === undefined || reason === '' ? `CGF_${name}` : codeOf(reason),
-        intentDigest: intentOf(of),
-        checks: [{ check: 'cgf.decision', result: 'fail', code: name }],
-        tool: toolIn(of),
-        paramsDigest: paramsOf(of, undefined),
-      },
-      primary,
-    );
-    return id;
+    const claim: ActionClaim = {
+      kind: 'action',
+      id: this.#idOf(
+        kind === 'rejected' && decisionId !== undefined ? `decision:${decisionId}` : `${kind}:${of.id}`,
+        of.id,
+      ),
+      at: primary.at,
+      bytes: primary.item.bytes,
+      occurredAt: primary.time,
+      principalId: principalIn(of, primary),
+      decision: 'deny',
+      decisionCode: reason === undefined || reason === '' ? `CGF_${name}` : codeOf(reason),
+      intentDigest: intentOf(of),
+      checks: [{ check: 'cgf.decision', result: 'fail', code: name }],
+      tool: toolIn(of),
+      paramsDigest: paramsOf(of, undefined),
+    };
+    this.#place(claim, primary);
+    return claim;
   }
 
-  #claimExecution(of: Case, done: Done, authorities: ReadonlyMap<Authority, string>): void {
-    const { primary, outcome, action } = done;
+  #claimExecution(whole: Case, told: Done, authorities: Authorities): void {
+    const { primary } = told;
     if (primary.time === undefined) return;
-    this.#use(done.all, primary);
+    this.#use(told.all, primary);
+    const of = caseAt(whole, primary);
+    const all = knownWith(primary, told.all);
+    const [outcome, action] = [told.outcome, told.action].map((known) => all.find((each) => each === known));
+    const done: Done = { ...told, outcome, action, all };
     const authority = authorityOf(of, done);
     const decided = of.decisions.find((each) => each === authority);
+    const isAuthorized = isBefore(authority, action ?? primary);
+    const authorized = isAuthorized ? authorities.get(keyOf(authority!)) : undefined;
     const args = executedArgs(of, outcome);
     const success = valueAt(outcome?.body, 'success');
     const isDenied = valueAt(outcome?.body, 'executed') === false;
@@ -269,12 +290,12 @@ class Mapper {
         bytes: primary.item.bytes,
         occurredAt: executedAt(done, decided),
         principalId: principalIn(of, primary),
-        authorization: isBefore(authority, action ?? primary) ? authorities.get(authority!) : undefined,
-        tool: toolIn(of),
+        authorization: authorized?.id,
+        tool: authorized?.tool ?? toolIn(of),
         paramsDigest:
           (args?.isOther === true ? hexDigest(`cgf-py-${args.stated.length * 4}`, args.stated) : undefined) ??
           // What the decision was about is what was executed, also where nobody says what it was.
-          paramsOf(of, decided) ??
+          (authorized === undefined ? paramsOf(of, decided) : authorized.params) ??
           notStated(SYSTEM, 'params'),
         startedAt: startOf(done),
         meters: useOf(done),
@@ -328,7 +349,7 @@ class Mapper {
       else list.push(statement);
     }
     for (const [slot, list] of slots) {
-      const primary = this.#statedBefore(list[0]!) ?? [...list].sort(byPrecedence)[0]!;
+      const primary = this.#statedBefore(list[0]!) ?? byPrecedence(list)[0]!;
       let count = 0;
       for (const statement of list) {
         const isOther = statement.stream !== primary.stream;
@@ -397,12 +418,6 @@ function repeatOf(statement: Statement, primary: Statement): string {
   return statement.stream === primary.stream ? 'IN_SAME_LOG' : REPEATS[primary.source];
 }
 
-const ORDER = Object.keys(REPEATS);
-
-function byPrecedence(a: Statement, b: Statement): number {
-  return ORDER.indexOf(a.source) - ORDER.indexOf(b.source) || a.index - b.index;
-}
-
 /** What an item of evidence is about: the same for every source that tells it. */
 function slotOf({ type, kind, proposalId, adapterId, item }: Statement): string {
   if (kind === 'registered' && adapterId !== undefined) return `adapter_registered:${adapterId}`;
@@ -454,10 +469,57 @@ function mergeByTime(lists: readonly (readonly Placed[])[]): readonly Claim[] {
   return timed.map(({ claim }) => claim);
 }
 
-/** What its file said by then, and what others say: a file that goes on, such as with a replay, leaves what was said as it is. */
-function knownWith(primary: Statement, statements: readonly Statement[]): readonly Statement[] {
-  return statements.filter(
-    ({ at, index }) => at.file !== primary.at.file || index <= primary.index || at.line === primary.at.line,
+/** A case as it was known with a statement of it. */
+function caseAt(of: Case, last: Statement): Case {
+  const statements = knownWith(last, of.statements);
+  if (statements.length === of.statements.length) return of;
+  const isKnown = new Set(statements);
+  return {
+    ...of,
+    statements,
+    proposal: ranked(statements, 'proposal')[0],
+    decisions: of.decisions
+      .filter(({ primary }) => isKnown.has(primary))
+      .map((each) => decidedIn(each, last)),
+    failMode: of.failMode !== undefined && isKnown.has(of.failMode.primary) ? of.failMode : undefined,
+    endings: of.endings.filter((each) => isKnown.has(each)),
+  };
+}
+
+function decidedIn(decided: Decided, last: Statement): Decided {
+  return { ...decided, all: knownWith(last, decided.all) };
+}
+
+/** Of one case: what stays the same where more of the case is known. */
+function keyOf(authority: Authority): string {
+  return 'claimId' in authority ? authority.claimId : authority.kind;
+}
+
+/** Whether a log says only in the event of the action which constraint was decided. */
+function isToldLater(of: Case, decided: Decided): boolean {
+  const { primary, decision } = decided;
+  const { source, vocabulary } = primary;
+  if (decision !== 'CONSTRAIN' || source !== 'adapter') return false;
+  if (vocabulary !== 'ratified' && vocabulary !== 'sdk') return false;
+  return constraintOf(caseAt(of, primary), decidedIn(decided, primary)) === undefined;
+}
+
+const TELLING: readonly Kind[] = [
+  'executing',
+  'enacted',
+  'outcome',
+  'blocked',
+  'deferred',
+  'rejected',
+  'revoked',
+  'expired',
+  'constraint-failed',
+];
+
+/** The first that is said after a decision of what became of it. */
+function toldIn({ statements }: Case, { stream, index }: Statement): Statement | undefined {
+  return statements.find(
+    (each) => each.stream === stream && each.index > index && TELLING.includes(each.kind),
   );
 }
 
@@ -528,7 +590,7 @@ function intentOf(of: Case): Digest | undefined {
 
 function paramsBody(of: Case): SourceObject | undefined {
   const proposals = of.statements.filter(({ kind }) => kind === 'proposal');
-  return first([...proposals].sort(byPrecedence), ({ body }) =>
+  return first(byPrecedence(proposals), ({ body }) =>
     objectAt(body, 'action_params') === undefined ? undefined : body,
   );
 }
@@ -596,10 +658,10 @@ function hexDigest(alg: string, hex: string): Digest | undefined {
   return bytes === undefined ? undefined : { alg, b64: encodeBase64url(bytes) };
 }
 
-function foreignDigestsOf(of: Case, primary: Statement): readonly ForeignDigest[] {
+function foreignDigestsOf(of: Case): readonly ForeignDigest[] {
   const digests: ForeignDigest[] = [];
   const proposals = of.statements.filter(({ kind }) => kind === 'proposal');
-  for (const proposal of knownWith(primary, proposals)) {
+  for (const proposal of proposals) {
     const params = objectAt(proposal.body, 'action_params');
     const stated = textAt(proposal.body, 'action_params_hash');
     if (stated !== undefined) {

@@ -2,7 +2,7 @@
 
 import type { Host, HostFile, HostOptions, HostReading } from '../host.js';
 import { checkReadOptions } from '../read-options.js';
-import { ReadingBuilder, splitLines } from '../reading.js';
+import { readDocument, ReadingBuilder, splitLines, type SourceItem } from '../reading.js';
 import { inTimeOrder } from '../time-order.js';
 import { decodeSourceJson } from '../../json/source-json.js';
 import { Calls } from './calls.js';
@@ -26,15 +26,21 @@ export const claudeCode: Host = {
 const LOOKED_AT = 50;
 
 function recognises(file: HostFile): boolean {
+  const document = readDocument(file);
+  if (document !== undefined) return document.slice(0, LOOKED_AT).some(isOwn);
   let left = LOOKED_AT;
   for (const { at, bytes } of splitLines(file)) {
     if (left-- === 0) return false;
     const decoded = decodeSourceJson(bytes);
-    const line = decoded.ok ? readLine({ at, bytes, value: decoded.value }) : undefined;
-    if (line?.kind === 'hook') return true;
-    if (line?.kind === 'transcript' && line.uuid !== undefined && line.value.has('message')) return true;
+    if (decoded.ok && isOwn({ at, bytes, value: decoded.value })) return true;
   }
   return false;
+}
+
+function isOwn(item: SourceItem): boolean {
+  const line = readLine(item);
+  if (line?.kind === 'hook') return true;
+  return line?.kind === 'transcript' && line.uuid !== undefined && line.value.has('message');
 }
 
 /** Hooks are told what runs, so they are read first; transcripts then add what no hook was asked about. */

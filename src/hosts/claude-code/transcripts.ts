@@ -6,7 +6,7 @@ import type { JsonObject } from '../../json/value.js';
 import { sha256Digest } from '../../value/digest.js';
 import { compareQuantities, type Quantity } from '../../value/quantity.js';
 import { compareTimestamps } from '../../value/timestamp.js';
-import { compactJson } from '../documents.js';
+import { compactJson } from '../members.js';
 import type { HostPlace, ItemFate } from '../host.js';
 import { toolOf, wellFormed } from '../names.js';
 import { amountFacts, differ, metersOf, sumOf, type StatedAmounts } from '../usage.js';

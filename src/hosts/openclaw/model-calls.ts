@@ -6,19 +6,14 @@ import type { MeterVector } from '../../value/meter.js';
 import { SourceObject, type SourceValue } from '../../json/source-json.js';
 import type { ExecutionClaim, HostPlace } from '../host.js';
 import { wellFormed } from '../names.js';
+import { metersOf as metersOfAmounts, sumOf } from '../usage.js';
 import { amountOf, jcsDigest, numberAt, objectAt, textAt, valueAt } from '../values.js';
 import { hexOf, shortDigest, SYSTEM, type ClaimBase, type Context } from './context.js';
 import type { Entry } from './entries.js';
 
 /** Tokens by the host's own names of them. */
-const TOKENS = {
-  input: 'tokens.input',
-  output: 'tokens.output',
-  cacheRead: 'tokens.cache_read',
-  cacheWrite: 'tokens.cache_write',
-} as const;
-type TokenName = keyof typeof TOKENS;
-const TOKEN_NAMES = Object.keys(TOKENS) as TokenName[];
+const TOKEN_NAMES = ['input', 'output', 'cacheRead', 'cacheWrite'] as const;
+type TokenName = (typeof TOKEN_NAMES)[number];
 
 const HOST_MODELS = new Set(['delivery-mirror', 'gateway-injected']);
 
@@ -331,16 +326,16 @@ function outcomeOf(stopReason: string | undefined): Pick<ExecutionClaim, 'outcom
 }
 
 function metersOf(usage: SourceObject, isOneCall: boolean): MeterVector {
-  const amounts = TOKEN_NAMES.map((token) => ({
-    unit: TOKENS[token],
-    amount: amountOf(numberAt(usage, token)),
-  }));
-  const cost = { unit: 'usd', amount: amountOf(numberAt(usage, 'cost', 'total')) };
-  const calls = isOneCall ? [{ unit: 'calls', amount: { t: 'int', v: '1' } as const }] : [];
-  return [
-    ...calls,
-    ...[...amounts, cost].flatMap(({ unit, amount }) => (amount === undefined ? [] : [{ unit, amount }])),
-  ];
+  const [input, output, cacheRead, cacheWrite] = TOKEN_NAMES.map((token) => amountOf(numberAt(usage, token)));
+  return metersOfAmounts({
+    calls: isOneCall ? { t: 'int', v: '1' } : undefined,
+    // The cache's tokens are beside those of the input here, and among them elsewhere.
+    'tokens.input': sumOf(input, cacheRead, cacheWrite),
+    'tokens.output': output,
+    'tokens.input.cache_read': cacheRead,
+    'tokens.input.cache_creation': cacheWrite,
+    usd: amountOf(numberAt(usage, 'cost', 'total')),
+  });
 }
 
 function sumsOf(usages: readonly SourceObject[]): Sums {

@@ -6,8 +6,9 @@
 
 import { ftruncateSync, readSync, writeSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
-import { main } from '../../../dist/cli/northroot.js';
+import { loadProgram } from '../../../bin/load.js';
 
+const { main } = loadProgram();
 const [REQUESTS, ANSWERS] = [3, 4];
 /** As much as a pipe gives at once. */
 const CHUNK_BYTES = 65_536;

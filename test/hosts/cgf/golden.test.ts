@@ -117,6 +117,7 @@ const GOLDEN: readonly [title: string, files: readonly string[], golden: Golden]
         execution: 5,
         'x.cgf.action_blocked': 1,
         'x.cgf.adapter_registered': 1,
+        'x.cgf.decision_made': 2,
         'x.cgf.digests': 9,
         'x.cgf.proposal_received': 9,
       },

@@ -99,12 +99,25 @@ describe.skipIf(!hasRecordings)('the recorded run', () => {
     ).toEqual({
       calls: '12',
       'time.ms': '244',
-      'tokens.cache_read': '0',
-      'tokens.cache_write': '0',
       'tokens.input': '721',
+      'tokens.input.cache_creation': '0',
+      'tokens.input.cache_read': '0',
       'tokens.output': '140',
       usd: '0.00100099999999999996',
     });
+  });
+
+  it('counts the tokens of the cache among those of the input, as other hosts do', () => {
+    const text = hooksText().replaceAll('"cacheRead":0,"cacheWrite":0', '"cacheRead":1000,"cacheWrite":200');
+    const call = openclaw.read([hooks(text)]).claims.find(({ id }) => id.startsWith('llm:'));
+    expect(call?.kind === 'execution' ? call.meters : []).toMatchObject([
+      { unit: 'calls', amount: { v: '1' } },
+      { unit: 'tokens.input', amount: { v: '1300' } },
+      { unit: 'tokens.output', amount: { v: '20' } },
+      { unit: 'tokens.input.cache_read', amount: { v: '1000' } },
+      { unit: 'tokens.input.cache_creation', amount: { v: '200' } },
+      { unit: 'usd' },
+    ]);
   });
 
   it('takes an exit status for success where the profile says so', () => {

@@ -1,0 +1,356 @@
+/**
+ * The leaves of a timeline: instants at which the overlap changes, in columns. Instants are multiples of a second, a millisecond or a
+ * nanosecond after the first, overlaps are numerators over one denominator, and what begins at an instant has the number of its
+ * denominator among those of the leaf. So an instant costs from 2 bytes to some 20.
+ */
+
+import { DENOMINATOR_LIMIT, greatestCommonDivisor, type Rational } from '../value/rational.js';
+import { IntColumn } from './int-column.js';
+
+/** n/d, d > 0, perhaps not reduced. */
+export type Fraction = Rational;
+
+/** How many instants a leaf may have, and how many where their overlaps are too fine for doubles. */
+const MAX_LENGTH = 256;
+const MAX_FINE_LENGTH = 32;
+const FINE = 1n << 40n;
+/** Overlaps far apart in time may have nothing in common: a leaf is split before their denominator is longer than some of one. */
+const MAX_SCALE = DENOMINATOR_LIMIT ** 3n;
+const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
+
+/** A leaf as plain data. */
+export interface SavedLeaf {
+  readonly id: number;
+  readonly level: 0;
+  readonly base: bigint;
+  readonly unit: bigint;
+  readonly keys: readonly (number | bigint)[];
+  readonly scale: bigint;
+  readonly values: readonly (number | bigint)[];
+  /** The denominators of what begins; the first is 1, and stands for nothing too. */
+  readonly denominators: readonly bigint[];
+  /** Of each instant the number of its denominator; empty where all are 1. */
+  readonly starts: readonly (number | bigint)[];
+}
+
+interface Entry {
+  readonly key: bigint;
+  /** A numerator over the leaf's scale. */
+  readonly value: bigint;
+  readonly denominator: bigint;
+}
+
+export const TOO_FINE = 0n;
+
+/** The least common multiple of two denominators, {@link TOO_FINE} where it or one of them is beyond the limit. */
+export function commonOf(a: bigint, b: bigint): bigint {
+  if (a === b || b === 1n || a === TOO_FINE) return a;
+  if (a === 1n || b === TOO_FINE) return b;
+  const common = leastCommonMultiple(a, b);
+  return common >= DENOMINATOR_LIMIT ? TOO_FINE : common;
+}
+
+function leastCommonMultiple(a: bigint, b: bigint): bigint {
+  if (a % b === 0n) return a;
+  return b % a === 0n ? b : (a / greatestCommonDivisor(a, b)) * b;
+}
+
+/** a + b over their least common denominator; it is not reduced further. */
+export function sumOf(a: Fraction, b: Fraction): Fraction {
+  if (b.n === 0n) return a;
+  if (a.n === 0n) return b;
+  if (a.d === b.d) return { n: a.n + b.n, d: a.d };
+  const d = leastCommonMultiple(a.d, b.d);
+  return { n: a.n * (d / a.d) + b.n * (d / b.d), d };
+}
+
+/** See the head of this file. */
+export class Leaf {
+  readonly level = 0;
+  id = 0;
+  isDirty = true;
+  #base = 0n;
+  #unit = UNITS[0] as bigint;
+  #keys = new IntColumn();
+  #scale = 1n;
+  #values = new IntColumn();
+  #denominators: bigint[] = ONLY_ONE;
+  #starts: IntColumn | undefined;
+  /** That of all that begins here. */
+  #common = 1n;
+
+  static restore(saved: SavedLeaf): Leaf {
+    const leaf = new Leaf();
+    leaf.id = saved.id;
+    leaf.isDirty = false;
+    leaf.#base = saved.base;
+    leaf.#unit = saved.unit;
+    leaf.#keys = new IntColumn(saved.keys);
+    leaf.#scale = saved.scale;
+    leaf.#values = new IntColumn(saved.values);
+    if (saved.starts.length === 0) return leaf;
+    leaf.#denominators = [...saved.denominators];
+    leaf.#starts = new IntColumn(saved.starts);
+    leaf.#common = leaf.#commonOf(0, leaf.length);
+    return leaf;
+  }
+
+  static #of(entries: readonly Entry[], scale: bigint): Leaf {
+    const leaf = new Leaf();
+    leaf.#scale = scale;
+    leaf.#fill(entries);
+    return leaf;
+  }
+
+  get length(): number {
+    return this.#keys.length;
+  }
+
+  /** Its first instant; it has at least one. */
+  get first(): bigint {
+    return this.#keyAt(0);
+  }
+
+  get max(): Fraction {
+    return this.#maxOf(0, this.length);
+  }
+
+  get common(): bigint {
+    return this.#common;
+  }
+
+  /** Every instant with the overlap from there on, and the denominator of what begins there. */
+  *steps(): Generator<{ readonly at: bigint; readonly value: Fraction; readonly denominator: bigint }, void> {
+    for (let i = 0; i < this.length; i += 1) {
+      const value = { n: this.#values.at(i), d: this.#scale };
+      yield { at: this.#keyAt(i), value, denominator: this.#denominatorAt(i) };
+    }
+  }
+
+  peakWithin(from: bigint, to: bigint): Fraction {
+    return this.#maxOf(Math.max(this.#search(from + 1n) - 1, 0), this.#search(to));
+  }
+
+  denominatorWithin(from: bigint, to: bigint): bigint {
+    return this.#starts === undefined ? 1n : this.#commonOf(this.#search(from), this.#search(to));
+  }
+
+  lastFiner(
+    from: bigint,
+    to: bigint,
+    common: bigint,
+  ): { readonly at: bigint; readonly denominator: bigint } | undefined {
+    if (this.#starts === undefined) return undefined;
+    const divides = this.#denominators.map((each) => each !== TOO_FINE && common % each === 0n);
+    const first = this.#search(from);
+    for (let i = this.#search(to) - 1; i >= first; i -= 1) {
+      if (divides[this.#starts.numberAt(i)] === true) continue;
+      return { at: this.#keyAt(i), denominator: this.#denominatorAt(i) };
+    }
+    return undefined;
+  }
+
+  /** Makes an instant one at which something of this denominator begins; what is there from it on stays what it was. */
+  ensure(key: bigint, denominator: bigint): Leaf[] {
+    this.isDirty = true;
+    const index = this.#search(key);
+    if (index < this.length && this.#keyAt(index) === key) {
+      this.#begin(index, denominator);
+      return [];
+    }
+    this.#insertKey(index, key);
+    this.#values.insert(index, index === 0 ? 0n : this.#values.at(index - 1));
+    this.#starts?.insert(index, 0n);
+    this.#begin(index, denominator);
+    if (this.length <= this.#room()) return [];
+    // What comes in order fills each leaf.
+    return this.#cut(index === this.length - 1 ? index : this.length >>> 1);
+  }
+
+  /** Forgets an instant at which nothing changes. The first stays, so that there is one. */
+  drop(key: bigint): Leaf[] {
+    const index = this.#search(key);
+    const isIdle =
+      index > 0 &&
+      this.#values.at(index) === this.#values.at(index - 1) &&
+      (this.#starts === undefined || this.#starts.numberAt(index) === 0);
+    if (!isIdle) return [];
+    this.isDirty = true;
+    this.#keys.remove(index);
+    this.#values.remove(index);
+    this.#starts?.remove(index);
+    return [];
+  }
+
+  raiseWithin(from: bigint, to: bigint, weight: Fraction): Leaf[] {
+    return this.raise(this.#search(from), this.#search(to), weight);
+  }
+
+  /** Adds a weight to the overlaps of the instants of these numbers. */
+  raise(from: number, to: number, weight: Fraction): Leaf[] {
+    if (from >= to || weight.n === 0n) return [];
+    this.isDirty = true;
+    const scale = this.#scale % weight.d === 0n ? this.#scale : leastCommonMultiple(this.#scale, weight.d);
+    if (scale >= MAX_SCALE && this.length > 1) {
+      const middle = this.length >>> 1;
+      const others = this.#cut(middle);
+      for (const half of [this, ...others]) half.#reduce();
+      const [own, rest] = [
+        this.raise(from, Math.min(to, middle), weight),
+        others[0]?.raise(Math.max(from - middle, 0), to - middle, weight) ?? [],
+      ];
+      return [...own, ...others, ...rest];
+    }
+    if (scale !== this.#scale) {
+      this.#values.multiply(scale / this.#scale);
+      this.#scale = scale;
+    }
+    this.#values.add(from, to, weight.n * (scale / weight.d));
+    return this.length <= this.#room() ? [] : this.#cutInto(MAX_FINE_LENGTH);
+  }
+
+  save(): SavedLeaf {
+    return {
+      id: this.id,
+      level: 0,
+      base: this.#base,
+      unit: this.#unit,
+      keys: this.#keys.list(),
+      scale: this.#scale,
+      values: this.#values.list(),
+      denominators: [...this.#denominators],
+      starts: this.#starts?.list() ?? [],
+    };
+  }
+
+  #room(): number {
+    return this.#scale < FINE ? MAX_LENGTH : MAX_FINE_LENGTH;
+  }
+
+  #keyAt(index: number): bigint {
+    return this.#base + this.#keys.at(index) * this.#unit;
+  }
+
+  /** The first index whose instant is at least `key`. */
+  #search(key: bigint): number {
+    const offset = key - this.#base;
+    return this.#keys.search(offset <= 0n ? 0n : (offset + this.#unit - 1n) / this.#unit);
+  }
+
+  #insertKey(index: number, key: bigint): void {
+    const offset = key - this.#base;
+    if (this.length > 0 && offset >= 0n && offset % this.#unit === 0n) {
+      this.#keys.insert(index, offset / this.#unit);
+      return;
+    }
+    const keys = Array.from({ length: this.length }, (_, i) => this.#keyAt(i));
+    keys.splice(index, 0, key);
+    this.#setKeys(keys);
+  }
+
+  #setKeys(keys: readonly bigint[]): void {
+    const [first, last] = [keys[0] as bigint, keys.at(-1) as bigint];
+    this.#unit = UNITS.find((unit) => keys.every((key) => (key - first) % unit === 0n)) as bigint;
+    // Where they come backwards in time, there is room before them as well.
+    this.#base = first < this.#base && keys.length > 1 ? first - (last - first) : first;
+    this.#keys = new IntColumn(keys.map((key) => (key - this.#base) / this.#unit));
+  }
+
+  #maxOf(from: number, to: number): Fraction {
+    return { n: this.#values.max(from, to), d: this.#scale };
+  }
+
+  #denominatorAt(index: number): bigint {
+    return this.#denominators[this.#starts?.numberAt(index) ?? 0] as bigint;
+  }
+
+  #commonOf(from: number, to: number): bigint {
+    let common = 1n;
+    for (let i = from; i < to && common !== TOO_FINE; i += 1)
+      common = commonOf(common, this.#denominatorAt(i));
+    return common;
+  }
+
+  #begin(index: number, denominator: bigint): void {
+    if (denominator === 1n) return;
+    this.#common = commonOf(this.#common, denominator);
+    const common = commonOf(this.#denominatorAt(index), denominator);
+    let number = this.#denominators.indexOf(common);
+    if (number === -1) {
+      number = this.#denominators.length;
+      this.#denominators = [...this.#denominators, common];
+    }
+    this.#starts ??= new IntColumn(Array.from({ length: this.length }, () => 0));
+    this.#starts.set(index, BigInt(number));
+  }
+
+  #entries(from: number, to: number): Entry[] {
+    return Array.from({ length: to - from }, (_, i) => ({
+      key: this.#keyAt(from + i),
+      value: this.#values.at(from + i),
+      denominator: this.#denominatorAt(from + i),
+    }));
+  }
+
+  #fill(entries: readonly Entry[]): void {
+    this.#setKeys(entries.map(({ key }) => key));
+    this.#values = new IntColumn(entries.map(({ value }) => value));
+    this.#denominators = ONLY_ONE;
+    this.#starts = undefined;
+    this.#common = 1n;
+    entries.forEach(({ denominator }, index) => this.#begin(index, denominator));
+  }
+
+  /** Brings the overlaps to their least common denominator. */
+  #reduce(): void {
+    const values = Array.from({ length: this.length }, (_, i) => this.#values.at(i));
+    const shared = values.reduce((divisor, n) => greatestCommonDivisor(n, divisor), this.#scale);
+    this.#scale /= shared;
+    this.#values = new IntColumn(values.map((n) => n / shared));
+  }
+
+  /** Keeps the instants before this number, and gives the others. */
+  #cut(index: number): Leaf[] {
+    const others = Leaf.#of(this.#entries(index, this.length), this.#scale);
+    this.#fill(this.#entries(0, index));
+    return [others];
+  }
+
+  #cutInto(length: number): Leaf[] {
+    const pieces: Leaf[] = [];
+    for (let at = length; at < this.length; at += length)
+      pieces.push(Leaf.#of(this.#entries(at, Math.min(at + length, this.length)), this.#scale));
+    this.#fill(this.#entries(0, length));
+    return pieces;
+  }
+}
+
+/** Shared by the leaves of which all denominators are 1: it is never changed. */
+const ONLY_ONE: bigint[] = [1n];
+
+/** Whether a value has the form of a leaf. */
+export function isSavedLeaf(value: unknown): value is SavedLeaf {
+  const { base, unit, keys, scale, values, denominators, starts } = (value ?? {}) as Partial<SavedLeaf>;
+  const isWhole =
+    typeof base === 'bigint' &&
+    UNITS.includes(unit as (typeof UNITS)[number]) &&
+    isColumn(keys) &&
+    keys.length > 0 &&
+    typeof scale === 'bigint' &&
+    scale > 0n &&
+    isColumn(values) &&
+    values.length === keys.length &&
+    Array.isArray(denominators) &&
+    denominators[0] === 1n &&
+    denominators.every((each) => typeof each === 'bigint' && each >= 0n) &&
+    isColumn(starts) &&
+    (starts.length === 0 || starts.length === keys.length);
+  return isWhole && starts.every((number) => number < denominators.length);
+}
+
+function isColumn(value: unknown): value is readonly (number | bigint)[] {
+  return (
+    Array.isArray(value) &&
+    value.every((each) => (typeof each === 'bigint' ? each >= 0n : Number.isSafeInteger(each) && each >= 0))
+  );
+}

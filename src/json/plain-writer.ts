@@ -1,0 +1,250 @@
+/**
+ * Canonical JSON of usual values in one pass: it guards, orders, writes the bytes and copies what it read. Whatever is not usual (what
+ * is no JSON, a lone surrogate, a member called as one of Object.prototype) it does not judge: `canonicalize.ts` does, its slow twin,
+ * and is the definition. What is written here is what that one gives.
+ */
+
+import { allocateBytes } from '../bytes/concat.js';
+import { MAX_DEPTH } from './scan.js';
+import type { JsonObject, JsonValue } from './value.js';
+
+/** What is written of a value that is not usual. */
+export const UNUSUAL = Symbol('unusual');
+
+/** Larger memory is not kept between two values. */
+const MAX_KEPT_BYTES = 1024 * 1024;
+/** Longer lists of names are sorted by the engine. */
+const MAX_INSERTED = 24;
+const NO_ARRAY: readonly unknown[] = [];
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/** Of each ASCII character: 0 where it stands for itself in a string, the letter of its short escape, or 1. */
+const ESCAPE = new Uint8Array(128);
+ESCAPE.fill(1, 0, 0x20);
+for (const [character, letter] of ['""', '\\\\', '\bb', '\tt', '\nn', '\ff', '\rr'] as const)
+  ESCAPE[character!.charCodeAt(0)] = letter!.charCodeAt(0);
+
+const HEX = '0123456789abcdef';
+
+/** See the head of this file. One writer serves any number of values, one at a time. */
+export class PlainWriter {
+  #bytes: Uint8Array;
+  #at = 0;
+  #deepest = 0;
+  #isBusy = false;
+  /** What stands before all that is written. */
+  readonly room: Uint8Array;
+
+  /** @param room - Bytes that stand before what is written. */
+  constructor(room: Uint8Array = new Uint8Array(0)) {
+    this.room = room;
+    this.#bytes = allocateBytes(room.length + 4_096);
+    this.#bytes.set(room);
+  }
+
+  /**
+   * Calls `write`, which writes one value. Nothing that a value does when it is read, as a proxy may, gets at what is being written.
+   *
+   * @returns What it returns; {@link UNUSUAL} where a value is being written already.
+   */
+  use<T>(write: () => T): T | typeof UNUSUAL {
+    if (this.#isBusy || 'toJSON' in NO_ARRAY) return UNUSUAL;
+    this.#isBusy = true;
+    this.#at = this.room.length;
+    this.#deepest = 0;
+    try {
+      return write();
+    } finally {
+      this.#isBusy = false;
+      if (this.#bytes.length > MAX_KEPT_BYTES) {
+        this.#bytes = allocateBytes(this.room.length + 4_096);
+        this.#bytes.set(this.room);
+      }
+    }
+  }
+
+  /** Where the next byte goes. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** What was written, the room included; good until the next value is written. */
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  /** How many containers were open at most, those around what was written among them. */
+  get deepest(): number {
+    return this.#deepest;
+  }
+
+  /** A byte of ASCII. */
+  byte(byte: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#at++] = byte;
+  }
+
+  /**
+   * A member of an object, name and all; `depth` is that of {@link value}.
+   *
+   * @returns A copy of its value.
+   */
+  member(object: object, name: string, depth: number): JsonValue | typeof UNUSUAL {
+    // To give a copy a member of such a name may mean something else.
+    if (name in Object.prototype || !this.#string(name)) return UNUSUAL;
+    this.#bytes[this.#at++] = COLON;
+    const member = Object.getOwnPropertyDescriptor(object, name);
+    if (member === undefined || !('value' in member) || member.enumerable !== true) return UNUSUAL;
+    return this.value(member.value, depth);
+  }
+
+  /**
+   * A value.
+   *
+   * @param depth - How many containers are open around it.
+   * @returns A copy of it, with members in their order.
+   */
+  value(value: unknown, depth: number): JsonValue | typeof UNUSUAL {
+    switch (typeof value) {
+      case 'string':
+        return this.#string(value) ? value : UNUSUAL;
+      case 'number':
+        return this.#number(value) ? value : UNUSUAL;
+      case 'boolean':
+        this.#ascii(value ? 'true' : 'false');
+        return value;
+      case 'object':
+        if (value === null) {
+          this.#ascii('null');
+          return null;
+        }
+        if (depth >= this.#deepest) this.#deepest = depth + 1;
+        if (depth === MAX_DEPTH) return UNUSUAL;
+        return Array.isArray(value) ? this.#array(value, depth + 1) : this.#object(value, depth + 1);
+      default:
+        return UNUSUAL;
+    }
+  }
+
+  #object(object: object, depth: number): JsonObject | typeof UNUSUAL {
+    const names = listNames(object);
+    if (names === undefined) return UNUSUAL;
+    const copy: JsonObject = {};
+    this.byte(0x7b);
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index]!;
+      if (index > 0) this.byte(COMMA);
+      const value = this.member(object, name, depth);
+      if (value === UNUSUAL) return UNUSUAL;
+      copy[name] = value;
+    }
+    this.byte(0x7d);
+    return copy;
+  }
+
+  #array(array: readonly unknown[], depth: number): JsonValue[] | typeof UNUSUAL {
+    if (Object.getPrototypeOf(array) !== Array.prototype) return UNUSUAL;
+    const { length } = array;
+    const copy: JsonValue[] = [];
+    this.byte(0x5b);
+    for (let index = 0; index < length; index++) {
+      if (index > 0) this.byte(COMMA);
+      const member = Object.getOwnPropertyDescriptor(array, index);
+      if (member === undefined || !('value' in member) || member.enumerable !== true) return UNUSUAL;
+      const value = this.value(member.value, depth);
+      if (value === UNUSUAL) return UNUSUAL;
+      copy.push(value);
+    }
+    if (Reflect.ownKeys(array).length !== length + 1) return UNUSUAL;
+    this.byte(0x5d);
+    return copy;
+  }
+
+  #number(value: number): boolean {
+    if (!Number.isFinite(value) || Object.is(value, -0)) return false;
+    const text = String(value);
+    if (Number.isInteger(value) && !Number.isSafeInteger(value) && !text.includes('e')) return false;
+    this.#ascii(text);
+    return true;
+  }
+
+  #ascii(text: string): void {
+    this.#reserve(text.length);
+    for (let index = 0; index < text.length; index++) this.#bytes[this.#at++] = text.charCodeAt(index);
+  }
+
+  /** Leaves room for one byte more. */
+  #string(text: string): boolean {
+    const { length } = text;
+    // Six bytes are the most that a code unit takes, `\u0000`.
+    this.#reserve(6 * length + 3);
+    const bytes = this.#bytes;
+    let at = this.#at;
+    bytes[at++] = QUOTE;
+    for (let index = 0; index < length; index++) {
+      const unit = text.charCodeAt(index);
+      if (unit < 0x80) {
+        const escape = ESCAPE[unit]!;
+        if (escape === 0) bytes[at++] = unit;
+        else if (escape > 1) {
+          bytes[at++] = BACKSLASH;
+          bytes[at++] = escape;
+        } else {
+          for (const character of `\\u00${HEX[unit >> 4]!}${HEX[unit & 15]!}`)
+            bytes[at++] = character.charCodeAt(0);
+        }
+      } else if (unit < 0x800) {
+        bytes[at++] = 0xc0 | (unit >> 6);
+        bytes[at++] = 0x80 | (unit & 0x3f);
+      } else if (unit < 0xd800 || unit > 0xdfff) {
+        bytes[at++] = 0xe0 | (unit >> 12);
+        bytes[at++] = 0x80 | ((unit >> 6) & 0x3f);
+        bytes[at++] = 0x80 | (unit & 0x3f);
+      } else {
+        const low = text.charCodeAt(index + 1);
+        if (unit > 0xdbff || !(low >= 0xdc00 && low <= 0xdfff)) return false;
+        const point = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+        bytes[at++] = 0xf0 | (point >> 18);
+        bytes[at++] = 0x80 | ((point >> 12) & 0x3f);
+        bytes[at++] = 0x80 | ((point >> 6) & 0x3f);
+        bytes[at++] = 0x80 | (point & 0x3f);
+        index++;
+      }
+    }
+    bytes[at++] = QUOTE;
+    this.#at = at;
+    return true;
+  }
+
+  #reserve(count: number): void {
+    const needed = this.#at + count;
+    if (needed <= this.#bytes.length) return;
+    const larger = allocateBytes(Math.max(needed, 2 * this.#bytes.length));
+    larger.set(this.#bytes.subarray(0, this.#at));
+    this.#bytes = larger;
+  }
+}
+
+/** The names of a plain object's members in canonical order; undefined where it is not plain. What members they are is not looked at. */
+export function listNames(object: object): string[] | undefined {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  if (prototype !== Object.prototype && prototype !== null) return undefined;
+  if (Object.getOwnPropertySymbols(object).length > 0) return undefined;
+  return sortNames(Object.getOwnPropertyNames(object));
+}
+
+/** By UTF-16 code units (RFC 8785 §3.2.3), in place. */
+export function sortNames(names: string[]): string[] {
+  if (names.length > MAX_INSERTED) return names.sort();
+  for (let index = 1; index < names.length; index++) {
+    const name = names[index]!;
+    let at = index;
+    for (; at > 0 && names[at - 1]! > name; at--) names[at] = names[at - 1]!;
+    names[at] = name;
+  }
+  return names;
+}

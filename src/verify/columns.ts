@@ -1,0 +1,72 @@
+/**
+ * Columns of numbers that grow by one at a time and are never copied to do so: they are made of pieces. A piece that only says what
+ * can be computed takes no room.
+ */
+
+const PIECE_BITS = 12;
+const PIECE = 1 << PIECE_BITS;
+
+interface CountingPiece {
+  readonly first: number;
+  cells: Float64Array | undefined;
+}
+
+/** Numbers each of which is usually one more than that before it. */
+export class CountingColumn {
+  /** Of each piece its first number, and its numbers where they do not go on from that. */
+  readonly #pieces: CountingPiece[] = [];
+  #length = 0;
+
+  at(index: number): number {
+    const piece = this.#pieces[index >>> PIECE_BITS];
+    if (piece === undefined) throw new RangeError('no such number');
+    const offset = index % PIECE;
+    return piece.cells === undefined ? piece.first + offset : (piece.cells[offset] as number);
+  }
+
+  push(value: number): void {
+    const offset = this.#length % PIECE;
+    if (offset === 0) this.#pieces.push({ first: value, cells: undefined });
+    this.#length += 1;
+    const piece = this.#pieces.at(-1) as CountingPiece;
+    if (piece.cells === undefined) {
+      if (value === piece.first + offset) return;
+      piece.cells = Float64Array.from({ length: PIECE }, (_, i) => piece.first + i);
+    }
+    piece.cells[offset] = value;
+  }
+}
+
+/** Numbers nearly all of which are -1. */
+export class SparseColumn {
+  readonly #pieces: (Int32Array | undefined)[] = [];
+
+  at(index: number): number {
+    return this.#pieces[index >>> PIECE_BITS]?.[index % PIECE] ?? -1;
+  }
+
+  set(index: number, value: number): void {
+    const number = index >>> PIECE_BITS;
+    const piece = this.#pieces[number];
+    if (piece !== undefined) piece[index % PIECE] = value;
+    else if (value !== -1) {
+      this.#pieces[number] = new Int32Array(PIECE).fill(-1);
+      this.set(index, value);
+    }
+  }
+}
+
+/** Numbers below 256; 0 where none was set. */
+export class ByteColumn {
+  readonly #pieces: Uint8Array[] = [];
+
+  at(index: number): number {
+    return this.#pieces[index >>> PIECE_BITS]?.[index % PIECE] ?? 0;
+  }
+
+  set(index: number, value: number): void {
+    const number = index >>> PIECE_BITS;
+    while (this.#pieces.length <= number) this.#pieces.push(new Uint8Array(PIECE));
+    (this.#pieces[number] as Uint8Array)[index % PIECE] = value;
+  }
+}

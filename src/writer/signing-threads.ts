@@ -1,0 +1,158 @@
+/**
+ * Signs events in other threads, ahead of the group that they are written in: a signature is of the event alone, and not of its place.
+ * Only where many wait; and whatever a thread does not give, because it has died or takes too long, the writer signs itself. So no
+ * record hangs on a thread, and none goes without its signature.
+ */
+
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { encodeBase64url } from '../bytes/encoding.js';
+import { eventMessage } from '../signature/event-signature.js';
+import { signingKeyOf, type Signer } from '../signature/signer.js';
+import type { SigningResult, SigningTask } from './signing-worker.js';
+
+/** So many are signed at once; fewer than these are signed faster than they are handed over. */
+const BATCH = 256;
+/** A thread that has not answered by then is given up. */
+const MAX_WAIT_MS = 5_000;
+const SIGNATURE_BYTES = 64;
+/** Where the thread's program is, seen from here as it is in dist/, in src/ and in the bundled command line. */
+const PROGRAM = new URL('../../dist/writer/signing-worker.js', import.meta.url);
+
+/** How many threads sign where nobody says: one keeps up with a writer. */
+export function defaultSigningThreads(): number {
+  return availableParallelism() > 1 ? 1 : 0;
+}
+
+interface Batch {
+  readonly events: readonly Uint8Array[];
+  readonly settle: () => void;
+}
+
+/** See the head of this file. */
+export class SigningThreads {
+  readonly #signer: Signer;
+  readonly #threads: number;
+  readonly #program: URL;
+  /** Waiting to be handed over. */
+  #waiting: Uint8Array[] = [];
+  #workers: Worker[] | undefined;
+  #online: Worker[] = [];
+  /** Once a thread has failed none is asked any more. */
+  #isBroken = false;
+  #nextId = 0;
+  readonly #batches = new Map<number, Batch>();
+  /** Of events that were handed over: when they are signed, or will not be. */
+  readonly #pending = new WeakMap<Uint8Array, Promise<void>>();
+  readonly #signatures = new WeakMap<Uint8Array, string>();
+
+  /** @param program - For tests: what the threads run. */
+  constructor(signer: Signer, threads: number, program = PROGRAM) {
+    this.#signer = signer;
+    this.#threads = threads;
+    this.#program = program;
+  }
+
+  /** Where threads can sign for a signer: it must be one that holds its key in memory. */
+  static of(signer: Signer | undefined, threads = defaultSigningThreads()): SigningThreads | undefined {
+    if (signer === undefined || threads === 0 || signingKeyOf(signer) === undefined) return undefined;
+    return new SigningThreads(signer, threads);
+  }
+
+  /** An event was given, and will be asked for: by its canonical bytes, this very array. */
+  expect(eventBytes: Uint8Array): void {
+    if (this.#isBroken) return;
+    this.#waiting.push(eventBytes);
+    if (this.#waiting.length < BATCH) return;
+    if (this.#workers === undefined) this.#start();
+    // Until a thread runs the writer is faster by itself.
+    if (this.#online.length === 0) this.#waiting.shift();
+    else this.#handOver(this.#waiting.splice(0));
+  }
+
+  /** Settles when these are signed as far as they will be; what was not handed over by now will not be. */
+  async ready(events: readonly Uint8Array[]): Promise<void> {
+    const asked = new Set(events);
+    this.#waiting = this.#waiting.filter((bytes) => !asked.has(bytes));
+    const pending = new Set<Promise<void>>();
+    for (const bytes of events) {
+      const signed = this.#pending.get(bytes);
+      if (signed !== undefined) pending.add(signed);
+      this.#pending.delete(bytes);
+    }
+    if (pending.size === 0) return;
+    const timer = setTimeout(() => this.#giveUp(), MAX_WAIT_MS);
+    await Promise.all(pending);
+    clearTimeout(timer);
+  }
+
+  /** The signature of an event, base64url, where a thread made it. */
+  take(eventBytes: Uint8Array): string | undefined {
+    return this.#signatures.get(eventBytes);
+  }
+
+  async close(): Promise<void> {
+    const workers = this.#workers ?? [];
+    this.#giveUp();
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  }
+
+  #start(): void {
+    this.#workers = [];
+    const workerData = signingKeyOf(this.#signer);
+    for (let count = 0; count < this.#threads; count += 1) {
+      const worker = new Worker(this.#program, { workerData, execArgv: [], stdin: false });
+      worker.unref();
+      worker.on('online', () => this.#online.push(worker));
+      worker.on('message', (result: SigningResult) => this.#take(result));
+      worker.on('error', () => this.#giveUp());
+      worker.on('exit', () => this.#giveUp());
+      this.#workers.push(worker);
+    }
+  }
+
+  #handOver(events: readonly Uint8Array[]): void {
+    const messages = events.map(eventMessage);
+    const ends: number[] = [];
+    for (const { length } of messages) ends.push((ends.at(-1) ?? 0) + length);
+    const bytes = new Uint8Array(ends.at(-1) ?? 0);
+    for (const [index, message] of messages.entries()) bytes.set(message, ends[index - 1] ?? 0);
+    const id = this.#nextId++;
+    const signed = new Promise<void>((settle) => this.#batches.set(id, { events, settle }));
+    for (const event of events) this.#pending.set(event, signed);
+    const worker = this.#online[id % this.#online.length] as Worker;
+    // The program is not to end while it waits.
+    worker.ref();
+    const task: SigningTask = { id, bytes: bytes.buffer, ends };
+    worker.postMessage(task, [bytes.buffer]);
+  }
+
+  #take({ id, signatures }: SigningResult): void {
+    const batch = this.#batches.get(id);
+    if (batch === undefined) return;
+    const { events, settle } = batch;
+    if (signatures.byteLength !== events.length * SIGNATURE_BYTES) {
+      this.#giveUp();
+      return;
+    }
+    this.#batches.delete(id);
+    for (const [index, event] of events.entries()) {
+      const one = new Uint8Array(signatures, index * SIGNATURE_BYTES, SIGNATURE_BYTES);
+      this.#signatures.set(event, encodeBase64url(one));
+    }
+    if (this.#batches.size === 0) for (const worker of this.#online) worker.unref();
+    settle();
+  }
+
+  /** Whatever is not signed by now the writer signs. */
+  #giveUp(): void {
+    this.#isBroken = true;
+    this.#waiting = [];
+    for (const worker of this.#workers ?? []) {
+      worker.unref();
+      void worker.terminate();
+    }
+    for (const { settle } of this.#batches.values()) settle();
+    this.#batches.clear();
+  }
+}

@@ -1,0 +1,41 @@
+/** What a thread that signs runs: messages in, signatures out, in their order. See `signing-threads.ts`. */
+
+import { sign, type KeyObject } from 'node:crypto';
+import { parentPort, workerData } from 'node:worker_threads';
+
+/** With what a thread begins. */
+export interface SigningKey {
+  readonly key: KeyObject;
+  /** As `crypto.sign` takes it. */
+  readonly digest: 'sha256' | null;
+}
+
+/** Some messages, one behind the other. */
+export interface SigningTask {
+  readonly id: number;
+  readonly bytes: ArrayBuffer;
+  /** Where each ends. */
+  readonly ends: readonly number[];
+}
+
+/** Their signatures, 64 bytes each, one behind the other. */
+export interface SigningResult {
+  readonly id: number;
+  readonly signatures: ArrayBuffer;
+}
+
+const { key, digest } = workerData as SigningKey;
+const options = { key, dsaEncoding: 'ieee-p1363' } as const;
+parentPort?.on('message', ({ id, bytes, ends }: SigningTask) => {
+  const parts = ends.map((end, index) =>
+    sign(digest, new Uint8Array(bytes).subarray(ends[index - 1] ?? 0, end), options),
+  );
+  const signatures = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    signatures.set(part, at);
+    at += part.length;
+  }
+  const result: SigningResult = { id, signatures: signatures.buffer };
+  parentPort?.postMessage(result, [signatures.buffer]);
+});

@@ -1,0 +1,53 @@
+/** `northroot import` on the command line: which files it reads, and what it says besides the report. */
+
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { hasRecordings, recordedText } from '../hosts/recorded.js';
+import { expectOk, parse, Workshop } from './runner.js';
+
+interface Report {
+  readonly files: readonly { readonly name: string }[];
+  readonly items: { readonly items: number };
+  readonly events: { readonly appended: number };
+}
+
+describe.skipIf(!hasRecordings)('import', () => {
+  const shop = new Workshop();
+  mkdirSync(shop.path('logs'));
+  const log = hasRecordings ? recordedText('cgf/run/driver/openclaw-v02.live.events.jsonl') : '';
+  shop.write('logs/a.jsonl', log);
+  const ledger = ['--ledger', 'logs/l.jsonl', '--format', 'json'];
+
+  it('reads no file twice, and not the ledger that stands among the logs, nor its key', () => {
+    const made = shop.run(['import', '--from', 'cgf', '--create', ...ledger, 'logs', 'logs/../logs/a.jsonl']);
+    expectOk(made);
+    expect(made.stderr).not.toContain('Warning');
+    const again = shop.run(['import', '--from', 'cgf', ...ledger, 'logs']);
+    expectOk(again);
+    const [first, second] = [parse<Report>(made.stdout), parse<Report>(again.stdout)];
+    expect(first.files.map(({ name }) => name)).toEqual(['logs/a.jsonl']);
+    expect(second.files).toEqual(first.files);
+    expect([first.items.items, second.items.items]).toEqual([27, 27]);
+    expect([first.events.appended, second.events.appended]).toEqual([36, 0]);
+  });
+
+  it('lists a file without items, and names what it leaves out of a folder', () => {
+    mkdirSync(shop.path('more/sub'), { recursive: true });
+    shop.write('more/a.jsonl', log);
+    shop.write('more/empty.jsonl', '');
+    symlinkSync('a.jsonl', shop.path('more/latest.jsonl'));
+    const run = shop.run(['import', '--from', 'cgf', '--check', '--format', 'json', 'more']);
+    expectOk(run);
+    expect(parse<Report>(run.stdout).files).toMatchObject([
+      { name: 'more/a.jsonl', items: 27 },
+      { name: 'more/empty.jsonl', items: 0 },
+    ]);
+    expect(run.stderr).toContain('more/latest.jsonl (a link), more/sub (a folder)');
+    expect(run.stderr).not.toContain('a.jsonl (');
+    const empty = shop.run(['import', '--from', 'cgf', '--check', 'more/empty.jsonl']);
+    expect([empty.status, empty.stdout.split('\n')[0]]).toEqual([
+      2,
+      'Import from CGF HostAdapter: more/empty.jsonl',
+    ]);
+  });
+});

@@ -1,0 +1,57 @@
+/** How the command line is loaded: the code that V8 made of it before is run only where it is as good as the script. */
+
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+interface Loader {
+  readonly SCRIPT: URL;
+  readonly CODE: URL;
+  readonly compile: (script?: URL, code?: URL) => { readonly isPrepared: boolean };
+}
+const { SCRIPT, CODE, compile } = (await import(
+  new URL('../../bin/load.js', import.meta.url).href
+)) as Loader;
+
+/** Whether the code is taken, after `change` of it. */
+function isTaken(change: (code: string, script: string) => void): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'northroot-start-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const [script, code] = [join(folder, 'script.cjs'), join(folder, 'script.code')];
+  copyFileSync(SCRIPT, script);
+  copyFileSync(CODE, code);
+  chmodSync(script, 0o644);
+  chmodSync(code, 0o644);
+  change(code, script);
+  return compile(pathToFileURL(script), pathToFileURL(code)).isPrepared;
+}
+
+describe('the code beside the script', () => {
+  it('is taken as it was made', () => {
+    expect(isTaken(() => undefined)).toBe(true);
+  });
+
+  it.each<[string, (code: string, script: string) => void]>([
+    ['everybody may write', (code) => chmodSync(code, 0o646)],
+    ['a group may write that may not write the script', (code) => chmodSync(code, 0o664)],
+    ['is not there', (code) => rmSync(code)],
+    ['was cut off', (code) => writeFileSync(code, readFileSync(code).subarray(0, 100_000))],
+    ['is empty', (code) => writeFileSync(code, '')],
+    [
+      'was changed',
+      (code) => {
+        const bytes = readFileSync(code);
+        bytes[1_000] = bytes[1_000] ^ 1;
+        writeFileSync(code, bytes);
+      },
+    ],
+    [
+      'was made of another script',
+      (_, script) => writeFileSync(script, readFileSync(script, 'latin1').replace('northroot', 'morthroot')),
+    ],
+  ])('is not run where it %s', (_, change) => {
+    expect(isTaken(change)).toBe(false);
+  });
+});

@@ -1,0 +1,125 @@
+/** The quick way of examining a line says what the full one says, or nothing: on every fixture, and on whatever is near a record. */
+
+import { describe, expect, test } from 'vitest';
+import { examineFully, examineLazily, examineLine } from '../../src/ledger/examine-line.js';
+import { readQuickLine, useQuickPath } from '../../src/ledger/quick-line.js';
+import { ROW_WIDTH, scanRecord } from '../../src/ledger/quick-scan.js';
+import { times } from '../slow.js';
+import {
+  WHOLE_EVENTS,
+  changeBytes,
+  changeRecord,
+  eachPlaceChanged,
+  fixtureLines,
+  holdAgainst,
+  lineOf,
+  makeRandom,
+  recordOf,
+} from './quick-kit.js';
+
+const SEED = Number(process.env['SEED'] ?? 20_261_122);
+
+/** Of half a million lines. */
+const TIMEOUT = times(60_000, 1_200_000);
+
+describe('usual records', () => {
+  test.each(WHOLE_EVENTS.map((event) => [event['event_type'] as string, event] as const))(
+    '%s with every member is one',
+    (_, event) => {
+      for (const meta of [undefined, { a: 'b', trace: 'ü\n' }]) {
+        const line = lineOf(recordOf(event, true, meta && { meta }));
+        expect(holdAgainst(line)).toBe(true);
+        const quick = readQuickLine(line);
+        expect(quick?.json()).toEqual(examineFully(line, 'records').json());
+      }
+    },
+  );
+
+  test('one that is wrong in its ids alone is examined fully', () => {
+    const line = lineOf(recordOf(WHOLE_EVENTS[1], false));
+    expect(scanRecord(line, 0, line.length, new Int32Array(ROW_WIDTH), 0)).toBe(true);
+    expect(readQuickLine(line)).toBeUndefined();
+    const { faults } = examineLine(line, undefined);
+    expect(faults.map(({ code }) => code)).toEqual(['PAYLOAD_DIGEST_MISMATCH', 'EVENT_ID_MISMATCH']);
+  });
+
+  test('what they say outlives their bytes', () => {
+    const line = lineOf(recordOf(WHOLE_EVENTS[0], true));
+    const expected = examineFully(Buffer.from(line), 'records');
+    const [plain, lazy] = [examineLine(line, undefined), examineLazily(line, undefined)];
+    line.fill(0x58);
+    expect(plain.json()).toEqual(expected.json());
+    expect({ ...plain }).toEqual({ ...expected });
+    expect(structuredClone(plain)).toEqual({ ...expected });
+    expect(lazy.json()).toEqual(expected.json());
+    expect(lazy.signatures).toEqual(expected.signatures);
+  });
+
+  test('bare events are not', () => {
+    const event = recordOf(WHOLE_EVENTS[3], true)['event'] as Record<string, unknown>;
+    expect(examineLine(lineOf(event), undefined).layout).toBe('bare');
+    expect(examineLine(lineOf(recordOf(WHOLE_EVENTS[3], true)), 'bare').faults).not.toEqual([]);
+  });
+
+  test('the quick way can be left', () => {
+    const line = lineOf(recordOf(WHOLE_EVENTS[3], true));
+    useQuickPath(false);
+    expect(readQuickLine(line)).toBeUndefined();
+    useQuickPath(true);
+    expect(readQuickLine(line)).toBeDefined();
+  });
+});
+
+describe('the two ways agree', () => {
+  const fixtures = fixtureLines();
+
+  test('on every line of the fixtures', () => {
+    expect(fixtures.filter(holdAgainst).length).toBeGreaterThan(fixtures.length / 4);
+  });
+
+  test(
+    'on records with one value changed, wherever it stands',
+    () => {
+      for (const event of WHOLE_EVENTS)
+        for (const record of eachPlaceChanged(recordOf(event, false), times(0, 1) === 1))
+          holdAgainst(lineOf(record));
+    },
+    TIMEOUT,
+  );
+
+  test(
+    'on records with members changed',
+    () => {
+      const random = makeRandom(SEED);
+      let usual = 0;
+      const count = times(12_000, 500_000);
+      for (let n = 0; n < count; n += 1) {
+        const event = WHOLE_EVENTS[n % WHOLE_EVENTS.length];
+        const isAfter = random() < 0.5;
+        const record = isAfter
+          ? changeRecord(recordOf(event, false, n % 3 === 0 ? { meta: { a: 'b', c: '' } } : {}), random)
+          : recordOf(changeRecord(event, random), random() < 0.3);
+        if (holdAgainst(lineOf(record))) usual += 1;
+      }
+      expect(usual).toBeGreaterThan(count / 20);
+    },
+    TIMEOUT,
+  );
+
+  test(
+    'on lines with bytes changed',
+    () => {
+      const random = makeRandom(SEED + 1);
+      const lines = [
+        ...WHOLE_EVENTS.map((event) => lineOf(recordOf(event, true, { meta: { a: 'b', c: 'ü' } }))),
+        ...fixtures.filter(holdAgainst).filter(({ length }) => length < 8_000),
+      ];
+      let usual = 0;
+      const count = times(12_000, 500_000);
+      for (let n = 0; n < count; n += 1)
+        if (holdAgainst(changeBytes(lines[n % lines.length], random))) usual += 1;
+      expect(usual).toBeGreaterThan(count / 20);
+    },
+    TIMEOUT,
+  );
+});
