@@ -2,7 +2,7 @@
  * Measures verifying and appending beside what they cannot do without, in interleaved rounds of one run, and prints
  * medians as ratios: on a shared machine only those mean anything.
  *
- *     npm run bench [-- --records 50000 --rounds 3 --folder /tmp --json]
+ *     node bench/compare.js [--records 50000 --rounds 3 --folder /tmp --json]
  */
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -10,14 +10,10 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { appendTasks } from './append.js';
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { writeLedger } from './ledger.js';
 import { measureParts } from './parts.js';
 import { measureInTurns, median } from './rounds.js';
 import { measureMemory, verifyTasks, verifyWhole } from './verify.js';
-
-const FURTHER = ['writers.js', 'cost.js', 'live.js'];
 
 const { values } = parseArgs({
   options: {
@@ -59,15 +55,6 @@ try {
   else print(results);
 } finally {
   rmSync(folder, { recursive: true, force: true });
-}
-if (!values.json) for (const figures of FURTHER) run(figures);
-
-/** Figures with targets, each by a program of its own. */
-function run(script) {
-  console.log();
-  spawnSync(process.execPath, [fileURLToPath(new URL(script, import.meta.url)), '--folder', values.folder], {
-    stdio: 'inherit',
-  });
 }
 
 /** The shares that the parts have in verifying; both are measured in turns, and what is left is `all else`. */
