@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } fr
 import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, tmpdir, type } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { VERSION } from '../dist/index.js';
@@ -38,15 +39,7 @@ const MAX_APPENDS = 20_000;
 /** The ledger grows by one record in a hundred. */
 const GROWTH = 101;
 /** Figures by programs of their own. */
-const FURTHER = [
-  'compare.js',
-  'ed25519.js',
-  'append.js',
-  'start.js',
-  'writers.js',
-  'cost.js',
-  'live.js',
-];
+const FURTHER = ['compare.js', 'ed25519.js', 'append.js', 'start.js', 'writers.js', 'cost.js', 'live.js'];
 
 const { values } = parseArgs({
   options: {
@@ -77,6 +70,15 @@ const comparisons = wanted === undefined || wanted.includes('peers') ? COMPARISO
 mkdirSync(values.folder, { recursive: true });
 const folder = mkdtempSync(join(values.folder, 'northroot-bench-'));
 const ledgerFolder = values.keep ? values.folder : folder;
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+]) {
+  process.once(signal, () => {
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(status);
+  });
+}
 try {
   const results = await measure();
   if (values.json) console.log(JSON.stringify(results, undefined, 2));
@@ -126,7 +128,9 @@ async function measure() {
     peers,
     records,
     rounds,
-    ledgers: Object.fromEntries(Object.entries(ledgers).map(([kind, { path: _, ...facts }]) => [kind, facts])),
+    ledgers: Object.fromEntries(
+      Object.entries(ledgers).map(([kind, { records: count, bytes }]) => [kind, { records: count, bytes }]),
+    ),
     rows: rows.map((row) => {
       const why = row.tasks.map((name) => missing[name]).find((reason) => reason !== undefined);
       const { id, title, basis } = row;
@@ -155,10 +159,11 @@ async function runInTurns(tasks, order, missing) {
       const { title, prepare, run, once = false } = tasks[name];
       if (missing[name] !== undefined || (once && round > 0)) continue;
       progress(`round ${round + 1} of ${rounds}: ${title}`);
+      // Processes are waited for synchronously: a signal is heard only between two of them.
+      await setImmediate();
       try {
         if (round === 0) await prepare?.();
-        const { stdout: _, stderr: __, root: ___, ...sample } = run();
-        samples[name] = best(samples[name], sample);
+        samples[name] = best(samples[name], run());
       } catch (error) {
         missing[name] = `failed: ${error.message}`;
         failed.push({ task: name, error: error.message });
@@ -172,7 +177,9 @@ function best(known, sample) {
   const isMore = (name) => ['rate', 'rss'].includes(name);
   const choose = (name, a, b) => (isMore(name) ? Math.max(a, b) : Math.min(a, b));
   return Object.fromEntries(
-    Object.entries(sample).map(([name, value]) => [name, choose(name, known?.[name] ?? value, value)]),
+    Object.entries(sample)
+      .filter(([, value]) => typeof value === 'number')
+      .map(([name, value]) => [name, choose(name, known?.[name] ?? value, value)]),
   );
 }
 
@@ -272,11 +279,11 @@ function print({ tool, machine, peers, rows: filled, comparisons: others }) {
 function printTable(heads, lines) {
   const isRest = (line, column) => column === line.length - 1;
   const widths = heads.map((_, column) =>
-    Math.max(
-      ...[heads, ...lines].map((line) => (isRest(line, column) ? 0 : (line[column]?.length ?? 0))),
-    ),
+    Math.max(...[heads, ...lines].map((line) => (isRest(line, column) ? 0 : (line[column]?.length ?? 0)))),
   );
   console.log();
   for (const line of [heads, ...lines])
-    console.log(line.map((cell, column) => (isRest(line, column) ? cell : cell.padEnd(widths[column]))).join('  '));
+    console.log(
+      line.map((cell, column) => (isRest(line, column) ? cell : cell.padEnd(widths[column]))).join('  '),
+    );
 }

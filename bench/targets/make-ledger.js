@@ -18,7 +18,13 @@ import {
   signEvent,
   signNote,
 } from '../../dist/index.js';
-import { appendLeaf, emptyRange, hashToBase64url, leafHash, rangeRoot } from '../../dist/tree/compact-range.js';
+import {
+  appendLeaf,
+  emptyRange,
+  hashToBase64url,
+  leafHash,
+  rangeRoot,
+} from '../../dist/tree/compact-range.js';
 import { idOf } from '../ledger.js';
 import { at, BLOCK, KINDS } from './kinds.js';
 
@@ -193,7 +199,7 @@ class Chain {
 
   #flush() {
     const bytes = Buffer.concat(this.#pending);
-    for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
+    for (let done = 0; done < bytes.length;) done += writeSync(this.#file, bytes, done);
     this.#pending = [];
     this.#pendingBytes = 0;
   }

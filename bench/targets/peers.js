@@ -57,7 +57,15 @@ function verifiedBy(program, args) {
 
 /** How many Ed25519 signatures `openssl speed` verifies in a second of wall time, in so many processes. */
 export function opensslVerifies(processes) {
-  const args = ['speed', '-elapsed', '-seconds', String(SPEED_SECONDS), '-multi', String(processes), 'ed25519'];
+  const args = [
+    'speed',
+    '-elapsed',
+    '-seconds',
+    String(SPEED_SECONDS),
+    '-multi',
+    String(processes),
+    'ed25519',
+  ];
   return parseSpeed(runProgram('openssl', args).stdout);
 }
 

@@ -68,8 +68,7 @@ export const ROWS = [
     tasks: ['linked1', 'extension1'],
     atMost: 1.15,
     measure: ({ linked1, extension1 }) => linked1.cpu / extension1.cpu,
-    note: ({ linked1, extension1 }) =>
-      `unsigned, 1 thread; wall ${decimals(linked1.wall / extension1.wall)}`,
+    note: ({ linked1, extension1 }) => `unsigned, 1 thread; wall ${decimals(linked1.wall / extension1.wall)}`,
   },
   memory('rss', 'RSS, plain (signed)', 'signed2', 200),
   memory('rss-sealed', 'RSS, plain (checkpoint-signed)', 'sealed2', 200),
