@@ -92,7 +92,12 @@ if (values.all && !values.json) for (const script of FURTHER) runFurther(script)
 async function measure() {
   const loadBefore = loadavg();
   const peers = findPeers();
-  const go = { program: peers.go.missing === undefined ? buildGo(folder) : undefined };
+  const go = {};
+  try {
+    if (peers.go.missing === undefined) go.program = buildGo(folder);
+  } catch (error) {
+    peers.go = { ...peers.go, missing: error.message };
+  }
   await checkPeers(peers, go);
   const ledgers = {};
   const sampled = Math.min(records, MAX_SAMPLED);
@@ -253,7 +258,7 @@ function print({ tool, machine, peers, rows: filled, comparisons: others }) {
   console.log(`${machine.cpu}, ${machine.cpus} CPUs, ${machine.system}`);
   console.log(`load average ${load(machine.load_before)} before, ${load(machine.load_after)} after`);
   for (const [name, { version: found, missing }] of Object.entries(peers))
-    console.log(`  ${name.padEnd(14)} ${found ?? missing}`);
+    console.log(`  ${name.padEnd(14)} ${missing ?? found}`);
   if (records < RECORDS)
     console.log(`\nthe targets are for ${RECORDS} records: with fewer, starting and compiling weigh more`);
   printTable(
