@@ -3,10 +3,8 @@
  * are asked for; nothing is parsed unless somebody wants the event itself.
  */
 
-import { allocateBytes, allocateScratch } from '../bytes/concat.js';
-import { sha256Base64url } from '../bytes/sha256.js';
-import { decodeLatin1, decodeUtf8, encodeLatin1 } from '../bytes/text.js';
-import { EVENT_ID_PREFIX } from '../event/identity.js';
+import { allocateScratch } from '../bytes/concat.js';
+import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type {
   ActionOutline,
   AdjustmentOutline,
@@ -21,56 +19,12 @@ import { toRational } from '../value/quantity.js';
 import { rationalOfDecimal, type Rational } from '../value/rational.js';
 import type { SignatureEntry } from './examine-line.js';
 import type { Span } from './event-bytes.js';
+import { hasTrueIdentity } from './quick-identity.js';
 import * as row from './quick-scan.js';
 
 const { ROW_WIDTH, scanRecord } = row;
 
-const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const B64_LENGTH = 43;
-/** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
-const BEFORE_EVENT_ID = 36;
-const BEFORE_PAYLOAD_DIGEST = 42;
-/** 43 characters, `"` and `}`. */
-const B64_TO_END = B64_LENGTH + 2;
-
-let scratch = allocateBytes(PREFIX.length + 64 * 1024);
-scratch.set(PREFIX);
-
-/**
- * Whether `payload_digest` and `event_id` are those of the content: the payload is the event without the two, copied once and hashed
- * twice.
- *
- * @param bytes - Those that row `at` was filled from.
- */
-export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
-  return trueEventId(bytes, rows, at * ROW_WIDTH) !== undefined;
-}
-
-/** The event's id, base64url, where both are true. */
-function trueEventId(bytes: Uint8Array, rows: Int32Array, base: number): string | undefined {
-  const start = rows[base + row.EVENT_START]!;
-  const end = rows[base + row.EVENT_END]!;
-  const id = rows[base + row.EVENT_ID]!;
-  const digest = rows[base + row.PAYLOAD_DIGEST]!;
-  const room = PREFIX.length + end - start;
-  if (scratch.length < room) {
-    scratch = allocateBytes(room);
-    scratch.set(PREFIX);
-  }
-  // Both have members before them, and `event_id` comes first.
-  let at = PREFIX.length;
-  scratch.set(bytes.subarray(start, id - BEFORE_EVENT_ID), at);
-  at += id - BEFORE_EVENT_ID - start;
-  const between = id + B64_TO_END;
-  scratch.set(bytes.subarray(between, digest - BEFORE_PAYLOAD_DIGEST), at);
-  at += digest - BEFORE_PAYLOAD_DIGEST - between;
-  scratch.set(bytes.subarray(digest + B64_TO_END, end), at);
-  at += end - digest - B64_TO_END;
-  if (!isTextAt(bytes, digest, sha256Base64url(scratch.subarray(PREFIX.length, at)))) return undefined;
-  const eventId = sha256Base64url(scratch.subarray(0, at));
-  return isTextAt(bytes, id, eventId) ? eventId : undefined;
-}
-
 /** How many signatures a record has. */
 export function signatureCountOf(rows: Int32Array, at: number): number {
   return rows[at * ROW_WIDTH + row.SIGNATURE_COUNT]!;
@@ -232,12 +186,10 @@ export class QuickLine {
   #event: JsonObject | undefined;
   #outline: OutlineOf<TypeName>;
 
-  /** @param eventId - The event's id, base64url, where it is at hand. */
-  constructor(bytes: Uint8Array, rows: Int32Array, at: number, eventId?: string) {
+  constructor(bytes: Uint8Array, rows: Int32Array, at: number) {
     this.#bytes = bytes;
     this.#rows = rows;
     this.#base = at * ROW_WIDTH;
-    this.#eventId = eventId;
     this.type = TYPE_NAMES[rows[this.#base + row.TYPE]!]!;
   }
 
@@ -473,18 +425,24 @@ export function readQuickLine(line: Uint8Array): QuickLine | undefined {
   if (known === undefined) return undefined;
   const bytes = allocateScratch(line.length);
   bytes.set(line);
-  return new QuickLine(bytes, briefly.slice(), 0, known.eventId);
+  return new QuickLine(bytes, briefly.slice(), 0);
 }
 
-/** Whether `bytes[start, end)`, a line, is a usual record and its ids are true: then row `at` says what is where. */
+/**
+ * Whether `bytes[start, end)`, a line, is a usual record and its ids are true: then row `at` says what is where.
+ *
+ * @param ids - The event's id is written to it, 32 bytes from `idAt` on; what stands there after *no* means nothing.
+ */
 export function scanUsual(
   bytes: Uint8Array,
   start: number,
   end: number,
   rows: Int32Array,
   at: number,
+  ids?: Uint8Array,
+  idAt?: number,
 ): boolean {
-  return isOn && scanRecord(bytes, start, end, rows, at) && hasTrueIdentity(bytes, rows, at);
+  return isOn && scanRecord(bytes, start, end, rows, at) && hasTrueIdentity(bytes, rows, at, ids, idAt);
 }
 
 /** The event's bytes in the record of a row. */
@@ -509,8 +467,7 @@ export function copyQuickLine(bytes: Uint8Array, rows: Int32Array, at: number): 
 
 function readQuickly(line: Uint8Array, rows: Int32Array): QuickLine | undefined {
   if (!scanRecord(line, 0, line.length, rows, 0)) return undefined;
-  const eventId = trueEventId(line, rows, 0);
-  return eventId === undefined ? undefined : new QuickLine(line, rows, 0, eventId);
+  return hasTrueIdentity(line, rows, 0) ? new QuickLine(line, rows, 0) : undefined;
 }
 
 /** Digits that fit a number exactly need no text. */
