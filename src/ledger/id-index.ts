@@ -5,6 +5,7 @@
  */
 
 import { allocateBytes } from '../bytes/concat.js';
+import { decodeDigestAt } from '../bytes/base64url-digest.js';
 import { writeBase64url } from '../bytes/encoding.js';
 
 const ID_SIZE = 32;
@@ -69,13 +70,34 @@ export class IdIndex {
   /** Adds an id that is not in the index yet and returns its ordinal. */
   add(id: string): number {
     if ((this.#size + 1) * 3 > this.#slots.length * 2) this.#rehash(this.#slots.length * 2);
-    const slot = this.#lookUp(id);
+    return this.#enter(this.#lookUp(id));
+  }
+
+  /** Puts the probe into a slot. */
+  #enter(slot: number): number {
     if (this.#slots[slot] !== EMPTY) throw new RangeError('the id is in the index already');
     if (this.#size % PIECE_IDS === 0) this.#pieces.push(new Uint32Array(PIECE_IDS * WORDS));
     this.#wordsOf(this.#size).set(this.#probe);
     this.#size += 1;
     this.#slots[slot] = this.#size;
     return this.#size - 1;
+  }
+
+  /** As {@link IdIndex.find}, of the id whose 43 characters stand at a place. */
+  findAt(bytes: Uint8Array, at: number): number {
+    decodeDigestAt(bytes, at, this.#probeBytes, 0);
+    this.#lastId = undefined;
+    this.#lastSlot = this.#slotOf(this.#probe);
+    return (this.#slots[this.#lastSlot] as number) - 1;
+  }
+
+  /** Adds the id that {@link IdIndex.findAt} was asked for last, and did not find, and returns its ordinal. */
+  addLast(): number {
+    if ((this.#size + 1) * 3 > this.#slots.length * 2) {
+      this.#rehash(this.#slots.length * 2);
+      this.#lastSlot = this.#slotOf(this.#probe);
+    }
+    return this.#enter(this.#lastSlot);
   }
 
   /** The slot of an id, which is most often asked for and then added: nothing was moved between. */

@@ -33,7 +33,7 @@ export function signatureCountOf(rows: Int32Array, at: number): number {
 /** The keyid of signature `index` of a record. */
 export function keyidOf(bytes: Uint8Array, rows: Int32Array, at: number, index: number): string {
   const keyid = keyidAt(bytes, rows, at * ROW_WIDTH, index);
-  return remembered(bytes, keyid, keyid + B64_LENGTH);
+  return recallText(bytes, keyid, keyid + B64_LENGTH);
 }
 
 /** Signature `index` of a record, base64url. */
@@ -50,7 +50,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
 
-function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index: number): number {
+/** The place of the keyid of signature `index`; `base` is where the record's row begins. */
+export function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index: number): number {
   let keyid = rows[base + row.SIGNATURES]! + BEFORE_KEYID;
   // `"},` and the next one.
   for (let i = 0; i < index; i += 1) keyid = closingQuote(bytes, keyid + SIG_AFTER_KEYID) + 3 + BEFORE_KEYID;
@@ -79,7 +80,8 @@ const texts: string[] = new Array<string>(REMEMBERED).fill('');
 const digestTexts: string[] = new Array<string>(REMEMBERED).fill('');
 const SHA256_PREFIX = 'sha-256:';
 
-function remembered(bytes: Uint8Array, start: number, end: number): string {
+/** A text of the bytes, the same string as when it was last asked for. */
+export function recallText(bytes: Uint8Array, start: number, end: number): string {
   const length = end - start;
   if (length > MAX_REMEMBERED_LENGTH) return decodeLatin1(bytes, start, end);
   const slot = slotOf(bytes, start, end);
@@ -112,6 +114,55 @@ function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
   return mixed % REMEMBERED;
 }
+
+/** Goes through the meters of a usual record, in their order. */
+export class MeterReader {
+  /** Of the meter that was read last: its unit, where its digits lie, and how many of them are behind the point. */
+  unit = '';
+  start = 0;
+  end = 0;
+  scale = 0;
+  #bytes: Uint8Array = new Uint8Array();
+  #left = 0;
+  #at = 0;
+
+  /** @param base - Where the row of the record begins. */
+  begin(bytes: Uint8Array, rows: Int32Array, base: number): void {
+    this.#bytes = bytes;
+    this.#left = rows[base + row.METER_COUNT]!;
+    this.#at = rows[base + row.METERS]!;
+  }
+
+  /** Reads the next one; false where there is none. */
+  next(): boolean {
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    const bytes = this.#bytes;
+    const at = this.#at;
+    // `{"amount":{`, then `"t":"int","v":"` or `"m":"`.
+    const isInteger = bytes[at + 12] === 0x74;
+    const start = at + (isInteger ? 26 : 16);
+    const end = closingQuote(bytes, start);
+    // `"},"unit":"`, or `","s":` and a number and `,"t":"dec"},"unit":"`.
+    let scale = 0;
+    let unit = end + 11;
+    if (!isInteger) {
+      let s = end + 6;
+      for (; bytes[s] !== 0x2c; s += 1) scale = scale * 10 + bytes[s]! - ZERO;
+      unit = s + 20;
+    }
+    const unitEnd = closingQuote(bytes, unit);
+    this.unit = recallText(bytes, unit, unitEnd);
+    this.start = start;
+    this.end = end;
+    this.scale = scale;
+    // `"},`
+    this.#at = unitEnd + 3;
+    return true;
+  }
+}
+
+const meters = new MeterReader();
 
 const NO_FAULTS: readonly never[] = [];
 const NO_RESOURCES: readonly ResourceRef[] = [];
@@ -273,28 +324,11 @@ export class QuickLine {
 
   #readAmounts(): readonly UnitAmount[] {
     const bytes = this.#bytes;
-    const count = this.#get(row.METER_COUNT);
     const amounts: UnitAmount[] = [];
-    // `{"amount":{`, then `"t":"int","v":"` or `"m":"`.
-    for (let i = 0, at = this.#get(row.METERS); i < count; i += 1) {
-      const isInteger = bytes[at + 12] === 0x74;
-      const digits = at + (isInteger ? 26 : 16);
-      const end = closingQuote(bytes, digits);
-      // `"},"unit":"`, or `","s":` and a number and `,"t":"dec"},"unit":"`.
-      let scale = 0;
-      let unit = end + 11;
-      if (!isInteger) {
-        let s = end + 6;
-        for (; bytes[s] !== 0x2c; s += 1) scale = scale * 10 + bytes[s]! - ZERO;
-        unit = s + 20;
-      }
-      const unitEnd = closingQuote(bytes, unit);
-      amounts.push({
-        unit: remembered(bytes, unit, unitEnd),
-        amount: readDecimal(bytes, digits, end, scale),
-      });
-      // `"},`
-      at = unitEnd + 3;
+    meters.begin(bytes, this.#rows, this.#base);
+    while (meters.next()) {
+      const { unit, start, end, scale } = meters;
+      amounts.push({ unit, amount: readDecimal(bytes, start, end, scale) });
     }
     return amounts;
   }
@@ -307,7 +341,7 @@ export class QuickLine {
       const sig = keyid + SIG_AFTER_KEYID;
       const end = closingQuote(this.#bytes, sig);
       entries.push({
-        keyid: remembered(this.#bytes, keyid, keyid + B64_LENGTH),
+        keyid: recallText(this.#bytes, keyid, keyid + B64_LENGTH),
         sig: decodeLatin1(this.#bytes, sig, end),
       });
       at = end + 3;
@@ -330,11 +364,11 @@ export class QuickLine {
 
   #recall43(place: number): string | undefined {
     const at = this.#get(place);
-    return at === 0 ? undefined : remembered(this.#bytes, at, at + B64_LENGTH);
+    return at === 0 ? undefined : recallText(this.#bytes, at, at + B64_LENGTH);
   }
 
   #recall(place: number): string {
-    return remembered(this.#bytes, this.#get(place), this.#get(place + 1));
+    return recallText(this.#bytes, this.#get(place), this.#get(place + 1));
   }
 
   #textAt(place: number): string {
@@ -428,7 +462,13 @@ function readDecimal(bytes: Uint8Array, start: number, end: number, scale: numbe
     const digits = decodeLatin1(bytes, start, end);
     return toRational(scale === 0 ? { t: 'int', v: digits } : { t: 'dec', m: digits, s: scale });
   }
+  return rationalOfDecimal(readDigits(bytes, start, end), scale);
+}
+
+/** The number of the digits; NaN where they are too many for one that is exact. */
+export function readDigits(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > MAX_SAFE_DIGITS) return NaN;
   let number = 0;
   for (let i = start; i < end; i += 1) number = number * 10 + bytes[i]! - ZERO;
-  return rationalOfDecimal(number, scale);
+  return number;
 }

@@ -110,9 +110,28 @@ export class EventIndex implements EventTable {
     this.#push(this.#ids.add(id), position, KINDS.indexOf(kind), grant);
   }
 
+  /** The number of the event whose id stands at a place, 43 characters of base64url; -1 for none. */
+  locate(bytes: Uint8Array, at: number): number {
+    return this.#ids.findAt(bytes, at);
+  }
+
+  kindOf(ordinal: number): EventKind {
+    return KINDS[this.#kinds.at(ordinal)] as EventKind;
+  }
+
+  /** Adds the event that {@link EventIndex.locate} was asked for last, and did not find. */
+  addLocated(position: EventPosition, kind: EventKind, grant: number): void {
+    this.#push(this.#ids.addLast(), position, KINDS.indexOf(kind), grant);
+  }
+
   spend(id: string, grant: number): void {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) throw new RangeError('the event is not in the index');
+    this.spendNumber(ordinal, grant);
+  }
+
+  /** As {@link EventIndex.spend}, by the event's number. */
+  spendNumber(ordinal: number, grant: number): void {
     this.#kinds.set(ordinal, KINDS.indexOf('spent'));
     this.#grants.set(ordinal, grant);
   }
