@@ -7,6 +7,7 @@ import { identifyEvent } from '../../src/event/identity.js';
 import { outlineEvent } from '../../src/event/outline.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
+import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { QuickLine, keyidOf, signatureCountOf, signatureOf } from '../../src/ledger/quick-line.js';
 import { hasTrueIdentity } from '../../src/ledger/quick-identity.js';
 import { ROW_WIDTH, TYPE, scanRecord } from '../../src/ledger/quick-scan.js';
@@ -405,6 +406,7 @@ const scanners = { plain: makePlainScanner(), wasm: makeWasmScanner() };
 export function holdScanners(line: Buffer): void {
   const { plain, wasm } = scanners;
   if (wasm === undefined) throw new Error('no WebAssembly');
+  if (line.length > MAX_LINE_BYTES) return;
   const start = 1 + (line.length % 7);
   const end = start + line.length;
   const block = Buffer.concat([around.subarray(0, start), line, around.subarray(end, end + 8)]);
