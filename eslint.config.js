@@ -26,7 +26,16 @@ const nodesOwn = [
 ];
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'src/schema/generated/', 'src/signature/generated/', 'assembly/*.ts'] },
+  {
+    ignores: [
+      'dist/',
+      'coverage/',
+      'src/schema/generated/',
+      'src/signature/generated/',
+      'src/ledger/generated/',
+      'assembly/*.ts',
+    ],
+  },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -5,20 +5,19 @@
  */
 
 import { examineFully, type ExaminedLine } from '../ledger/examine-line.js';
-import { eventOf, keyidOf, scanUsual, signatureCountOf, signatureOf } from '../ledger/quick-line.js';
+import { eventOf, isQuickPathOn, keyidOf, signatureCountOf, signatureOf } from '../ledger/quick-line.js';
 import { isChained, writeHash } from '../ledger/quick-identity.js';
 import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import type { SignatureBackend } from '../signature/backend.js';
+import type { SignatureBackend, VerificationKey } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
-import { leafHash } from '../tree/compact-range.js';
 import { NorthrootError } from '../error.js';
+import { scannerFor } from './line-scanner.js';
 import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
 import { SignatureQueue } from './signature-queue.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 
 const HASH_BYTES = 32;
-const NEWLINE = 0x0a;
 
 /** What is known of the lines of a block. Plain data, which another thread can hand over. */
 export interface BlockFacts {
@@ -75,7 +74,8 @@ export function examineBlock(
   depth: Depth,
   given?: Uint8Array,
 ): ExaminedBlock {
-  const ends = findLineEnds(bytes);
+  const scanner = scannerFor(bytes.length);
+  const ends = scanner.begin(bytes);
   const lines = ends.length;
   const leaves = new Uint8Array(lines * HASH_BYTES);
   const ids = new Uint8Array(lines * HASH_BYTES);
@@ -84,44 +84,45 @@ export function examineBlock(
   const declared: DeclaredKey[] = [];
   const examined = new Map<number, ExaminedLine>();
   const rowAt = new Int32Array(lines).fill(-1);
-  let rows = new Int32Array(64 * ROW_WIDTH);
+  const isQuick = depth === 'all' && isQuickPathOn();
   let usual = 0;
-  /** @param event - The event's bytes, in the block. */
-  const verify = (keyid: string, sig: () => string, event: Uint8Array): void => {
+  /** The key by which the next verdict is computed; where there is none, that verdict is given. */
+  const keyOfNext = (keyid: string): VerificationKey | undefined => {
     // So many of the verdicts that others came to are believed, and the rest is a sample.
     const isBelieved = given?.[verdicts.length] === VALID && Math.random() * SAMPLE >= 1;
     const key = isBelieved ? undefined : keys.find(keyid);
-    if (key !== undefined) verdicts.push(signatures.add(key, event, sig(), verdicts.length));
     // Where the key is not known here, whoever orders the lines computes it.
-    else verdicts.push(isBelieved ? VALID : NOT_COMPUTED);
+    if (key === undefined) verdicts.push(isBelieved ? VALID : NOT_COMPUTED);
+    return key;
   };
-  let start = 0;
+  let end = -1;
   for (let i = 0; i < lines; i += 1) {
-    const begin = start;
-    const end = ends[i] as number;
-    const line = bytes.subarray(start, end);
-    start = end + 1;
+    const start = end + 1;
+    end = ends[i] as number;
     verdictsAt[i] = verdicts.length;
-    const isReadable = depth === 'all' && line.length > 0 && line.length <= MAX_LINE_BYTES;
-    if (line.length > 0) writeHash(leaves, i * HASH_BYTES, leafHash(line));
-    if (!isReadable) continue;
-    if ((usual + 1) * ROW_WIDTH > rows.length) rows = grown(rows);
-    if (scanUsual(bytes, begin, end, rows, usual, ids, i * HASH_BYTES)) {
+    if (end === start) continue;
+    const hashAt = i * HASH_BYTES;
+    writeHash(leaves, hashAt, scanner.leafHash(start, end));
+    if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
+    if (isQuick && scanner.scan(start, end, usual, ids, hashAt)) {
+      const { rows } = scanner;
       rowAt[i] = usual;
       const followsUsual = i > 0 && rowAt[i - 1] !== -1;
-      if (followsUsual && isChained(bytes, rows, usual, leaves, (i - 1) * HASH_BYTES)) {
+      if (followsUsual && isChained(bytes, rows, usual, leaves, hashAt - HASH_BYTES)) {
         rows[usual * ROW_WIDTH + FLAGS]! |= IS_CHAINED;
       }
       const count = signatureCountOf(rows, usual);
-      const event = count === 0 ? line : eventOf(bytes, rows, usual);
       for (let index = 0; index < count; index += 1) {
-        const keyid = keyidOf(bytes, rows, usual, index);
-        verify(keyid, () => signatureOf(bytes, rows, usual, index), event);
+        const key = keyOfNext(keyidOf(bytes, rows, usual, index));
+        if (key === undefined) continue;
+        const sig = signatureOf(bytes, rows, usual, index);
+        verdicts.push(signatures.add(key, eventOf(bytes, rows, usual), sig, verdicts.length));
       }
       usual += 1;
       continue;
     }
-    ids.fill(0, i * HASH_BYTES, (i + 1) * HASH_BYTES);
+    ids.fill(0, hashAt, hashAt + HASH_BYTES);
+    const line = bytes.subarray(start, end);
     const facts = examineFully(line, undefined);
     examined.set(i, facts);
     for (const key of keysDeclaredBy(facts)) {
@@ -130,7 +131,10 @@ export function examineBlock(
     }
     if (facts.signatures === undefined || facts.span === undefined) continue;
     const event = line.subarray(facts.span.start, facts.span.end);
-    for (const { keyid, sig } of facts.signatures) verify(keyid, () => sig, event);
+    for (const { keyid, sig } of facts.signatures) {
+      const key = keyOfNext(keyid);
+      if (key !== undefined) verdicts.push(signatures.add(key, event, sig, verdicts.length));
+    }
   }
   for (const { place, verdict } of signatures.flush()) verdicts[place] = verdict;
   if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
@@ -140,7 +144,7 @@ export function examineBlock(
     ends,
     leaves,
     rowAt,
-    rows: rows.slice(0, usual * ROW_WIDTH),
+    rows: scanner.rows.slice(0, usual * ROW_WIDTH),
     ids,
     verdictsAt,
     verdicts: Uint8Array.from(verdicts),
@@ -167,27 +171,4 @@ function partIsWrong(what: string): NorthrootError {
   return new NorthrootError('PART_WRONG', `a part of the verification ${what}`, {
     hint: 'it was changed, or made of another ledger: make it again',
   });
-}
-
-function grown(rows: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(rows.length * 2);
-  larger.set(rows);
-  return larger;
-}
-
-function findLineEnds(bytes: Uint8Array): Int32Array {
-  let ends = new Int32Array(1024);
-  let count = 0;
-  for (let start = 0; start < bytes.length; count += 1) {
-    const newline = bytes.indexOf(NEWLINE, start);
-    const end = newline === -1 ? bytes.length : newline;
-    if (count === ends.length) {
-      const larger = new Int32Array(count * 2);
-      larger.set(ends);
-      ends = larger;
-    }
-    ends[count] = end;
-    start = end + 1;
-  }
-  return ends.slice(0, count);
 }

@@ -8,21 +8,16 @@ import { allocateBytes } from '../bytes/concat.js';
 import { sha256Latin1 } from '../bytes/sha256.js';
 import { encodeLatin1 } from '../bytes/text.js';
 import { EVENT_ID_PREFIX } from '../event/identity.js';
-import * as row from './quick-scan.js';
+import * as row from './quick-row.js';
+import { B64_LENGTH, B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, SEQ_BASE } from './quick-tables.js';
 
 const { ROW_WIDTH } = row;
 
-const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
-const B64_LENGTH = 43;
+/** What stands before the payload where the event's id is computed. */
+export const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const HASH_BYTES = 32;
-/** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
-const BEFORE_EVENT_ID = 36;
-const BEFORE_PAYLOAD_DIGEST = 42;
-/** 43 characters, `"` and `}`. */
-const B64_TO_END = B64_LENGTH + 2;
 /** What each character of base64url stands for. */
 const ALPHABET = encodeLatin1('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_');
-const SEQ_BASE = 2 ** 30;
 
 let scratch = allocateBytes(PREFIX.length + 64 * 1024);
 scratch.set(PREFIX);
@@ -43,28 +38,56 @@ export function hasTrueIdentity(
   idAt = 0,
 ): boolean {
   const base = at * ROW_WIDTH;
-  const start = rows[base + row.EVENT_START]!;
-  const end = rows[base + row.EVENT_END]!;
-  const id = rows[base + row.EVENT_ID]!;
-  const payload = rows[base + row.PAYLOAD_DIGEST]!;
-  const room = PREFIX.length + end - start;
+  const room = PREFIX.length + rows[base + row.EVENT_END]! - rows[base + row.EVENT_START]!;
   if (scratch.length < room) {
     scratch = allocateBytes(room);
     scratch.set(PREFIX);
   }
+  const to = PREFIX.length + copyPayload(bytes, rows, base, scratch, PREFIX.length);
+  return isIdentity(bytes, rows, base, scratch.subarray(0, to), ids, idAt);
+}
+
+/** Copies the payload, the event without its two digests; gives its length. */
+function copyPayload(
+  bytes: Uint8Array,
+  rows: Int32Array,
+  base: number,
+  target: Uint8Array,
+  from: number,
+): number {
+  const start = rows[base + row.EVENT_START]!;
+  const end = rows[base + row.EVENT_END]!;
   // Both have members before them, and `event_id` comes first.
-  let to = PREFIX.length;
-  scratch.set(bytes.subarray(start, id - BEFORE_EVENT_ID), to);
-  to += id - BEFORE_EVENT_ID - start;
-  const between = id + B64_TO_END;
-  scratch.set(bytes.subarray(between, payload - BEFORE_PAYLOAD_DIGEST), to);
-  to += payload - BEFORE_PAYLOAD_DIGEST - between;
-  scratch.set(bytes.subarray(payload + B64_TO_END, end), to);
-  to += end - payload - B64_TO_END;
-  writeHash(digest, 0, sha256Latin1(scratch.subarray(PREFIX.length, to)));
-  if (!isBase64urlAt(bytes, payload, digest, 0)) return false;
-  writeHash(ids, idAt, sha256Latin1(scratch.subarray(0, to)));
-  return isBase64urlAt(bytes, id, ids, idAt);
+  const idStart = rows[base + row.EVENT_ID]! - BEFORE_EVENT_ID;
+  const idEnd = idStart + BEFORE_EVENT_ID + B64_TO_END;
+  const digestStart = rows[base + row.PAYLOAD_DIGEST]! - BEFORE_PAYLOAD_DIGEST;
+  const digestEnd = digestStart + BEFORE_PAYLOAD_DIGEST + B64_TO_END;
+  let to = from;
+  target.set(bytes.subarray(start, idStart), to);
+  to += idStart - start;
+  target.set(bytes.subarray(idEnd, digestStart), to);
+  to += digestStart - idEnd;
+  target.set(bytes.subarray(digestEnd, end), to);
+  return to + end - digestEnd - from;
+}
+
+/**
+ * Whether the two digests of the row at `base` are those of the payload.
+ *
+ * @param prefixed - {@link PREFIX} and the payload.
+ */
+export function isIdentity(
+  bytes: Uint8Array,
+  rows: Int32Array,
+  base: number,
+  prefixed: Uint8Array,
+  ids: Uint8Array,
+  idAt: number,
+): boolean {
+  writeHash(digest, 0, sha256Latin1(prefixed.subarray(PREFIX.length)));
+  if (!isBase64urlAt(bytes, rows[base + row.PAYLOAD_DIGEST]!, digest, 0)) return false;
+  writeHash(ids, idAt, sha256Latin1(prefixed));
+  return isBase64urlAt(bytes, rows[base + row.EVENT_ID]!, ids, idAt);
 }
 
 /**

@@ -404,6 +404,7 @@ export function useQuickPath(on: boolean): void {
   isOn = on;
 }
 
+/** Whether they are. */
 export function isQuickPathOn(): boolean {
   return isOn;
 }
@@ -426,23 +427,6 @@ export function readQuickLine(line: Uint8Array): QuickLine | undefined {
   const bytes = allocateScratch(line.length);
   bytes.set(line);
   return new QuickLine(bytes, briefly.slice(), 0);
-}
-
-/**
- * Whether `bytes[start, end)`, a line, is a usual record and its ids are true: then row `at` says what is where.
- *
- * @param ids - The event's id is written to it, 32 bytes from `idAt` on; what stands there after *no* means nothing.
- */
-export function scanUsual(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  rows: Int32Array,
-  at: number,
-  ids?: Uint8Array,
-  idAt?: number,
-): boolean {
-  return isOn && scanRecord(bytes, start, end, rows, at) && hasTrueIdentity(bytes, rows, at, ids, idAt);
 }
 
 /** The event's bytes in the record of a row. */

@@ -2,13 +2,15 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import { makePlainScanner, makeWasmScanner, type LineScanner } from '../../src/batch/line-scanner.js';
 import { identifyEvent } from '../../src/event/identity.js';
 import { outlineEvent } from '../../src/event/outline.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
+import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { QuickLine, keyidOf, signatureCountOf, signatureOf } from '../../src/ledger/quick-line.js';
 import { hasTrueIdentity } from '../../src/ledger/quick-identity.js';
-import { ROW_WIDTH, scanRecord } from '../../src/ledger/quick-scan.js';
+import { ROW_WIDTH, TYPE, scanRecord } from '../../src/ledger/quick-scan.js';
 import { FIXTURES } from '../fixtures/cases.js';
 
 /** Numbers in [0, 1), the same for the same seed. */
@@ -375,6 +377,7 @@ export function holdAgainst(line: Buffer): boolean {
   around.set(line, start);
   const end = start + line.length;
   around[end] = line.length % 2 === 0 ? 0x0a : 0x22;
+  holdScanners(line);
   const isUsual = scanRecord(around, start, end, rows, 1);
   if (isUsual !== scanRecord(line, 0, line.length, rows, 2)) fail(line, 'where it lies matters');
   if (!isUsual) return false;
@@ -395,6 +398,31 @@ export function holdAgainst(line: Buffer): boolean {
   }));
   if (!isDeepStrictEqual(signatures, full.signatures)) fail(line, JSON.stringify(signatures));
   return true;
+}
+
+const scanners = { plain: makePlainScanner(), wasm: makeWasmScanner() };
+
+/** What the scanner in WebAssembly says of a line is what the other one says: the same row, the same id, the same hash. */
+export function holdScanners(line: Buffer): void {
+  const { plain, wasm } = scanners;
+  if (wasm === undefined) throw new Error('no WebAssembly');
+  if (line.length > MAX_LINE_BYTES) return;
+  const start = 1 + (line.length % 7);
+  const end = start + line.length;
+  const block = Buffer.concat([around.subarray(0, start), line, around.subarray(end, end + 8)]);
+  const said = saidBy(wasm, block, start, end);
+  const expected = saidBy(plain, block, start, end);
+  if (!isDeepStrictEqual(said, expected)) fail(line, `${JSON.stringify(said)}\n${JSON.stringify(expected)}`);
+}
+
+function saidBy(scanner: LineScanner, block: Uint8Array, start: number, end: number): object {
+  const ends = scanner.begin(block);
+  const leaf = scanner.leafHash(start, end);
+  const ids = new Uint8Array(40);
+  const isTrue = scanner.scan(start, end, 0, ids, 8);
+  // A row is filled where the form is a usual record's; whether its ids are true comes after that.
+  const row = scanner.rows[TYPE] === 0 ? [] : [...scanner.rows.subarray(0, ROW_WIDTH)];
+  return { ends, leaf, isTrue, id: isTrue ? ids : undefined, row };
 }
 
 function factsOf(line: ExaminedLine): object {

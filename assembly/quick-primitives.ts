@@ -1,0 +1,121 @@
+/**
+ * What `src/ledger/quick-walk.ts` stands on when it is compiled to WebAssembly: the same as `src/ledger/quick-primitives.ts`, of which
+ * see what each function is. Bytes and rows are addresses, and 128 bytes behind the last of the lines can be read.
+ *
+ * What is rare is not here: texts with anything but ASCII that stands for itself. A line with such a text is not taken, and JavaScript
+ * looks at it.
+ */
+
+import { SEQ_HIGH, SEQ_LOW } from './quick-row';
+import { CLASS, ENDS_43, MAX_METERS, NO_LIMIT, QUOTE, BACKSLASH, B64_LENGTH, ZERO } from './quick-tables';
+
+export type Int = i32;
+
+@unmanaged
+export class Bytes {
+  @inline
+  @operator('[]')
+  get(i: i32): i32 {
+    return load<u8>(changetype<usize>(this) + i);
+  }
+}
+
+@unmanaged
+export class Shorts {
+  @inline
+  @operator('[]')
+  get(i: i32): i32 {
+    return load<u16>(changetype<usize>(this) + (i << 1));
+  }
+}
+
+@unmanaged
+export class Rows {
+  @inline
+  @operator('[]')
+  get(i: i32): i32 {
+    return load<i32>(changetype<usize>(this) + (i << 2));
+  }
+
+  @inline
+  @operator('[]=')
+  set(i: i32, value: i32): void {
+    store<i32>(changetype<usize>(this) + (i << 2), value);
+  }
+}
+
+export const UNIT_AT = changetype<Rows>(memory.data(4 * MAX_METERS, 16));
+export const UNIT_END = changetype<Rows>(memory.data(4 * MAX_METERS, 16));
+
+/** Eight bytes at a time; behind each text there are eight more. */
+function isSame(a: usize, b: usize, length: i32): bool {
+  let left = length;
+  while (left >= 8) {
+    if (load<u64>(a) !== load<u64>(b)) return false;
+    a += 8;
+    b += 8;
+    left -= 8;
+  }
+  return ((load<u64>(a) ^ load<u64>(b)) & (((<u64>1) << (left << 3)) - 1)) === 0;
+}
+
+export function isText(texts: Bytes, textAt: i32, textEnd: i32, bytes: Bytes, at: i32): bool {
+  return isSame(changetype<usize>(texts) + textAt, changetype<usize>(bytes) + at, textEnd - textAt);
+}
+
+/** The length of a text stands before it. */
+export function after(text: Bytes, bytes: Bytes, at: i32): i32 {
+  const length = load<i32>(changetype<usize>(text) - 4);
+  return isSame(changetype<usize>(text), changetype<usize>(bytes) + at, length) ? at + length : -1;
+}
+
+/** Which of sixteen bytes are base64url, a bit each. */
+function base64urlAt(at: usize): i32 {
+  const v = v128.load(at);
+  const letter = i8x16.lt_u(i8x16.sub(v128.or(v, i8x16.splat(0x20)), i8x16.splat(0x61)), i8x16.splat(26));
+  const digit = i8x16.lt_u(i8x16.sub(v, i8x16.splat(0x30)), i8x16.splat(10));
+  const others = v128.or(i8x16.eq(v, i8x16.splat(0x2d)), i8x16.eq(v, i8x16.splat(0x5f)));
+  return i8x16.bitmask(v128.or(v128.or(letter, digit), others));
+}
+
+export function isBase64url43(bytes: Bytes, at: i32): bool {
+  const from = changetype<usize>(bytes) + at;
+  if (base64urlAt(from) !== 0xffff || base64urlAt(from + 16) !== 0xffff) return false;
+  return base64urlAt(from + 26) >>> 0 === 0xffff && (CLASS[bytes[at + B64_LENGTH - 1]] & ENDS_43) !== 0;
+}
+
+export function endOfText(bytes: Bytes, at: i32, most: i32): i32 {
+  if (bytes[at] !== QUOTE) return -1;
+  const from = at + 1;
+  let i = from;
+  while (isPlain(bytes[i])) i += 1;
+  if (bytes[i] !== QUOTE || (i === from && most !== NO_LIMIT)) return -1;
+  return i - from <= most ? i + 1 : -1;
+}
+
+export function isPlain(byte: i32): bool {
+  return byte >= 0x20 && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH;
+}
+
+export function bytesAscend(bytes: Bytes, former: i32, latter: i32): bool {
+  let i = 1;
+  while (bytes[former + i] === bytes[latter + i]) {
+    if (bytes[former + i] === QUOTE) return false;
+    i += 1;
+  }
+  const a = bytes[former + i];
+  const b = bytes[latter + i];
+  return a === QUOTE || (b !== QUOTE && a < b);
+}
+
+export function daysInMonth(year: i32, month: i32): i32 {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+export function writeSeq(bytes: Bytes, from: i32, end: i32, rows: Rows, base: i32): void {
+  let number: u64 = 0;
+  for (let i = from; i < end; i += 1) number = number * 10 + (bytes[i] - ZERO);
+  rows[base + SEQ_LOW] = <i32>(number & 0x3fffffff);
+  rows[base + SEQ_HIGH] = <i32>(number >> 30);
+}

@@ -1,0 +1,103 @@
+/**
+ * `scanRecord` of `src/ledger/quick-scan.ts` for events of the types that have members of their own, in WebAssembly: the bytes of a
+ * block lie in its memory, and the lines of it are scanned where they are. Compiled by `build.js`; `usual-scanner.ts` is the only
+ * caller.
+ */
+
+import { Bytes, Rows, after } from './quick-primitives';
+import {
+  ADJUSTMENT,
+  AUTHORIZATION,
+  EVENT_END,
+  EVENT_ID,
+  EVENT_START,
+  EXECUTION,
+  LINE_END,
+  LINE_START,
+  OTHER,
+  PAYLOAD_DIGEST,
+  ROW_WIDTH,
+  TYPE,
+} from './quick-row';
+import {
+  B64_TO_END,
+  BEFORE_EVENT_ID,
+  BEFORE_PAYLOAD_DIGEST,
+  EVENT_MEMBER,
+  MAX_LINE_BYTES,
+} from './quick-tables';
+import { endOfEvent, endOfRecord, typeOf } from './quick-walk';
+
+/**
+ * @param block - The address of the bytes of which row and line are places.
+ * @param to - The address of the row, which is filled.
+ * @returns Whether it is a usual record; *no* means nothing.
+ */
+export function scan(block: usize, start: i32, end: i32, to: usize): bool {
+  const bytes = changetype<Bytes>(block);
+  const rows = changetype<Rows>(to);
+  if (end - start > MAX_LINE_BYTES) return false;
+  memory.fill(to, 0, 4 * ROW_WIDTH);
+  rows[LINE_START] = start;
+  rows[LINE_END] = end;
+  const event = after(EVENT_MEMBER, bytes, start);
+  if (event < 0) return false;
+  rows[EVENT_START] = event;
+  const type = typeOf(bytes, event);
+  if (type === OTHER) return false;
+  const next = endOfEvent(type, bytes, event, rows, 0);
+  if (next < 0 || endOfRecord(bytes, next, rows, 0) !== end) return false;
+  rows[EVENT_END] = next;
+  rows[TYPE] = type;
+  return true;
+}
+
+/** Copies the event of a row without its two digests to `to`; gives how many bytes these are. */
+export function copyPayload(block: usize, row: usize, to: usize): i32 {
+  const rows = changetype<Rows>(row);
+  const start = rows[EVENT_START];
+  const idStart = rows[EVENT_ID] - BEFORE_EVENT_ID;
+  const idEnd = rows[EVENT_ID] + B64_TO_END;
+  const digestStart = rows[PAYLOAD_DIGEST] - BEFORE_PAYLOAD_DIGEST;
+  const digestEnd = rows[PAYLOAD_DIGEST] + B64_TO_END;
+  const first = idStart - start;
+  const second = digestStart - idEnd;
+  const third = rows[EVENT_END] - digestEnd;
+  memory.copy(to, block + start, first);
+  memory.copy(to + first, block + idEnd, second);
+  memory.copy(to + first + second, block + digestEnd, third);
+  return first + second + third;
+}
+
+/**
+ * Finds where lines end: at `\n`, or at the end of the bytes.
+ *
+ * @param to - Where the places are written, at most `most` of them.
+ * @returns How many there are; -1 where they are more.
+ */
+export function findEnds(block: usize, length: i32, to: usize, most: i32): i32 {
+  const newline = i8x16.splat(0x0a);
+  let count = 0;
+  let start = 0;
+  for (let base = 0; base < length; base += 16) {
+    let found = i8x16.bitmask(i8x16.eq(v128.load(block + base), newline));
+    while (found !== 0) {
+      const end = base + ctz(found);
+      // What stands behind the block is not looked at.
+      if (end >= length) break;
+      if (count === most) return -1;
+      store<i32>(to + (count << 2), end);
+      count += 1;
+      start = end + 1;
+      found &= found - 1;
+    }
+  }
+  if (start === length) return count;
+  if (count === most) return -1;
+  store<i32>(to + (count << 2), length);
+  return count + 1;
+}
+
+export function heapBase(): usize {
+  return (__heap_base + 63) & ~63;
+}

@@ -1,0 +1,199 @@
+/**
+ * Finds the usual records among the lines of a block, and the hashes of lines: in WebAssembly, into whose memory a block is copied once,
+ * or in JavaScript for small blocks and where there is none. Both say the same.
+ */
+
+import { viewBytes } from '#platform';
+import { tryDecodeBase64 } from '../bytes/encoding.js';
+import { sha256Latin1 } from '../bytes/sha256.js';
+import { SCAN_WASM } from '../ledger/generated/scan-wasm.js';
+import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { PREFIX, hasTrueIdentity, isIdentity } from '../ledger/quick-identity.js';
+import { ROW_WIDTH, scanRecord } from '../ledger/quick-scan.js';
+import { leafHash } from '../tree/compact-range.js';
+
+/** Looks at the lines of one block at a time. */
+export interface LineScanner {
+  /**
+   * Begins with a block.
+   *
+   * @param bytes - Unchanged as long as anything is asked of the block.
+   * @returns Where each line ends: its `\n`, or the end of the bytes.
+   */
+  begin(bytes: Uint8Array): Int32Array;
+  /** The RFC 6962 leaf hash of the line `[start, end)`, a binary string. A line is hashed before or after it is scanned. */
+  leafHash(start: number, end: number): string;
+  /**
+   * Whether the line `[start, end)` is a usual record and its ids are true: then row `at` says what is where.
+   *
+   * @param at - 0, or at most one more than that of a row that was filled.
+   * @param ids - The event's id is written to it, 32 bytes from `idAt` on; what stands there after *no* means nothing.
+   */
+  scan(start: number, end: number, at: number, ids: Uint8Array, idAt: number): boolean;
+  /** The rows that were filled, until the next block. */
+  readonly rows: Int32Array;
+}
+
+/** To compile the WebAssembly, and to copy a block, pays for blocks of so many bytes. */
+const WORTHWHILE_BYTES = 96 * 1024;
+const NEWLINE = 0x0a;
+
+let plain: LineScanner | undefined;
+/** `null` where there can be none. */
+let quick: LineScanner | undefined | null;
+
+/** Who looks at blocks of so many bytes. */
+export function scannerFor(length: number): LineScanner {
+  if (length >= WORTHWHILE_BYTES && quick === undefined) quick = makeWasmScanner() ?? null;
+  if (length >= WORTHWHILE_BYTES && quick) return quick;
+  return (plain ??= makePlainScanner());
+}
+
+/** In JavaScript alone. */
+export function makePlainScanner(): LineScanner {
+  return new PlainScanner();
+}
+
+/** In WebAssembly; `undefined` where there is none with SIMD, or where the host refuses it (a content security policy). */
+export function makeWasmScanner(): LineScanner | undefined {
+  const { WebAssembly: engine } = globalThis as { readonly WebAssembly?: Engine };
+  const code = tryDecodeBase64(SCAN_WASM);
+  if (engine === undefined || code === undefined) return undefined;
+  try {
+    return new WasmScanner(new engine.Instance(new engine.Module(code), {}).exports as Exports);
+  } catch {
+    return undefined;
+  }
+}
+
+class PlainScanner implements LineScanner {
+  rows = new Int32Array(64 * ROW_WIDTH);
+  #bytes: Uint8Array = new Uint8Array();
+
+  begin(bytes: Uint8Array): Int32Array {
+    this.#bytes = bytes;
+    return findLineEnds(bytes);
+  }
+
+  leafHash(start: number, end: number): string {
+    return leafHash(this.#bytes.subarray(start, end));
+  }
+
+  scan(start: number, end: number, at: number, ids: Uint8Array, idAt: number): boolean {
+    if ((at + 1) * ROW_WIDTH > this.rows.length) {
+      const larger = new Int32Array(this.rows.length * 2);
+      larger.set(this.rows);
+      this.rows = larger;
+    }
+    const { rows } = this;
+    return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at, ids, idAt);
+  }
+}
+
+/** The part of the WebAssembly API that is used, which ECMAScript's types do not have. */
+interface Engine {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
+}
+
+/** See `assembly/quick-scan.ts`. */
+interface Exports {
+  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  heapBase(): number;
+  findEnds(block: number, length: number, to: number, most: number): number;
+  scan(block: number, start: number, end: number, row: number): number;
+  copyPayload(block: number, row: number, to: number): number;
+}
+
+const PAGE_BYTES = 65_536;
+/** So many bytes behind the block can be read, and are zeros. */
+const PADDING = 128;
+/** A usual record has more bytes. */
+const LEAST_RECORD_BYTES = 256;
+const ROW_BYTES = 4 * ROW_WIDTH;
+
+/** Its memory holds {@link PREFIX} and room for a payload, the block, and the rows. */
+class WasmScanner implements LineScanner {
+  rows = new Int32Array();
+  readonly #exports: Exports;
+  readonly #prefix: number;
+  readonly #block: number;
+  #bytes: Uint8Array = new Uint8Array();
+  #memory: Uint8Array = new Uint8Array();
+  #rowsAt = 0;
+  #capacity = 0;
+
+  constructor(exports: Exports) {
+    this.#exports = exports;
+    this.#prefix = exports.heapBase();
+    // What stands before the first line is overwritten.
+    this.#block = aligned(this.#prefix + PREFIX.length + MAX_LINE_BYTES + PADDING);
+    this.#reserve(this.#block);
+    this.#memory.set(PREFIX, this.#prefix);
+  }
+
+  begin(bytes: Uint8Array): Int32Array {
+    const { length } = bytes;
+    this.#bytes = bytes;
+    this.#capacity = Math.floor(length / LEAST_RECORD_BYTES) + 1;
+    this.#rowsAt = aligned(this.#block + length + PADDING);
+    this.#reserve(this.#rowsAt + this.#capacity * ROW_BYTES);
+    this.#memory.set(bytes, this.#block);
+    this.#memory.fill(0, this.#block + length, this.#rowsAt);
+    this.rows = new Int32Array(this.#exports.memory.buffer, this.#rowsAt, this.#capacity * ROW_WIDTH);
+    const count = this.#exports.findEnds(this.#block, length, this.#rowsAt, this.rows.length);
+    return count === -1 ? findLineEnds(bytes) : this.rows.slice(0, count);
+  }
+
+  leafHash(start: number, end: number): string {
+    // The byte before a line, which is the `\n` of another, becomes the prefix of RFC 6962 §2.1.
+    const from = this.#block + start - 1;
+    this.#memory[from] = 0;
+    return sha256Latin1(this.#memory.subarray(from, this.#block + end));
+  }
+
+  scan(start: number, end: number, at: number, ids: Uint8Array, idAt: number): boolean {
+    if (at >= this.#capacity) return false;
+    const { rows } = this;
+    const row = this.#rowsAt + at * ROW_BYTES;
+    if (this.#exports.scan(this.#block, start, end, row) !== 1) {
+      // It says nothing of events of other types, nor of texts that are not ASCII.
+      return (
+        scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at, ids, idAt)
+      );
+    }
+    const length = PREFIX.length + this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
+    const prefixed = this.#memory.subarray(this.#prefix, this.#prefix + length);
+    return isIdentity(this.#bytes, rows, at * ROW_WIDTH, prefixed, ids, idAt);
+  }
+
+  #reserve(bytes: number): void {
+    const { memory } = this.#exports;
+    const missing = bytes - memory.buffer.byteLength;
+    if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES));
+    if (this.#memory.length !== memory.buffer.byteLength) {
+      this.#memory = viewBytes(memory.buffer, 0, memory.buffer.byteLength);
+    }
+  }
+}
+
+function aligned(address: number): number {
+  return (address + 63) & ~63;
+}
+
+function findLineEnds(bytes: Uint8Array): Int32Array {
+  let ends = new Int32Array(1024);
+  let count = 0;
+  for (let start = 0; start < bytes.length; count += 1) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const end = newline === -1 ? bytes.length : newline;
+    if (count === ends.length) {
+      const larger = new Int32Array(count * 2);
+      larger.set(ends);
+      ends = larger;
+    }
+    ends[count] = end;
+    start = end + 1;
+  }
+  return ends.slice(0, count);
+}

@@ -1,0 +1,70 @@
+/** What stands where in the row of a usual record: numbers, which can be handed to another thread. `scanRecord` fills it. */
+
+/** How many numbers a record's row has. */
+export const ROW_WIDTH = 40;
+
+/** The types of usual records; 0 is none. */
+export const AUTHORIZATION = 1;
+export const EXECUTION = 2;
+export const ADJUSTMENT = 3;
+export const OTHER = 4;
+
+/*
+ * What stands where in a row. All places are offsets into the scanned bytes, 0 for what is absent: no member begins there. Of texts the
+ * places of the first character and of the closing quote; of digests that are SHA-256 the place of their base64url; of any other digest
+ * that of its `{`.
+ */
+export const TYPE = 0;
+export const FLAGS = 1;
+/** `seq` modulo 2^30, and what is above that. */
+export const SEQ_LOW = 2;
+export const SEQ_HIGH = 3;
+export const LINE_START = 4;
+export const LINE_END = 5;
+export const EVENT_START = 6;
+export const EVENT_END = 7;
+export const PREV = 8;
+export const SIGNATURES = 9;
+export const SIGNATURE_COUNT = 10;
+export const EVENT_ID = 11;
+export const PAYLOAD_DIGEST = 12;
+export const LEDGER_ID = 13;
+export const PREVIOUS_ID = 14;
+export const OCCURRED_AT = 15;
+export const PRINCIPAL = 17;
+/** Of a type that has no schema of its own. */
+export const EVENT_TYPE = 19;
+export const TOOL = 21;
+/** `auth_event_id` of an execution, `grant_event_id` of an action or an adjustment. */
+export const LINK = 23;
+/** `execution_event_id` of an adjustment. */
+export const EXECUTION_ID = 24;
+export const INTENT = 25;
+export const USER_INTENT = 26;
+export const PARAMS = 27;
+/** The place behind the `[` of the meters, and how many there are. */
+export const METERS = 28;
+export const METER_COUNT = 29;
+export const STARTED_AT = 30;
+export const ENDED_AT = 32;
+/** Behind the last place. */
+export const PLACES_END = 34;
+
+/* What {@link FLAGS} are made of. */
+export const IS_DENY = 1 << 0;
+export const IS_FAILURE = 1 << 2;
+export const IS_SUCCESS = 1 << 3;
+export const IS_ABANDONED = 1 << 4;
+export const IS_ESTIMATED = 1 << 5;
+export const HAS_OUTPUT_DIGEST = 1 << 6;
+export const HAS_OUTPUT_REF = 1 << 7;
+export const IS_CREDIT = 1 << 8;
+/** A check failed, or resources were touched: what the rules ask of these is read from the event. */
+export const HAS_FAILED_CHECK = 1 << 9;
+export const HAS_RESOURCES = 1 << 10;
+export const HAS_ERROR_CODE = 1 << 11;
+/**
+ * Not of the scan but of `examineBlock`: the line directly before this one, in the same block, is a usual record too; `prev` is its
+ * leaf hash, `seq` is its own plus one, and `ledger_id` is there and the same as its own.
+ */
+export const IS_CHAINED = 1 << 12;

@@ -1,0 +1,96 @@
+/** The two scanners of blocks say the same of every block; of single lines `ledger/quick-line` holds them against each other. */
+
+import { afterEach, expect, test, vi } from 'vitest';
+import {
+  makePlainScanner,
+  makeWasmScanner,
+  scannerFor,
+  type LineScanner,
+} from '../../src/batch/line-scanner.js';
+import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
+import { ROW_WIDTH } from '../../src/ledger/quick-scan.js';
+import { fixtureBytes } from '../fixtures/cases.js';
+import { fixtureLines, makeRandom } from '../ledger/quick-kit.js';
+
+const PIPELINE = Buffer.from(fixtureBytes('ledgers/pipeline-1000.jsonl'));
+
+/** All that a scanner says of a block. */
+function saidBy(scanner: LineScanner, block: Uint8Array): object {
+  const ends = scanner.begin(block);
+  const hashes: string[] = [];
+  const ids = new Uint8Array(ends.length * 32);
+  const usual: number[] = [];
+  for (const [i, end] of ends.entries()) {
+    const start = i === 0 ? 0 : ends[i - 1] + 1;
+    hashes.push(scanner.leafHash(start, end));
+    if (scanner.scan(start, end, usual.length, ids, i * 32)) usual.push(i);
+  }
+  return { ends, hashes, usual, rows: scanner.rows.slice(0, usual.length * ROW_WIDTH) };
+}
+
+const wasm = makeWasmScanner();
+
+test('of the fixtures, one block after the other', () => {
+  const plain = makePlainScanner();
+  const blocks = [
+    PIPELINE,
+    PIPELINE.subarray(100, 5_000),
+    PIPELINE.subarray(0, 300_000),
+    ...fixtureLines().map((line, i) => (i % 2 === 0 ? line : Buffer.concat([line, line]))),
+    Buffer.from(fixtureLines().join('\n')),
+  ];
+  let usual = 0;
+  for (const block of blocks) {
+    const said = saidBy(wasm as LineScanner, block) as { usual: number[] };
+    expect(said).toEqual(saidBy(plain, block));
+    usual += said.usual.length;
+  }
+  expect(usual).toBeGreaterThan(1_500);
+});
+
+test('wherever lines end', () => {
+  const random = makeRandom(7);
+  const texts = [
+    '',
+    '\n',
+    'a',
+    'a\n',
+    '\na',
+    '\n\n',
+    '\n'.repeat(5_000),
+    `${'x'.repeat(MAX_LINE_BYTES + 1)}\ny`,
+  ];
+  for (let length = 0; length < 400; length += 1)
+    texts.push(Array.from({ length }, () => (random() < 0.2 ? '\n' : '\u000b')).join(''));
+  for (const text of texts) {
+    const block = Buffer.from(text);
+    expect(saidBy(wasm as LineScanner, block), text).toEqual(saidBy(makePlainScanner(), block));
+  }
+});
+
+test('what was there before is not seen', () => {
+  const block = PIPELINE.subarray(0, 200_000);
+  const scanner = wasm as LineScanner;
+  const first = saidBy(scanner, block);
+  for (const length of [0, 1, 15, 16, 17, 2_000, 150_000]) {
+    expect(scanner.begin(block.subarray(0, length)).at(-1) ?? 0).toBeLessThanOrEqual(length);
+    expect(saidBy(scanner, block)).toEqual(first);
+  }
+});
+
+afterEach(() => vi.unstubAllGlobals());
+
+test('small blocks, and hosts without WebAssembly, are for JavaScript', () => {
+  expect(scannerFor(1_000)).not.toBe(scannerFor(1_000_000));
+  expect(scannerFor(1_000_000)).toBe(scannerFor(2_000_000));
+  vi.stubGlobal('WebAssembly', undefined);
+  expect(makeWasmScanner()).toBeUndefined();
+  vi.stubGlobal('WebAssembly', {
+    Module: class {
+      constructor() {
+        throw new Error('refused');
+      }
+    },
+  });
+  expect(makeWasmScanner()).toBeUndefined();
+});
