@@ -26,7 +26,7 @@ const nodesOwn = [
 ];
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', 'src/schema/generated/', 'src/signature/generated/', 'assembly/*.ts'] },
+  { ignores: ['dist/', 'coverage/', 'src/schema/generated/', 'src/key/generated/', 'assembly/*.ts'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -1,5 +1,5 @@
 /**
- * Compiles `ed25519.ts` of this folder, AssemblyScript, to `../src/signature/generated/ed25519-wasm.ts`: a module with the WebAssembly in base64, so
+ * Compiles `ed25519.ts` of this folder, AssemblyScript, to `../src/key/generated/ed25519-wasm.ts`: a module with the WebAssembly in base64, so
  * that nothing reads a file at run time. Part of `npm run build`; the file is committed. `--check` writes nothing and exits with status
  * 1 when it is not what would be written.
  */
@@ -9,7 +9,7 @@ import { main } from 'assemblyscript/asc';
 
 import { unrolled } from './unrolled.js';
 
-const TARGET = new URL('../src/signature/generated/ed25519-wasm.ts', import.meta.url);
+const TARGET = new URL('../src/key/generated/ed25519-wasm.ts', import.meta.url);
 
 const sources = {
   'ed25519.ts': read(new URL('ed25519.ts', import.meta.url)),
@@ -45,7 +45,7 @@ export const ED25519_WASM =
 `;
 if (read(TARGET) !== text) {
   if (process.argv.includes('--check')) {
-    console.error('src/signature/generated/ed25519-wasm.ts is not what its sources make: run npm run build');
+    console.error('src/key/generated/ed25519-wasm.ts is not what its sources make: run npm run build');
     process.exitCode = 1;
   } else {
     mkdirSync(new URL('.', TARGET), { recursive: true });
