@@ -1,6 +1,7 @@
 /**
  * The actions of a verification in memory: each packed into one text of a byte a character, some 250 bytes with its id and its place in the
  * table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
+ * Those that the quick step puts in (`usual-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
  */
 
 import type { Action } from '../bounds/grant.js';
@@ -8,20 +9,19 @@ import { encodeBase64url, writeBase64url } from '../bytes/encoding.js';
 import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
+import { ActionRows, Names } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 
-/** How many names are kept once; further ones stand in each action. */
-const MAX_NAMES = 4_096;
-/** The longest text that may be one of them. */
-const MAX_NAME_LENGTH = 256;
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
 
 /** See the head of this file. */
 export class ActionTable implements Table<string, Action> {
-  readonly #packed = new Map<string, string>();
+  /** The packed texts, and the numbers of the rows. */
+  readonly #packed = new Map<string, string | number>();
   readonly #names = new Names();
+  readonly #rows = new ActionRows(this.#names);
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
 
@@ -36,7 +36,7 @@ export class ActionTable implements Table<string, Action> {
 
   get(id: string): Action | undefined {
     const packed = this.#packed.get(id);
-    return packed === undefined ? undefined : this.#unpack(id, packed);
+    return packed === undefined ? undefined : this.#read(id, packed);
   }
 
   has(id: string): boolean {
@@ -45,15 +45,41 @@ export class ActionTable implements Table<string, Action> {
 
   set(id: string, action: Action): void {
     // A text that was cut out of a longer one would keep that: this is one of its own.
+    const before = this.#packed.get(id);
     this.#packed.set(decodeLatin1(encodeLatin1(id)), this.#pack(id, action));
+    if (typeof before === 'number') this.#rows.free(before);
   }
 
   delete(id: string): boolean {
+    const packed = this.#packed.get(id);
+    if (typeof packed === 'number') this.#rows.free(packed);
     return this.#packed.delete(id);
   }
 
   *values(): Generator<Action, void, void> {
-    for (const [id, packed] of this.#packed) yield this.#unpack(id, packed);
+    for (const [id, packed] of this.#packed) yield this.#read(id, packed);
+  }
+
+  /** The rows that the actions lie in which {@link ActionTable.place} put there. */
+  get rows(): ActionRows {
+    return this.#rows;
+  }
+
+  /** The row of an action; -1 where it has none, or there is no such action. */
+  rowOf(id: string): number {
+    const packed = this.#packed.get(id);
+    return typeof packed === 'number' ? packed : -1;
+  }
+
+  /** Adds an action that is not in the table, which lies in a row. The id is a text of its own. */
+  place(id: string, row: number): void {
+    this.#packed.set(id, row);
+  }
+
+  #read(id: string, packed: string | number): Action {
+    return typeof packed === 'number'
+      ? this.#rows.read(packed, id, (index) => this.#grants.at(index))
+      : this.#unpack(id, packed);
   }
 
   #pack(id: string, action: Action): string {
@@ -123,25 +149,6 @@ export class ActionTable implements Table<string, Action> {
       params,
       reservation,
     };
-  }
-}
-
-/** The first names that are met, by number. */
-class Names {
-  readonly #numbers = new Map<string, number>();
-  readonly #list: string[] = [];
-
-  /** -1 for one that is not kept. */
-  numberOf(text: string): number {
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    if (this.#list.length === MAX_NAMES || text.length > MAX_NAME_LENGTH) return -1;
-    this.#numbers.set(text, this.#list.length);
-    return this.#list.push(text) - 1;
-  }
-
-  at(number: number): string {
-    return this.#list[number] as string;
   }
 }
 
