@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 import { Point } from '@noble/ed25519';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import type { VerificationKey } from '../../src/signature/backend.js';
 import { BatchVerifier } from '../../src/signature/batch-verifier.js';
@@ -408,6 +408,8 @@ function random(seed: number): (below: number) => number {
 test('random and altered signatures have the verdict of node:crypto', () => {
   const count = times(10_000, 1_000_000);
   const next = random(0x1207);
+  const byWidth = new Map<number, number>();
+  const verify = vi.spyOn(Ed25519Tables.prototype, 'verify');
   // Too little for all keys, so that tables come and go; and enough for the largest.
   const verifiers = [2 ** 22, 2 ** 26].map(
     (tableBytes) => new BatchVerifier({ tableBytes, uses: 2, sample: 1 }),
@@ -451,6 +453,8 @@ test('random and altered signatures have the verdict of node:crypto', () => {
     done += altered.length;
     previous = valid;
     const verdicts = [...verifier.flush()];
+    for (const [some, { width }] of verify.mock.calls) byWidth.set(width, (byWidth.get(width) ?? 0) + some);
+    verify.mockClear();
     expect(verdicts.filter((verdict) => verdict === 1)).toHaveLength(
       answers.filter((answer) => answer).length,
     );
@@ -462,4 +466,9 @@ test('random and altered signatures have the verdict of node:crypto', () => {
   expect(accepted).toBeGreaterThan(count / 5);
   expect(asked).toBeGreaterThan(0.85 * count);
   for (const { decidedByTables } of verifiers) expect(decidedByTables).toBeGreaterThan(count / 8);
+  verify.mockRestore();
+  // Keys are used often enough for the largest windows in the long run alone.
+  const widths = [SMALL, LARGE, LARGEST].map(({ width }) => width).slice(0, times(2, 3));
+  for (const width of widths) expect(byWidth.get(width)).toBeGreaterThan(count / 100);
+  if (widths.length > 2) console.log('signatures by the width of windows:', Object.fromEntries(byWidth));
 });
