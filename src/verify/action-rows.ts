@@ -1,5 +1,5 @@
 /**
- * Open actions in rows of 224 bytes: what an execution is held against, as the bytes of the records say it. Only actions of the usual
+ * Open actions in rows of 256 bytes: what an execution is held against, as the bytes of the records say it. Only actions of the usual
  * form have room there (`UsualAction`); all others are packed (`action-table.ts`).
  */
 
@@ -39,7 +39,7 @@ export const MAX_ROW_UNITS = 6;
 export const MAX_ROW_TIME = 28;
 
 /* Where things lie in a row, in bytes, and in numbers of their size. */
-const ROW_BYTES = 224;
+const ROW_BYTES = 256;
 const DIGEST_BYTES = 32;
 const PARAMS = 32;
 const USER_INTENT = 64;
@@ -55,6 +55,7 @@ const LINE = 144 / 8;
 const SEQ = 152 / 8;
 const UNITS = 160 / 2;
 const VALUES = 176 / 8;
+const ID = 224;
 /** A unit's name has 12 bits of 16, the scale of its amount the others. */
 const SCALES = 16;
 
@@ -63,7 +64,8 @@ const PIECE_ROWS = 1_024;
 /** An allowed action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
 export interface UsualAction {
   bytes: Uint8Array;
-  /** The places of the base64url of the digests; 0 for a user intent that is absent. */
+  /** The places of the base64url of its id and of the digests; 0 for a user intent that is absent. */
+  id: number;
   intent: number;
   params: number;
   userIntent: number;
@@ -113,6 +115,7 @@ export class ActionRows {
     const target = this.#bytes[number]!;
     const shorts = this.#shorts[number]!;
     const numbers = this.#numbers[number]!;
+    decodeDigestAt(bytes, action.id, target, at + ID);
     decodeDigestAt(bytes, action.intent, target, at);
     decodeDigestAt(bytes, action.params, target, at + PARAMS);
     if (action.userIntent !== 0) decodeDigestAt(bytes, action.userIntent, target, at + USER_INTENT);
@@ -140,7 +143,7 @@ export class ActionRows {
   }
 
   /** The action of a row, as the rules see it. */
-  read(row: number, id: string, grantAt: (index: number) => Grant | undefined): Action {
+  read(row: number, grantAt: (index: number) => Grant | undefined): Action {
     const bytes = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
     const at = (row % PIECE_ROWS) * ROW_BYTES;
     const digest = (place: number): string =>
@@ -150,7 +153,7 @@ export class ActionRows {
       reservation.set(this.unit(row, i), rationalOfDecimal(this.amount(row, i), this.scale(row, i)));
     const file = this.#names.at(this.#short(row, FILE));
     return {
-      place: { file, line: this.#number(row, LINE), seq: this.#number(row, SEQ), eventId: toDigestText(id) },
+      place: { file, line: this.#number(row, LINE), seq: this.#number(row, SEQ), eventId: digest(ID) },
       decision: 'allow',
       principalId: this.principalId(row),
       occurredAt: decodeLatin1(bytes, at + TIME, at + TIME + bytes[at + TIME_LENGTH]!),

@@ -18,12 +18,14 @@ const DIGEST_SIZE = 32;
 
 /** See the head of this file. */
 export class ActionTable implements Table<string, Action> {
-  /** The packed texts, and the numbers of the rows. */
-  readonly #packed = new Map<string, string | number>();
+  /** Packed texts by id, and rows by the number of the event: in the order in which they came. */
+  readonly #actions = new Map<string | number, string | number>();
   readonly #names = new Names();
-  readonly #rows = new ActionRows(this.#names);
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
+  /** The rows that the actions lie in which {@link ActionTable.place} put there. */
+  readonly rows = new ActionRows(this.#names);
+  #numberOf: (id: string) => number = () => -1;
 
   /** @param grants - Where the grants stand that actions name by number. */
   constructor(grants: Pick<GrantTable, 'at'>) {
@@ -31,55 +33,73 @@ export class ActionTable implements Table<string, Action> {
   }
 
   get size(): number {
-    return this.#packed.size;
+    return this.#actions.size;
   }
 
   get(id: string): Action | undefined {
-    const packed = this.#packed.get(id);
-    return packed === undefined ? undefined : this.#read(id, packed);
+    const key = this.#keyOf(id);
+    const value = this.#actions.get(key);
+    return value === undefined ? undefined : this.#read(key, value);
   }
 
   has(id: string): boolean {
-    return this.#packed.has(id);
+    return this.#actions.has(this.#keyOf(id));
   }
 
   set(id: string, action: Action): void {
+    this.#free(this.#actions.get(this.#keyOf(id)));
+    const packed = this.#pack(id, action);
+    const key = this.#keyOf(id);
     // A text that was cut out of a longer one would keep that: this is one of its own.
-    const before = this.#packed.get(id);
-    this.#packed.set(decodeLatin1(encodeLatin1(id)), this.#pack(id, action));
-    if (typeof before === 'number') this.#rows.free(before);
+    if (typeof key === 'number') this.#actions.delete(key);
+    this.#actions.set(decodeLatin1(encodeLatin1(id)), packed);
   }
 
   delete(id: string): boolean {
-    const packed = this.#packed.get(id);
-    if (typeof packed === 'number') this.#rows.free(packed);
-    return this.#packed.delete(id);
+    const key = this.#keyOf(id);
+    this.#free(this.#actions.get(key));
+    return this.#actions.delete(key);
   }
 
   *values(): Generator<Action, void, void> {
-    for (const [id, packed] of this.#packed) yield this.#read(id, packed);
+    for (const [key, value] of this.#actions) yield this.#read(key, value);
   }
 
-  /** The rows that the actions lie in which {@link ActionTable.place} put there. */
-  get rows(): ActionRows {
-    return this.#rows;
+  /** @param numberOf - The number of the event of an id; from here on actions may be placed by it. */
+  number(numberOf: (id: string) => number): void {
+    this.#numberOf = numberOf;
   }
 
-  /** The row of an action; -1 where it has none, or there is no such action. */
-  rowOf(id: string): number {
-    const packed = this.#packed.get(id);
-    return typeof packed === 'number' ? packed : -1;
+  /** The row of the action with this number; -1 where it lies in none, or there is no such action. */
+  rowOf(number: number): number {
+    return (this.#actions.get(number) as number | undefined) ?? -1;
   }
 
-  /** Adds an action that is not in the table, which lies in a row. The id is a text of its own. */
-  place(id: string, row: number): void {
-    this.#packed.set(id, row);
+  /** Adds an action that is not in the table, which lies in a row. */
+  place(number: number, row: number): void {
+    this.#actions.set(number, row);
   }
 
-  #read(id: string, packed: string | number): Action {
-    return typeof packed === 'number'
-      ? this.#rows.read(packed, id, (index) => this.#grants.at(index))
-      : this.#unpack(id, packed);
+  /** Removes the action with this number, which lies in a row. */
+  remove(number: number): void {
+    this.#free(this.#actions.get(number));
+    this.#actions.delete(number);
+  }
+
+  #keyOf(id: string): string | number {
+    if (this.#actions.has(id)) return id;
+    const number = this.#numberOf(id);
+    return this.#actions.has(number) ? number : id;
+  }
+
+  #free(value: string | number | undefined): void {
+    if (typeof value === 'number') this.rows.free(value);
+  }
+
+  #read(key: string | number, value: string | number): Action {
+    return typeof value === 'number'
+      ? this.rows.read(value, (index) => this.#grants.at(index))
+      : this.#unpack(key as string, value);
   }
 
   #pack(id: string, action: Action): string {

@@ -134,13 +134,20 @@ export class EventIndex implements EventTable {
     return this.#ids.findAt(bytes, at);
   }
 
+  /** The number of the event of an id; -1 for none. */
+  numberOf(id: string): number {
+    return this.#ids.find(id);
+  }
+
   kindOf(ordinal: number): EventKind {
     return KINDS[this.#kinds.at(ordinal)] as EventKind;
   }
 
-  /** Adds the event that {@link EventIndex.locate} was asked for last, and did not find. */
-  addLocated(position: EventPosition, kind: EventKind, grant: number): void {
-    this.#push(this.#ids.addLast(), position, KINDS.indexOf(kind), grant);
+  /** Adds the event that {@link EventIndex.locate} was asked for last, and did not find, and returns its number. */
+  addLocated(position: EventPosition, kind: EventKind, grant: number): number {
+    const number = this.#ids.addLast();
+    this.#push(number, position, KINDS.indexOf(kind), grant);
+    return number;
   }
 
   spend(id: string, grant: number): void {

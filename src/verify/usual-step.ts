@@ -107,7 +107,6 @@ export class UsualStep {
   #opened = -1;
   #spent = -1;
   #spentNumber = -1;
-  #spentId = '';
   /** What bounds the execution that is looked at. */
   #view: BoundsView | undefined;
   #windows: Judgement | undefined;
@@ -119,8 +118,10 @@ export class UsualStep {
     this.#events = events;
     this.#actions = actions;
     this.#rows = actions.rows;
+    actions.number((id) => events.numberOf(id));
     this.#draft = {
       bytes: this.#leaf,
+      id: 0,
       intent: 0,
       params: 0,
       userIntent: 0,
@@ -188,7 +189,7 @@ export class UsualStep {
     if (this.#events.locate(bytes, rows[base + row.EVENT_ID]!) !== -1) return this.#refuse();
     if (this.#isAwaited(bytes, rows[base + row.EVENT_ID]!)) return this.#refuse();
     // From here on it is certain, and all is changed.
-    this.#applyLinks(line, base);
+    this.#applyLinks(line);
     state.countsByType.set(typeName, count + 1);
     this.#countSigners();
     this.#advance(line, base, leaves);
@@ -410,6 +411,7 @@ export class UsualStep {
       for (const account of bounds.accounts) if (!this.#reserve(account, amount)) return false;
     }
     draft.bytes = bytes;
+    draft.id = rows[base + row.EVENT_ID]!;
     draft.intent = intent;
     draft.params = params;
     draft.userIntent = userIntent;
@@ -442,11 +444,14 @@ export class UsualStep {
     if (number === -1) return false;
     const kind = this.#events.kindOf(number);
     if (kind !== 'action' && kind !== 'grant') return false;
-    const id = decodeLatin1(bytes, link, link + B64_LENGTH);
-    if (this.#state.links.starts.has(id)) return false;
-    const action = kind === 'action' ? this.#actions.rowOf(id) : -1;
+    const { starts, grants } = this.#state.links;
+    if (starts.size > 0 && starts.has(recallText(bytes, link, link + B64_LENGTH))) return false;
+    const action = kind === 'action' ? this.#actions.rowOf(number) : -1;
     if (kind === 'action' && action === -1) return false;
-    const index = kind === 'action' ? this.#rows.grant(action) : this.#state.links.grants.get(id)?.index;
+    const index =
+      kind === 'action'
+        ? this.#rows.grant(action)
+        : grants.get(recallText(bytes, link, link + B64_LENGTH))?.index;
     const view = index === undefined ? undefined : this.#viewOf(index);
     if (view === undefined) return false;
     const flags = rows[base + row.FLAGS]!;
@@ -462,7 +467,6 @@ export class UsualStep {
     this.#view = view;
     this.#spent = action;
     this.#spentNumber = action === -1 ? -1 : number;
-    this.#spentId = id;
     return true;
   }
 
@@ -618,8 +622,7 @@ export class UsualStep {
     return pending.has(decodeLatin1(bytes, id, id + B64_LENGTH));
   }
 
-  #applyLinks(line: UsualLine, base: number): void {
-    const { bytes, facts, segment } = line;
+  #applyLinks({ segment, number }: UsualLine): void {
     for (let i = 0; i < this.#changeCount; i += 1) {
       const { account, used, estimated, reserved } = this.#changes[i]!;
       account.used = used;
@@ -630,18 +633,16 @@ export class UsualStep {
     }
     const position = this.#position;
     position.file = segment.file;
-    position.line = line.number;
+    position.line = number;
     position.seq = this.#state.chain.seq;
     if (this.#opened !== -1) {
-      const id = facts.rows[base + row.EVENT_ID]!;
-      this.#actions.place(decodeLatin1(bytes, id, id + B64_LENGTH), this.#opened);
-      this.#events.addLocated(position, 'action', -1);
+      this.#actions.place(this.#events.addLocated(position, 'action', -1), this.#opened);
     } else if (this.#view !== undefined) {
       this.#windows?.apply();
       for (const grant of this.#view.chain) grant.executions += 1;
       this.#events.addLocated(position, 'execution', this.#view.grant.index);
       if (this.#spent !== -1) {
-        this.#actions.delete(this.#spentId);
+        this.#actions.remove(this.#spentNumber);
         this.#events.spendNumber(this.#spentNumber, this.#view.grant.index);
       }
     } else this.#events.addLocated(position, 'other', -1);

@@ -8,9 +8,15 @@ import { runVerification, type VerifyOptions } from '../../src/verify/run-verifi
 import { restoreVerification, saveVerification } from '../../src/verify/saved-state.js';
 import { UsualStep } from '../../src/verify/usual-step.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
+import { makeRandom } from '../ledger/quick-kit.js';
+import { times } from '../slow.js';
+import { makeSigner } from '../docs/ledger-kit.js';
+import { ledgerNearBounds } from './near-bounds.js';
+import { makeOrigin, mutateLedger } from './mutation-kit.js';
 import { linesOf, rememberingBackend } from './support.js';
 
 const backend = rememberingBackend();
+const SIGNER = makeSigner();
 const OPTIONS: VerifyOptions = { backend, now: '2026-11-22T00:00:00Z', threads: 1 };
 
 afterEach(() => {
@@ -33,6 +39,36 @@ test.each(CHOSEN)('$ledger $trust $witness_policy $checkpoints', async (fixture)
   const options = { ...optionsOf(fixture), now: fixture.now ?? '2026-11-22T00:00:00Z' };
   expect(await stateOf(bytes, true, options)).toEqual(await stateOf(bytes, false, options));
 });
+
+test('ledgers made and changed at random', { timeout: times(60_000, 1_800_000) }, async () => {
+  const random = makeRandom(Number(process.env['SEED'] ?? 20_261_124));
+  for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 20_000)); n += 1) {
+    const origin = makeOrigin(random);
+    const bytes = mutateLedger(origin, [origin], random);
+    const expected = await stateOf(bytes, false, origin.options());
+    expect(await stateOf(bytes, true, origin.options()), bytes.toString('base64')).toEqual(expected);
+  }
+});
+
+test(
+  'events in order that come near what their grants allow',
+  { timeout: times(60_000, 1_800_000) },
+  async () => {
+    const random = makeRandom(Number(process.env['SEED'] ?? 20_261_123));
+    const take = vi.spyOn(UsualStep.prototype, 'take');
+    let [taken, asked] = [0, 0];
+    for (let n = 0; n < Number(process.env['COUNT'] ?? times(40, 10_000)); n += 1) {
+      const bytes = ledgerNearBounds(random, n % 4 === 0 ? SIGNER : undefined, 40);
+      const expected = await stateOf(bytes, false);
+      take.mockClear();
+      expect(await stateOf(bytes, true), bytes.toString('base64')).toEqual(expected);
+      asked += take.mock.results.length;
+      taken += take.mock.results.filter(({ value }) => value === true).length;
+    }
+    expect(taken / asked).toBeGreaterThan(0.2);
+    expect(taken / asked).toBeLessThan(0.9);
+  },
+);
 
 describe('a ledger of a thousand records', () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
