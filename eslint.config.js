@@ -31,7 +31,7 @@ export default tseslint.config(
       'dist/',
       'coverage/',
       'src/schema/generated/',
-      'src/signature/generated/',
+      'src/key/generated/',
       'src/ledger/generated/',
       'assembly/*.ts',
     ],

@@ -1,6 +1,6 @@
 /**
  * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
- * this folder to `../src/signature/generated/ed25519-wasm.ts`, and `quick-scan.ts` with the walk of `../src/ledger` to
+ * this folder to `../src/key/generated/ed25519-wasm.ts`, and `quick-scan.ts` with the walk of `../src/ledger` to
  * `../src/ledger/generated/scan-wasm.ts`. Part of `npm run build`; the files are committed. `--check` writes nothing and exits with
  * status 1 when they are not what would be written.
  */
@@ -12,7 +12,7 @@ import { build } from 'esbuild';
 
 import { unrolled } from './unrolled.js';
 
-await compile('src/signature/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed25519.ts', {
+await compile('src/key/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed25519.ts', {
   'ed25519.ts': here('ed25519.ts'),
   'constants.ts': here('constants.ts'),
   'unrolled.ts': unrolled(),

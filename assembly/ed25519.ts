@@ -1,13 +1,14 @@
 /**
- * Ed25519 verification by sums of table entries, four signatures at a time: R' = [S]B − [h]A without doublings. Compiled to
+ * Ed25519 verification by sums of table entries, four signatures at a time: R' = [S]B − [h]A with few doublings or none. Compiled to
  * WebAssembly with SIMD by `build.js`; `batch-verifier.ts` is the only caller, and says what all this is for.
  *
  * Nothing here is constant in time: everything that a verifier knows is public.
  *
  * A *lane* is one of the four. An element of the field in four lanes has 160 bytes (see `unrolled.js`), a point 640: X, Y, Z, T with
  * x = X/Z, y = Y/Z, xy = T/Z (Hisil et al. 2008). An *entry* is a point for adding, (y − x)/2, (y + x)/2 and d·x·y, 32 bytes each; the
- * table of a key has, for each window of w bits, the first 2^(w−1) multiples of [2^(w·i)]A. The additions are complete: they hold for
- * all points of the curve, the neutral one included.
+ * table of a key has, for each window of w bits, the first 2^(w−1) multiples of [2^(w·i)]A. One of *n levels* has those of every nth
+ * window alone; the others are of the same entries, summed up before and doubled. The additions are complete: they hold for all points of
+ * the curve, the neutral one included.
  */
 
 import { CONSTANTS, INITIAL_HASH, ROUND_CONSTANTS } from './constants';
@@ -430,6 +431,22 @@ function decompress(p: usize, bytes: usize): bool {
   return true;
 }
 
+const MULTIPLE = memory.data(640, 16);
+/** L, the order of the base point. */
+const ORDER = memory.data<u64>([0x5812631a5cf5d3ed, 0x14def9dea2f79cd6, 0, 0x1000000000000000], 16);
+
+/** Whether 32 bytes, a canonical encoding, are a point whose multiple by L is the neutral one. */
+export function isTorsionFree(bytes: usize): bool {
+  if (!decompress(MULTIPLE, bytes)) return false;
+  setAddend(MULTIPLE);
+  for (let bit = 251; bit >= 0; bit--) {
+    double(MULTIPLE);
+    if ((load<u8>(ORDER + (bit >> 3)) >> (bit & 7)) & 1) addAddend(MULTIPLE);
+  }
+  subtract(U, MULTIPLE + ELEMENT, MULTIPLE + 2 * ELEMENT);
+  return isZero(MULTIPLE) && isZero(U);
+}
+
 // ---- tables
 
 /** The first multiple of each window; then a point of each of the four windows at work. */
@@ -448,7 +465,8 @@ function takeLanes(to: usize, from: usize, first: i32, last: i32): void {
 /**
  * Writes the table of the point that `bytes` encode, or of its opposite.
  *
- * @param windows - How many of `width` bits; their sum is at least 253, so that no carry is left over.
+ * @param windows - How many windows of `width` bits the table has.
+ * @param distance - How many bits lie between the first bits of two of them.
  * @param work - 640 bytes for each of 2^(width−1) · ⌈windows/4⌉ points, or of fewer: at least for 2^(width−1).
  * @returns whether they encode a point
  */
@@ -458,6 +476,7 @@ export function buildTable(
   isNegative: bool,
   width: i32,
   windows: i32,
+  distance: i32,
   work: usize,
   workSize: usize,
 ): bool {
@@ -469,7 +488,7 @@ export function buildTable(
   for (let i = 1; i < windows; i++) {
     const p = WINDOWS + i * POINT;
     memory.copy(p, p - POINT, POINT);
-    for (let j = 0; j < width; j++) double(p);
+    for (let j = 0; j < distance; j++) double(p);
   }
   const multiples = 1 << (width - 1);
   let firstWindow = 0;
@@ -560,17 +579,23 @@ const LIST = memory.data(256 * 16, 16);
 const SCALAR = memory.data(48, 16);
 const SUMS = memory.data(64 * 640, 16);
 
-/** Decides the first `count` slots, whose tables all have windows of the same width: [S]B − [h]A = R. */
+/**
+ * Decides the first `count` slots, whose tables are all of the same shape: [S]B − [h]A = R.
+ *
+ * @param windows - How many windows a table has: with those of all levels at least 253 bits, so that no carry is left over.
+ */
 export function verify(
   count: i32,
   width: i32,
   windows: i32,
+  levels: i32,
   baseTable: usize,
   baseWidth: i32,
   baseWindows: i32,
 ): void {
   const groups = (count + LANES - 1) / LANES;
-  const steps = windows + baseWindows;
+  const ofKey = windows * levels;
+  const steps = ofKey + baseWindows;
   for (let group = 0; group < groups; group++) {
     const sum = SUMS + group * POINT;
     for (let lane = 0; lane < LANES; lane++) {
@@ -581,20 +606,18 @@ export function verify(
         for (let i = 0; i < steps; i++) store<u32>(list + i * VECTOR, NEUTRAL as u32);
         continue;
       }
-      listEntries(list, slot + S_OFFSET, baseTable, baseWidth, baseWindows);
-      listEntries(
-        list + baseWindows * VECTOR,
-        slot + H_OFFSET,
-        load<u32>(slot, TABLE_OFFSET),
-        width,
-        windows,
-      );
+      listEntries(list, slot + H_OFFSET, load<u32>(slot, TABLE_OFFSET), width, windows, levels);
+      listEntries(list + ofKey * VECTOR, slot + S_OFFSET, baseTable, baseWidth, baseWindows, 1);
     }
     memory.fill(sum, 0, ELEMENT);
     copy(sum + ELEMENT, ONE);
     copy(sum + 2 * ELEMENT, ONE);
     memory.fill(sum + 3 * ELEMENT, 0, ELEMENT);
     for (let i = 0; i < steps; i++) {
+      // Between two levels of the key's windows.
+      if (i > 0 && i < ofKey && i % windows === 0) {
+        for (let j = 0; j < width; j++) double(sum);
+      }
       touchEntries(LIST + (i + 1) * VECTOR);
       addEntries(sum, LIST + i * VECTOR);
     }
@@ -624,19 +647,26 @@ export function verify(
   }
 }
 
-/** The entries whose sum is the scalar (below 2^253) times the table's point: signed digits of −2^(w−1) + 1 to 2^(w−1). */
-function listEntries(list: usize, scalar: usize, table: usize, width: i32, windows: i32): void {
+/**
+ * The entries whose sum is the scalar (below 2^253) times the table's point: signed digits of −2^(w−1) + 1 to 2^(w−1). Those of the
+ * highest level come first.
+ */
+function listEntries(list: usize, scalar: usize, table: usize, width: i32, windows: i32, levels: i32): void {
   memory.copy(SCALAR, scalar, 32);
   const half = 1 << (width - 1);
   const mask = (1 << width) - 1;
   let carry = 0;
+  let bit = 0;
   for (let i = 0; i < windows; i++) {
-    const bit = i * width;
-    let digit = ((load<i32>(SCALAR + (bit >> 3)) >> (bit & 7)) & mask) + carry;
-    carry = (digit > half) as i32;
-    digit -= carry << width;
-    const entry = table + (i * half + abs(digit) - 1) * ENTRY;
-    store<u32>(list + i * VECTOR, digit === 0 ? (NEUTRAL as u32) : ((entry | ((digit < 0) as usize)) as u32));
+    const first = table + (i * half - 1) * ENTRY;
+    for (let level = levels - 1; level >= 0; level--) {
+      let digit = ((load<i32>(SCALAR + (bit >> 3)) >> (bit & 7)) & mask) + carry;
+      bit += width;
+      carry = (digit > half) as i32;
+      digit -= carry << width;
+      const entry = ((first + abs(digit) * ENTRY) | ((digit < 0) as usize)) as u32;
+      store<u32>(list + (level * windows + i) * VECTOR, digit === 0 ? (NEUTRAL as u32) : entry);
+    }
   }
 }
 

@@ -50,31 +50,60 @@ function column(k) {
   return terms;
 }
 
+/**
+ * So many columns of one parity are summed at once: neighbours have all but one vector of the right factor in common, and with the left
+ * factor they fit in the registers.
+ */
+const TILE = 2;
+const COLUMNS = 2 * LIMBS - 1;
+
+/** A tile's sums go to memory: what is not stored the engine computes late, all at once, and out of registers. */
+function tile(columns) {
+  const lines = [];
+  const seen = new Set();
+  const terms = columns.flatMap((k) => column(k).map(([i, offset]) => ({ k, i, offset })));
+  for (const offset of new Set(terms.map((term) => term.offset).sort((x, y) => x - y))) {
+    const factor = `r${columns[0]}_${offset}`;
+    lines.push(`  const ${factor} = v128.load(right, ${offset});`);
+    for (const { k, i } of terms.filter((term) => term.offset === offset)) {
+      const dot = `i32x4.dot_i16x8_s(a${i}, ${factor})`;
+      lines.push(seen.has(k) ? `  c${k} = i32x4.add(c${k}, ${dot});` : `  let c${k} = ${dot};`);
+      seen.add(k);
+    }
+  }
+  return [...lines, ...columns.map((k) => `  v128.store(COLUMN, c${k}, ${k * VECTOR});`)];
+}
+
 /** Each limb is at most 4,098 away from 0 when those of both factors are at most 8,196: then no sum reaches 2^31. */
 function product() {
   const lines = [
+    `const COLUMN = memory.data(${COLUMNS * VECTOR}, 16);`,
     'export function product(to: usize, left: usize, right: usize): void {',
-    `  const mask = ${constant('MASK')};`,
-    '  let high: v128, u: v128, carry: v128, over: v128;',
   ];
   for (let i = 0; i < PAIRS; i++) lines.push(`  const a${i} = v128.load(left, ${i * VECTOR});`);
-  const dot = ([i, offset]) => `i32x4.dot_i16x8_s(a${i}, v128.load(right, ${offset}))`;
-  const sum = (terms) => terms.map(dot).reduce((all, term) => `i32x4.add(${all}, ${term})`);
+  const sum = (k) => `v128.load(COLUMN, ${k * VECTOR})`;
+  lines.push(`  const mask = ${constant('MASK')};`, '  let high: v128, u: v128, carry: v128, over: v128;');
   for (let k = 0; k < LIMBS; k++) {
+    if (k % (2 * TILE) === 0) {
+      for (const first of [k + LIMBS, k + LIMBS + 1, k, k + 1]) {
+        const end = first < LIMBS ? LIMBS : COLUMNS;
+        const columns = Array.from({ length: TILE }, (_, n) => first + 2 * n).filter((each) => each < end);
+        if (columns.length > 0) lines.push(...tile(columns));
+      }
+    }
     // Of column 20 + k the lower bits fold into column k, what is above them into column k + 1.
-    const upper = column(k + LIMBS);
-    if (upper.length > 0) lines.push(`  high = ${sum(upper)};`);
-    const folded =
-      upper.length === 0
-        ? 'over'
-        : k === 0
-          ? 'v128.and(high, mask)'
-          : 'i32x4.add(v128.and(high, mask), over)';
+    const hasUpper = k < LIMBS - 1;
+    if (hasUpper) lines.push(`  high = ${sum(k + LIMBS)};`);
+    const folded = !hasUpper
+      ? 'over'
+      : k === 0
+        ? 'v128.and(high, mask)'
+        : 'i32x4.add(v128.and(high, mask), over)';
     lines.push(`  u = i32x4.mul(${folded}, ${constant('FOLD')});`);
-    if (upper.length > 0) lines.push(`  over = i32x4.shr_s(high, ${BITS});`);
+    if (hasUpper) lines.push(`  over = i32x4.shr_s(high, ${BITS});`);
     // Half a limb is added to each, and taken off again by `store`: so the limbs are signed.
     lines.push(
-      `  u = i32x4.add(u, ${sum(column(k))});`,
+      `  u = i32x4.add(u, ${sum(k)});`,
       `  u = i32x4.add(u, ${k === 0 ? constant('HALF') : 'carry'});`,
       `  carry = ${k === LIMBS - 1 ? `i32x4.shr_s(u, ${BITS})` : `i32x4.add(i32x4.shr_s(u, ${BITS}), ${constant('HALF')})`};`,
       '  u = v128.and(u, mask);',

@@ -91,17 +91,17 @@ function compare(keys, bodyBytes) {
 }
 
 function buildTables() {
-  const tables = Ed25519Tables.tryCreate(64 * MIB, 8);
+  const tables = Ed25519Tables.tryCreate(64 * MIB, 2);
   const before = tables.memory.length;
   const key = makeKeys(1)[0].verification.publicKey.bytes;
   for (const { windows, uses } of [
-    { windows: SMALL, uses: 8 },
-    { windows: LARGE, uses: 40 },
+    { windows: SMALL, uses: 2 },
+    { windows: LARGE, uses: 512 },
   ]) {
     let best = Infinity;
     for (let i = 0; i < 20; i++) {
       const use = new KeyUse(key);
-      if (windows === LARGE) tables.use(use, 8);
+      if (windows === LARGE) tables.use(use, 2);
       best = Math.min(
         best,
         time(1, () => tables.use(use, uses)),

@@ -51,11 +51,18 @@ export interface Examiner {
   readonly signatures: SignatureQueue;
 }
 
-/** @param backend - The default one alone is spared what its tables can do. */
-export function makeExaminer(backend: SignatureBackend, declared: readonly DeclaredKey[] = []): Examiner {
+/**
+ * @param backend - The default one alone is spared what its tables can do.
+ * @param threads - See {@link SignatureQueue}.
+ */
+export function makeExaminer(
+  backend: SignatureBackend,
+  declared: readonly DeclaredKey[] = [],
+  threads = 1,
+): Examiner {
   const keys = new KnownKeys(backend);
   keys.add(declared);
-  return { keys, signatures: new SignatureQueue(backend.name === defaultBackend.name) };
+  return { keys, signatures: new SignatureQueue(backend.name === defaultBackend.name, threads) };
 }
 
 /** How much of the lines is asked for: their hashes alone, or all that can be said of them. */

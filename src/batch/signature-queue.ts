@@ -6,6 +6,10 @@ import type { VerificationKey } from '../signature/backend.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 
+/** What the tables of all threads take together, in bytes, where there are not so many that each would have less than the other. */
+const TABLE_BYTES = 64 * 1024 * 1024;
+const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
+
 /** A verdict, and where it belongs. */
 export interface PlacedVerdict {
   readonly place: number;
@@ -17,9 +21,13 @@ export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
   #places: number[] = [];
 
-  /** @param usesTables - Whether they may be verified otherwise than by the backend of their keys, to the same verdict. */
-  constructor(usesTables: boolean) {
-    this.#verifier = usesTables ? new BatchVerifier() : undefined;
+  /**
+   * @param usesTables - Whether they may be verified otherwise than by the backend of their keys, to the same verdict.
+   * @param threads - How many there are that do so, in one process.
+   */
+  constructor(usesTables: boolean, threads: number) {
+    const tableBytes = Math.max(Math.floor(TABLE_BYTES / threads), MIN_TABLE_BYTES_OF_THREAD);
+    this.#verifier = usesTables ? new BatchVerifier({ tableBytes }) : undefined;
   }
 
   /**

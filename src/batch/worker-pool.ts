@@ -15,6 +15,8 @@ export interface BlockRequest {
   readonly given: Uint8Array | undefined;
   /** Keys that the thread was not told of. */
   readonly declared: readonly DeclaredKey[];
+  /** How many threads share the memory for tables. */
+  readonly threads: number;
 }
 
 /** What a thread answers: the facts, what is wrong with what it was given, or what surprised it. */
@@ -94,7 +96,14 @@ export class WorkerPool {
       each.waiting.length < least.waiting.length ? each : least,
     );
     if (member.waiting.length === 0) member.silent = 0;
-    const request: BlockRequest = { room, length, depth, given, declared: this.#keys.slice(member.told) };
+    const request: BlockRequest = {
+      room,
+      length,
+      depth,
+      given,
+      declared: this.#keys.slice(member.told),
+      threads: this.size,
+    };
     member.told = this.#keys.length;
     return new Promise((resolve, reject) => {
       member.waiting.push({ resolve, reject });

@@ -4,14 +4,15 @@ import { parentPort } from 'node:worker_threads';
 import { viewBytes } from '#platform';
 import { NorthrootError } from '../error.js';
 import { defaultBackend } from '../signature/default-backend.js';
-import { examineBlock, makeExaminer, type BlockFacts, type Depth } from './examine-block.js';
+import { examineBlock, makeExaminer, type BlockFacts, type Depth, type Examiner } from './examine-block.js';
 import type { BlockAnswer, BlockRequest } from './worker-pool.js';
 
-const examiner = makeExaminer(defaultBackend);
+let examiner: Examiner | undefined;
 
-parentPort?.on('message', ({ room, length, depth, given, declared }: BlockRequest) => {
+parentPort?.on('message', ({ room, length, depth, given, declared, threads }: BlockRequest) => {
+  examiner ??= makeExaminer(defaultBackend, [], threads);
   examiner.keys.add(declared);
-  const found = answer(viewBytes(room, 0, length), depth, given);
+  const found = answer(viewBytes(room, 0, length), examiner, depth, given);
   parentPort?.postMessage(found, 'facts' in found ? buffersOf(found.facts) : []);
 });
 
@@ -20,7 +21,12 @@ function buffersOf({ ends, leaves, rowAt, rows, ids, verdictsAt, verdicts }: Blo
   return [ends, leaves, rowAt, rows, ids, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
 }
 
-function answer(bytes: Uint8Array, depth: Depth, given: Uint8Array | undefined): BlockAnswer {
+function answer(
+  bytes: Uint8Array,
+  examiner: Examiner,
+  depth: Depth,
+  given: Uint8Array | undefined,
+): BlockAnswer {
   try {
     const { examined, ...facts } = examineBlock(bytes, examiner, depth, given);
     void examined;

@@ -1,6 +1,6 @@
 import { Point } from '@noble/ed25519';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 
 import { checkEd25519PublicKey, isCanonicalPoint, isSmallOrderPoint } from '../../src/key/ed25519-point.js';
 
@@ -58,6 +58,33 @@ describe('checkEd25519PublicKey', () => {
         expect(isSmallOrderPoint(mixed.toBytes())).toBe(false);
       }
     }
+  });
+
+  test('says the same of many keys as the definition', () => {
+    for (let i = 0n; i < 40n; i++) {
+      const point = Point.BASE.multiplyUnsafe((i + 3n) ** 60n % L);
+      const torsion = SMALL[Number(i % 8n)];
+      const bytes = point.add(torsion).toBytes();
+      expect(checkEd25519PublicKey(bytes)).toBe(i % 8n === 0n ? 'ok' : 'not_torsion_free');
+    }
+  });
+
+  test.each([0, 1])('gives no verdict where two computations differ: the fast one says %i', async (says) => {
+    vi.resetModules();
+    const memory = { buffer: new ArrayBuffer(64) };
+    const tryMakeKernel = (): object => ({ memory, input: { value: 0 }, isTorsionFree: () => says });
+    vi.doMock('../../src/key/ed25519-kernel.js', () => ({ tryMakeKernel }));
+    const sample = vi.spyOn(Math, 'random').mockReturnValue(0);
+    const { checkEd25519PublicKey: check } = await import('../../src/key/ed25519-point.js');
+    const key = (i: number): Uint8Array => {
+      const point = Point.BASE.multiplyUnsafe(BigInt(i + 1));
+      return (says === 1 ? point.add(TORSION) : point).toBytes();
+    };
+    const expected = says === 1 ? 'not_torsion_free' : 'ok';
+    for (let i = 0; i < 8; i++) expect(check(key(i))).toBe(expected);
+    expect(() => check(key(8))).toThrow(/differ/);
+    sample.mockRestore();
+    vi.doUnmock('../../src/key/ed25519-kernel.js');
   });
 
   test('refuses y without a point, and other lengths', () => {
