@@ -1,14 +1,14 @@
 /**
- * The actions of a verification in memory: each packed into one text of a byte a character, some 250 bytes with its id and its place in the
- * table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
+ * The actions of a verification in memory: each packed into some 220 bytes with its id and its place in the table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
  */
 
 import type { Action } from '../bounds/grant.js';
 import { encodeBase64url, writeBase64url } from '../bytes/encoding.js';
-import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
+import { decodeUtf8, encodeUtf8 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
 import type { GrantTable } from './grant-table.js';
+import { PackedTable } from './packed-table.js';
 import type { Table } from './table.js';
 
 /** How many names are kept once; further ones stand in each action. */
@@ -20,7 +20,7 @@ const DIGEST_SIZE = 32;
 
 /** See the head of this file. */
 export class ActionTable implements Table<string, Action> {
-  readonly #packed = new Map<string, string>();
+  readonly #packed = new PackedTable();
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
@@ -40,12 +40,11 @@ export class ActionTable implements Table<string, Action> {
   }
 
   has(id: string): boolean {
-    return this.#packed.has(id);
+    return this.#packed.get(id) !== undefined;
   }
 
   set(id: string, action: Action): void {
-    // A text that was cut out of a longer one would keep that: this is one of its own.
-    this.#packed.set(decodeLatin1(encodeLatin1(id)), this.#pack(id, action));
+    this.#packed.set(id, this.#pack(id, action));
   }
 
   delete(id: string): boolean {
@@ -53,10 +52,10 @@ export class ActionTable implements Table<string, Action> {
   }
 
   *values(): Generator<Action, void, void> {
-    for (const [id, packed] of this.#packed) yield this.#unpack(id, packed);
+    for (const [id, packed] of this.#packed.entries()) yield this.#unpack(encodeBase64url(id), packed);
   }
 
-  #pack(id: string, action: Action): string {
+  #pack(id: string, action: Action): Uint8Array {
     const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
     const writer = this.#writer;
     const name = (text: string): void => {
@@ -92,7 +91,7 @@ export class ActionTable implements Table<string, Action> {
     return writer.end();
   }
 
-  #unpack(id: string, packed: string): Action {
+  #unpack(id: string, packed: Uint8Array): Action {
     const reader = new Reader(packed);
     const name = (): string => {
       const number = reader.number();
@@ -154,8 +153,9 @@ class Writer {
     this.#length = 0;
   }
 
-  end(): string {
-    return decodeLatin1(this.#bytes, 0, this.#length);
+  /** They stand there until the next begins. */
+  end(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
   }
 
   number(value: number): void {
@@ -198,9 +198,8 @@ class Reader {
   readonly #bytes: Uint8Array;
   #at = 0;
 
-  constructor(packed: string) {
-    this.#bytes = new Uint8Array(packed.length);
-    writeLatin1(this.#bytes, packed, 0);
+  constructor(packed: Uint8Array) {
+    this.#bytes = packed;
   }
 
   get isAtEnd(): boolean {

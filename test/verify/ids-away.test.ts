@@ -1,5 +1,6 @@
 /** Ids in temporary files: what is reported, and what is saved, is what it would be were all of them in memory. */
 
+import type * as idIndex from '../../src/ledger/id-index.js';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { NorthrootError } from '../../src/error.js';
 import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
@@ -18,7 +19,7 @@ import { rememberingBackend } from './support.js';
 /** How many ids an index has in memory, in place of what it would be by its bytes. */
 const room = vi.hoisted(() => ({ ids: undefined as number | undefined }));
 vi.mock('../../src/ledger/id-index.js', async (original) => {
-  const actual = await original<typeof import('../../src/ledger/id-index.js')>();
+  const actual = await original<typeof idIndex>();
   return { ...actual, idsWithin: (bytes: number) => room.ids ?? actual.idsWithin(bytes) };
 });
 
