@@ -6,10 +6,10 @@
  */
 
 import { allocateBytes } from '../bytes/concat.js';
+import { decodeDigestAt } from '../bytes/base64url-digest.js';
 import { writeBase64url } from '../bytes/encoding.js';
 import type { ScratchFile } from '../fs/scratch-file.js';
-import { ID_WORDS, IdHasher } from './id-hash.js';
-import { IdRuns, type TakeEntry } from './id-runs.js';
+import { ID_WORDS, IdRuns, type IdHashes, type TakeEntry } from './id-runs.js';
 
 const ID_SIZE = ID_WORDS * 4;
 const EMPTY = 0;
@@ -58,7 +58,7 @@ export class IdIndex {
   #lastId: string | undefined;
   #lastSlot = 0;
   #lastHash = 0;
-  readonly #hasher = new IdHasher();
+  readonly #secret = Uint32Array.from({ length: ID_WORDS }, () => (Math.random() * 0x1_0000_0000) | 1);
   readonly #probeBytes = allocateBytes(ID_SIZE);
   readonly #probe = new Uint32Array(this.#probeBytes.buffer, this.#probeBytes.byteOffset, ID_WORDS);
 
@@ -118,16 +118,48 @@ export class IdIndex {
 
   /** The ordinal of an id given as 43 characters of canonical base64url, or -1. */
   find(id: string): number {
-    const entry = this.#slots[this.#lookUp(id)] as number;
+    return this.#ordinalAt(this.#lookUp(id));
+  }
+
+  /** The ordinal of the probe, whose slot this is. */
+  #ordinalAt(slot: number): number {
+    const entry = this.#slots[slot] as number;
     if (entry !== EMPTY) return this.#away + entry - 1;
     return this.#runs === undefined ? -1 : this.#findAway(this.#runs);
   }
 
   /** Adds an id that {@link IdIndex.find} does not find and returns its ordinal. */
   add(id: string): number {
-    if (this.#inMemory >= this.#most) this.#putAway();
-    if (this.#inMemory + 1 > maxIdsOf(this.#slots.length)) this.#rehash(this.#slots.length * 2);
-    const slot = this.#lookUp(id);
+    this.#makeRoom();
+    return this.#enter(this.#lookUp(id));
+  }
+
+  /** As {@link IdIndex.find}, of the id whose 43 characters stand at a place. */
+  findAt(bytes: Uint8Array, at: number): number {
+    decodeDigestAt(bytes, at, this.#probeBytes, 0);
+    this.#lastId = undefined;
+    this.#lastHash = this.#hash(this.#probe, 0);
+    this.#lastSlot = this.#slotOf(this.#probe, 0, this.#lastHash);
+    return this.#ordinalAt(this.#lastSlot);
+  }
+
+  /** Adds the id that {@link IdIndex.findAt} was asked for last, and did not find, and returns its ordinal. */
+  addLast(): number {
+    if (this.#makeRoom()) this.#lastSlot = this.#slotOf(this.#probe, 0, this.#lastHash);
+    return this.#enter(this.#lastSlot);
+  }
+
+  /** @returns Whether slots are others than before. */
+  #makeRoom(): boolean {
+    const isFull = this.#inMemory >= this.#most;
+    if (isFull) this.#putAway();
+    if (this.#inMemory + 1 <= maxIdsOf(this.#slots.length)) return isFull;
+    this.#rehash(this.#slots.length * 2);
+    return true;
+  }
+
+  /** Puts the probe into a slot. */
+  #enter(slot: number): number {
     if (this.#slots[slot] !== EMPTY) throw new RangeError('the id is in the index already');
     const index = this.#inMemory;
     if (index >>> PIECE_BITS === this.#pieces.length)
@@ -147,7 +179,7 @@ export class IdIndex {
     if (id === this.#lastId) return this.#lastSlot;
     writeBase64url(this.#probeBytes, id);
     this.#lastId = id;
-    this.#lastHash = this.#hasher.hash(this.#probe, 0);
+    this.#lastHash = this.#hash(this.#probe, 0);
     this.#lastSlot = this.#slotOf(this.#probe, 0, this.#lastHash);
     return this.#lastSlot;
   }
@@ -173,12 +205,32 @@ export class IdIndex {
     return true;
   }
 
+  #hash(words: Uint32Array, at: number): number {
+    let h = 0;
+    for (let i = 0; i < ID_WORDS; i += 1) {
+      h = Math.imul(h ^ (words[at + i] as number) ^ (this.#secret[i] as number), 0x9e3779b1);
+      h ^= h >>> 15;
+      h = Math.imul(h, this.#secret[ID_WORDS - 1 - i] as number);
+      h ^= h >>> 13;
+    }
+    return h >>> 0;
+  }
+
+  #otherHash(words: Uint32Array, at: number, hash: number): number {
+    let h = hash;
+    for (let i = 0; i < ID_WORDS; i += 2) {
+      h = Math.imul(h ^ (words[at + i] as number) ^ (this.#secret[ID_WORDS - 1 - i] as number), 0x85ebca6b);
+      h ^= h >>> 16;
+    }
+    return Math.imul(h, 0xc2b2ae35) ^ (h >>> 13);
+  }
+
   #rehash(capacity: number): void {
     this.#lastId = undefined;
     this.#slots = new Uint32Array(capacity);
     for (let index = 0; index < this.#inMemory; index += 1) {
       const [piece, at] = [this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS];
-      this.#slots[this.#slotOf(piece, at, this.#hasher.hash(piece, at))] = index + 1;
+      this.#slots[this.#slotOf(piece, at, this.#hash(piece, at))] = index + 1;
     }
   }
 
@@ -203,7 +255,11 @@ export class IdIndex {
 
   #putAway(): void {
     if (this.#limit === undefined) return;
-    this.#runs ??= new IdRuns(this.#hasher, this.#limit.open);
+    const hashes: IdHashes = {
+      order: (words, at) => this.#hash(words, at),
+      other: (words, at, order) => this.#otherHash(words, at, order),
+    };
+    this.#runs ??= new IdRuns(hashes, this.#limit.open);
     this.#runs.add(this.#inMemory, (take) => this.#inOrder(take));
     this.#away = this.#size;
     this.#lastId = undefined;
@@ -238,7 +294,7 @@ export class IdIndex {
         continue;
       }
       const index = entry - 1;
-      const hash = this.#hasher.hash(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS);
+      const hash = this.#hash(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS);
       // There was no slot left for it behind its own: it went on at the beginning.
       if (this.#homeOf(hash) > slot) last.push({ index, hash });
       else cluster.push({ index, hash });

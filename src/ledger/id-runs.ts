@@ -6,8 +6,8 @@
 
 import { NorthrootError } from '../error.js';
 import type { ScratchFile } from '../fs/scratch-file.js';
-import { ID_WORDS, type IdHasher } from './id-hash.js';
 
+export const ID_WORDS = 8;
 /** An id and its ordinal. */
 const ENTRY_WORDS = ID_WORDS + 1;
 const PAGE_IDS = 112;
@@ -24,17 +24,25 @@ const SALTS = Uint32Array.of(
   ...[0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31],
 );
 
+/** Two hashes of an id, keyed by a secret of the process: where its run is looked into is for nobody to choose. */
+export interface IdHashes {
+  /** Of the id at `words[at]`: what runs are ordered by, from 0 to 2³² − 1. */
+  order(words: Uint32Array, at: number): number;
+  /** Another, of the id whose `order` that is. */
+  other(words: Uint32Array, at: number, order: number): number;
+}
+
 /** Takes an id that stands in `words`, from `at` on, and its ordinal. */
 export type TakeEntry = (words: Uint32Array, at: number, ordinal: number) => void;
 
 /** Runs of ids; no id is in two of them. */
 export class IdRuns {
   readonly #runs: Run[] = [];
-  readonly #hasher: IdHasher;
+  readonly #hashes: IdHashes;
   readonly #open: () => ScratchFile;
 
-  constructor(hasher: IdHasher, open: () => ScratchFile) {
-    this.#hasher = hasher;
+  constructor(hashes: IdHashes, open: () => ScratchFile) {
+    this.#hashes = hashes;
     this.#open = open;
   }
 
@@ -68,7 +76,7 @@ export class IdRuns {
    * @throws NorthrootError as files give it; `IO_FAILED` where a page is not what was written.
    */
   find(words: Uint32Array, order: number): number {
-    const other = this.#hasher.other(words, 0, order);
+    const other = this.#hashes.other(words, 0, order);
     for (const run of this.#runs) {
       const ordinal = run.find(words, order, other);
       if (ordinal !== -1) return ordinal;
@@ -79,7 +87,7 @@ export class IdRuns {
   /** Every id, in no order. @throws NorthrootError as {@link IdRuns.find}. */
   each(take: TakeEntry): void {
     for (const run of this.#runs) {
-      for (const cursor = new Cursor(run, this.#hasher); !cursor.isAtEnd; cursor.next()) {
+      for (const cursor = new Cursor(run, this.#hashes); !cursor.isAtEnd; cursor.next()) {
         take(cursor.words, cursor.at, cursor.ordinal);
       }
     }
@@ -94,8 +102,8 @@ export class IdRuns {
     const run = new Run(this.#open(), count, level);
     try {
       give((words, at, ordinal) => {
-        const order = this.#hasher.hash(words, at);
-        run.add(words, at, ordinal, order, this.#hasher.other(words, at, order));
+        const order = this.#hashes.order(words, at);
+        run.add(words, at, ordinal, order, this.#hashes.other(words, at, order));
       });
       run.finish();
     } catch (error) {
@@ -106,7 +114,7 @@ export class IdRuns {
   }
 
   #merge(runs: readonly Run[], take: TakeEntry): void {
-    let cursors = runs.map((run) => new Cursor(run, this.#hasher));
+    let cursors = runs.map((run) => new Cursor(run, this.#hashes));
     while (cursors.length > 0) {
       let least = cursors[0] as Cursor;
       for (const cursor of cursors) if (cursor.order < least.order) least = cursor;
@@ -227,13 +235,13 @@ class Cursor {
   at = 0;
   order = 0;
   readonly #run: Run;
-  readonly #hasher: IdHasher;
+  readonly #hashes: IdHashes;
   #read = 0;
   #pages = 0;
 
-  constructor(run: Run, hasher: IdHasher) {
+  constructor(run: Run, hashes: IdHashes) {
     this.#run = run;
-    this.#hasher = hasher;
+    this.#hashes = hashes;
     this.#load();
   }
 
@@ -260,7 +268,7 @@ class Cursor {
       this.#pages += pages;
       this.at = 0;
     }
-    this.order = this.#hasher.hash(this.words, this.at);
+    this.order = this.#hashes.order(this.words, this.at);
   }
 }
 

@@ -1,29 +1,31 @@
 /**
- * The actions of a verification in memory: each packed into some 220 bytes with its id and its place in the table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
+ * The actions of a verification in memory: each packed into one text of a byte a character, some 250 bytes with its id and its place in the
+ * table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
+ * Those that the quick step puts in (`usual-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
  */
 
 import type { Action } from '../bounds/grant.js';
 import { encodeBase64url, writeBase64url } from '../bytes/encoding.js';
-import { decodeUtf8, encodeUtf8 } from '../bytes/text.js';
+import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
+import { ActionRows, Names } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
-import { PackedTable } from './packed-table.js';
 import type { Table } from './table.js';
 
-/** How many names are kept once; further ones stand in each action. */
-const MAX_NAMES = 4_096;
-/** The longest text that may be one of them. */
-const MAX_NAME_LENGTH = 256;
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
 
 /** See the head of this file. */
 export class ActionTable implements Table<string, Action> {
-  readonly #packed = new PackedTable();
+  /** Packed texts by id, and rows by the number of the event: in the order in which they came. */
+  readonly #actions = new Map<string | number, string | number>();
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
+  /** The rows that the actions lie in which {@link ActionTable.place} put there. */
+  readonly rows = new ActionRows(this.#names);
+  #numberOf: (id: string) => number = () => -1;
 
   /** @param grants - Where the grants stand that actions name by number. */
   constructor(grants: Pick<GrantTable, 'at'>) {
@@ -31,31 +33,76 @@ export class ActionTable implements Table<string, Action> {
   }
 
   get size(): number {
-    return this.#packed.size;
+    return this.#actions.size;
   }
 
   get(id: string): Action | undefined {
-    const packed = this.#packed.get(id);
-    return packed === undefined ? undefined : this.#unpack(id, packed);
+    const key = this.#keyOf(id);
+    const value = this.#actions.get(key);
+    return value === undefined ? undefined : this.#read(key, value);
   }
 
   has(id: string): boolean {
-    return this.#packed.get(id) !== undefined;
+    return this.#actions.has(this.#keyOf(id));
   }
 
   set(id: string, action: Action): void {
-    this.#packed.set(id, this.#pack(id, action));
+    this.#free(this.#actions.get(this.#keyOf(id)));
+    const packed = this.#pack(id, action);
+    const key = this.#keyOf(id);
+    // A text that was cut out of a longer one would keep that: this is one of its own.
+    if (typeof key === 'number') this.#actions.delete(key);
+    this.#actions.set(decodeLatin1(encodeLatin1(id)), packed);
   }
 
   delete(id: string): boolean {
-    return this.#packed.delete(id);
+    const key = this.#keyOf(id);
+    this.#free(this.#actions.get(key));
+    return this.#actions.delete(key);
   }
 
   *values(): Generator<Action, void, void> {
-    for (const [id, packed] of this.#packed.entries()) yield this.#unpack(encodeBase64url(id), packed);
+    for (const [key, value] of this.#actions) yield this.#read(key, value);
   }
 
-  #pack(id: string, action: Action): Uint8Array {
+  /** @param numberOf - The number of the event of an id; from here on actions may be placed by it. */
+  number(numberOf: (id: string) => number): void {
+    this.#numberOf = numberOf;
+  }
+
+  /** The row of the action with this number; -1 where it lies in none, or there is no such action. */
+  rowOf(number: number): number {
+    return (this.#actions.get(number) as number | undefined) ?? -1;
+  }
+
+  /** Adds an action that is not in the table, which lies in a row. */
+  place(number: number, row: number): void {
+    this.#actions.set(number, row);
+  }
+
+  /** Removes the action with this number, which lies in a row. */
+  remove(number: number): void {
+    this.#free(this.#actions.get(number));
+    this.#actions.delete(number);
+  }
+
+  #keyOf(id: string): string | number {
+    if (this.#actions.has(id)) return id;
+    const number = this.#numberOf(id);
+    return this.#actions.has(number) ? number : id;
+  }
+
+  #free(value: string | number | undefined): void {
+    if (typeof value === 'number') this.rows.free(value);
+  }
+
+  #read(key: string | number, value: string | number): Action {
+    return typeof value === 'number'
+      ? this.rows.read(value, (index) => this.#grants.at(index))
+      : this.#unpack(key as string, value);
+  }
+
+  #pack(id: string, action: Action): string {
     const { place, decision, principalId, occurredAt, intent, userIntent, grant, toolName, params } = action;
     const writer = this.#writer;
     const name = (text: string): void => {
@@ -91,7 +138,7 @@ export class ActionTable implements Table<string, Action> {
     return writer.end();
   }
 
-  #unpack(id: string, packed: Uint8Array): Action {
+  #unpack(id: string, packed: string): Action {
     const reader = new Reader(packed);
     const name = (): string => {
       const number = reader.number();
@@ -125,25 +172,6 @@ export class ActionTable implements Table<string, Action> {
   }
 }
 
-/** The first names that are met, by number. */
-class Names {
-  readonly #numbers = new Map<string, number>();
-  readonly #list: string[] = [];
-
-  /** -1 for one that is not kept. */
-  numberOf(text: string): number {
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    if (this.#list.length === MAX_NAMES || text.length > MAX_NAME_LENGTH) return -1;
-    this.#numbers.set(text, this.#list.length);
-    return this.#list.push(text) - 1;
-  }
-
-  at(number: number): string {
-    return this.#list[number] as string;
-  }
-}
-
 /** Numbers in groups of 7 bits, the last of them below 128; texts and integers with their lengths before them. */
 class Writer {
   #bytes = new Uint8Array(512);
@@ -153,9 +181,8 @@ class Writer {
     this.#length = 0;
   }
 
-  /** They stand there until the next begins. */
-  end(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+  end(): string {
+    return decodeLatin1(this.#bytes, 0, this.#length);
   }
 
   number(value: number): void {
@@ -198,8 +225,9 @@ class Reader {
   readonly #bytes: Uint8Array;
   #at = 0;
 
-  constructor(packed: Uint8Array) {
-    this.#bytes = packed;
+  constructor(packed: string) {
+    this.#bytes = new Uint8Array(packed.length);
+    writeLatin1(this.#bytes, packed, 0);
   }
 
   get isAtEnd(): boolean {

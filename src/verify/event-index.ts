@@ -120,7 +120,7 @@ export class EventIndex implements EventTable {
       file: this.#names[this.#fileOf(ordinal)] as string,
       line: this.#lines.at(ordinal),
       seq: this.#seqs.at(ordinal),
-      kind: this.#kindAt(ordinal),
+      kind: this.kindOf(ordinal),
       grant: this.#grants.at(ordinal),
     };
   }
@@ -129,9 +129,35 @@ export class EventIndex implements EventTable {
     this.#push(this.#ids.add(id), position, KINDS.indexOf(kind), grant);
   }
 
+  /** The number of the event whose id stands at a place, 43 characters of base64url; -1 for none. */
+  locate(bytes: Uint8Array, at: number): number {
+    return this.#ids.findAt(bytes, at);
+  }
+
+  /** The number of the event of an id; -1 for none. */
+  numberOf(id: string): number {
+    return this.#ids.find(id);
+  }
+
+  kindOf(ordinal: number): EventKind {
+    return KINDS[this.#kinds.at(ordinal)] as EventKind;
+  }
+
+  /** Adds the event that {@link EventIndex.locate} was asked for last, and did not find, and returns its number. */
+  addLocated(position: EventPosition, kind: EventKind, grant: number): number {
+    const number = this.#ids.addLast();
+    this.#push(number, position, KINDS.indexOf(kind), grant);
+    return number;
+  }
+
   spend(id: string, grant: number): void {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) throw new RangeError('the event is not in the index');
+    this.spendNumber(ordinal, grant);
+  }
+
+  /** As {@link EventIndex.spend}, by the event's number. */
+  spendNumber(ordinal: number, grant: number): void {
     this.#kinds.set(ordinal, KINDS.indexOf('spent'));
     this.#grants.set(ordinal, grant);
   }
@@ -152,7 +178,7 @@ export class EventIndex implements EventTable {
     this.#ids.each((words, at, ordinal) => {
       const bytes = new Uint8Array(words.buffer, words.byteOffset + at * 4, ID_BYTES);
       const eventId = toDigestText(encodeBase64url(bytes));
-      const event = { seq: this.#seqs.at(ordinal), eventId, kind: this.#kindAt(ordinal) };
+      const event = { seq: this.#seqs.at(ordinal), eventId, kind: this.kindOf(ordinal) };
       if (isNamed(event, name)) matches.push([ordinal, event]);
     });
     return matches.sort(([a], [b]) => a - b).map(([, event]) => event);
@@ -180,10 +206,6 @@ export class EventIndex implements EventTable {
     this.#seqs.push(seq);
     this.#kinds.set(ordinal, kind);
     this.#grants.set(ordinal, grant);
-  }
-
-  #kindAt(ordinal: number): EventKind {
-    return KINDS[this.#kinds.at(ordinal)] as EventKind;
   }
 
   /** The number of the last file that begins at or before an event. */

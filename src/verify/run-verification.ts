@@ -16,6 +16,7 @@ import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { rememberKeys } from '../batch/known-keys.js';
 import { defaultThreads, readBlocks, type KnownLine } from '../batch/read-blocks.js';
+import { isQuickPathOn } from '../ledger/quick-line.js';
 import { hashLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
@@ -29,6 +30,7 @@ import { EventIndex } from './event-index.js';
 import type { FoldedFinding } from './line-findings.js';
 import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './saved-state.js';
+import { UsualStep } from './usual-step.js';
 import { startVerification, type VerifyState } from './state.js';
 import type { VerifiedRecord } from './verified-record.js';
 import { verifyLine, type LineResult } from './verify-line.js';
@@ -273,13 +275,25 @@ export async function runVerification(
     signal: options.signal,
     onPartOfLine: onProgress,
   });
+  // Nobody is told of lines that it steps over.
+  const usualStep = options.onRecord === undefined && isQuickPathOn() ? UsualStep.of(state) : undefined;
   try {
     if (source.openScratch !== undefined) index?.bound(maxMemory, source.openScratch);
-    for await (const { lines } of blocks) {
-      for (const line of lines) {
-        const told = take(line);
+    for await (const lines of blocks) {
+      while (lines.next()) {
+        const { usual } = lines;
+        if (usualStep !== undefined && usual !== undefined && toSkip === 0) {
+          if (usualStep.take(usual)) {
+            if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
+            continue;
+          }
+          usualStep.settle();
+          usualStep.forget();
+        }
+        const told = take(lines.line);
         if (told !== undefined) await told;
       }
+      usualStep?.settle();
       onProgress();
     }
   } catch (error) {
