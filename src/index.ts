@@ -29,6 +29,7 @@ export { listFiles } from './fs/plain-file.js';
 
 // What is written piece by piece, and appears whole or not at all
 export { Spool } from './fs/spool.js';
+export { openScratchFile, type ScratchFile } from './fs/scratch-file.js';
 export {
   writeFilesThrough,
   writeFolderThrough,

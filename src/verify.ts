@@ -86,6 +86,7 @@ export { finishVerification, type Ending, type EndOptions } from './verify/endin
 export {
   DEFAULT_MAX_FINDINGS,
   MAX_THREADS,
+  MIN_MAX_MEMORY,
   runVerification,
   type VerificationResult,
   type VerifyOptions,

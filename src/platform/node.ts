@@ -176,8 +176,13 @@ export function countProcessors(): number {
 /** One bundled file, see `cli/bundle.js`. What runs from its sources, as tests do, has it from the last build. */
 const WORKER = import.meta.url.endsWith('.ts') ? '../../dist/batch/worker.js' : '../batch/worker.js';
 
+const YOUNG_GENERATION_MB = 6;
+
 export function startWorker(): WorkerThread | undefined {
-  const worker = new Worker(new URL(WORKER, import.meta.url));
+  const worker = new Worker(new URL(WORKER, import.meta.url), {
+    // A block's facts live shortly: with room for more, V8 would keep tens of megabytes of what nobody needs any more.
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+  });
   // Whoever waits for an answer keeps the process alive; a thread that waits for work does not.
   worker.unref();
   return {

@@ -60,11 +60,13 @@ export function findBalance(state: VerifyState, grantId: string, unit: string): 
 
 /** Every action that was allowed and not executed yet, in ledger order. */
 export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] {
-  const open: OpenAuthorization[] = [];
-  // There may be very many: none is held longer than it takes to look at it.
+  return [...openAuthorizations(state)];
+}
+
+/** The same, one after the other: there may be very many, and none is held longer than it takes to look at it. */
+export function* openAuthorizations(state: VerifyState): Generator<OpenAuthorization, void, void> {
   for (const { decision, place, toolName } of state.links.actions.values())
-    if (decision === 'allow') open.push({ eventId: place.eventId, seq: place.seq, toolName });
-  return open;
+    if (decision === 'allow') yield { eventId: place.eventId, seq: place.seq, toolName };
 }
 
 /** Something that was started and is not recorded yet. */

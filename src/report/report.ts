@@ -20,7 +20,7 @@ import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
 import type { CheckpointTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
-import { listGrants, listOpenAuthorizations, listOpenStarts, nameOfKey } from './accounts.js';
+import { listGrants, listOpenStarts, nameOfKey, openAuthorizations } from './accounts.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
@@ -85,7 +85,7 @@ export function buildReport(result: VerificationResult): Report {
       meters: grant.balances.map((balance) => ({ ...balance })),
       ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
     })),
-    open_authorizations: listOpenAuthorizations(state).map(({ eventId, seq, toolName }) => ({
+    open_authorizations: Array.from(openAuthorizations(state), ({ eventId, seq, toolName }) => ({
       event_id: eventId,
       seq,
       tool_name: toolName,

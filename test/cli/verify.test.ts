@@ -330,6 +330,19 @@ describe('verify --threads', () => {
   });
 });
 
+describe('verify --max-memory', () => {
+  it('gives the same report, however little it is', () => {
+    const usual = shop.run(['verify', 'tampered.jsonl', '--format', 'json']);
+    for (const size of ['65536', '64KiB', '1GiB']) {
+      const args = ['verify', 'tampered.jsonl', '--format', 'json', '--max-memory', size];
+      expect(shop.run(args)).toEqual(usual);
+    }
+    for (const wrong of ['0', '65535', '63KiB', '64k', 'all']) {
+      expectError(shop.run(['verify', 'good.jsonl', '--max-memory', wrong]), 2, 'USAGE');
+    }
+  });
+});
+
 describe('verify --part and --merge', () => {
   const makeParts = (ledger: string, of: number): string[] =>
     Array.from({ length: of }, (_, index) => {

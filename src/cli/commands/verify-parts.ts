@@ -5,6 +5,7 @@ import {
   examinePart,
   MAX_PARTS,
   openParts,
+  openScratchFile,
   printable,
   readFileChunks,
   type LedgerSource,
@@ -63,5 +64,6 @@ export async function writePart(
 
 /** The ledger that part files are of. */
 export async function openPartFiles(paths: readonly string[]): Promise<LedgerSource> {
-  return openParts(paths.map((path) => ({ name: path, open: () => readFileChunks(path) })));
+  const source = await openParts(paths.map((path) => ({ name: path, open: () => readFileChunks(path) })));
+  return { ...source, openScratch: openScratchFile };
 }

@@ -12,6 +12,7 @@ import {
   kindOfPath,
   matchesFilter,
   MAX_THREADS,
+  MIN_MAX_MEMORY,
   NorthrootError,
   NOT_CHECKED_CODES,
   printable,
@@ -45,7 +46,15 @@ import {
   readWitnessPolicy,
   STDIN,
 } from '../input.js';
-import { assertPatterns, assertSpan, collect, instant, pastInstant, wholeNumber } from '../options.js';
+import {
+  assertPatterns,
+  assertSpan,
+  byteSize,
+  collect,
+  instant,
+  pastInstant,
+  wholeNumber,
+} from '../options.js';
 import { addOutputs, readBaseline, VerifyOutputs, type OutputOptions } from '../verify-output.js';
 import { assertFolderOf, filesOf } from '../targets.js';
 import { verifyBundleFile } from './verify-bundle.js';
@@ -65,6 +74,7 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly state?: string;
   readonly new?: boolean;
   readonly threads?: number;
+  readonly maxMemory?: number;
   readonly watch?: boolean;
   readonly part?: PartNumber;
   readonly out?: string;
@@ -85,6 +95,7 @@ const OPTIONS_OF_REPORTS = [
     'state',
     'new',
     'threads',
+    'maxMemory',
     'watch',
   ],
 ];
@@ -151,6 +162,11 @@ export function addVerify(
       'examine lines in so many threads (default: the processors); the result does not depend on it',
       wholeNumber(1, MAX_THREADS),
     )
+    .option(
+      '--max-memory <size>',
+      'keep ids of events in memory up to this size, such as 64MiB, and further ones in temporary files (default: 96MiB)',
+      memorySize,
+    )
     .addOption(
       new Option(
         '--watch',
@@ -176,6 +192,12 @@ export function addVerify(
       const isFormatGiven = command.getOptionValueSource('format') === 'cli';
       return run((context) => verifyOrPart(context, path, options, isFormatGiven));
     });
+}
+
+function memorySize(text: string): number {
+  const size = byteSize(text);
+  if (size < MIN_MAX_MEMORY) throw new InvalidArgumentError('Expected at least 64KiB.');
+  return size;
 }
 
 function requirement(text: string, previous: readonly NotCheckedCode[] = []): NotCheckedCode[] {
@@ -290,6 +312,7 @@ async function verify(
       ...(predecessor === undefined ? {} : { predecessor }),
       ...(from === undefined ? {} : { from }),
       ...(options.threads === undefined ? {} : { threads: options.threads }),
+      ...(options.maxMemory === undefined ? {} : { maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
       onFinding: (finding) => outputs.take(finding),
     });
