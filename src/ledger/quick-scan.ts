@@ -415,7 +415,7 @@ const MAX_DIGITS = 39;
 const MAX_SCALE = 38;
 /** Whatever has no more digits is a safe integer. */
 const MAX_SAFE_DIGITS = 15;
-const SEQ_BASE = 2 ** 30;
+export const SEQ_BASE = 2 ** 30;
 
 const marks = new MemberMarks();
 const unitAt = new Int32Array(MAX_METERS);
