@@ -16,11 +16,13 @@ export function eventMessage(eventBytes: Uint8Array): Uint8Array {
 
 const HEAD_START = encodeLatin1(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} `);
 const MAX_LENGTH_DIGITS = 16;
+/** So much longer than its event a message is at most. */
+export const MAX_HEAD_BYTES = HEAD_START.length + MAX_LENGTH_DIGITS + 1;
 let scratch = allocateBytes(0);
 
 /** The same, in memory that the next message is written to. */
 export function writeEventMessage(eventBytes: Uint8Array): Uint8Array {
-  const room = HEAD_START.length + MAX_LENGTH_DIGITS + 1 + eventBytes.length;
+  const room = MAX_HEAD_BYTES + eventBytes.length;
   if (scratch.length < room) {
     scratch = allocateBytes(Math.max(room, 8_192));
     scratch.set(HEAD_START);
