@@ -11,6 +11,7 @@ import { NorthrootError } from '../error.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
+import { openScratchFile, type ScratchFile } from './scratch-file.js';
 
 /** One file of a ledger. */
 export interface Segment {
@@ -68,6 +69,8 @@ export interface LedgerSource {
   readonly segments: AsyncIterable<Segment>;
   /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
   readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
+  /** Makes a temporary file for what verification does not keep in memory; without it, it keeps all. */
+  readonly openScratch?: () => ScratchFile;
   /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
   readonly published?: { readonly name: string; readonly note: Uint8Array };
   /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */
@@ -109,7 +112,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
     const size = status.isFile() ? status.size : undefined;
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
-    return { paths: [path], size, segments: iterate([segment]), findGrowth };
+    return { paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile };
   }
   await assertUnmixed(path);
   const names = await listSegments(path);
@@ -129,7 +132,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const next = (await listSegments(path)).find((name) => !names.includes(name));
     return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
   };
-  return { paths: [path], size, segments: iterate(segments), findGrowth };
+  return { paths: [path], size, segments: iterate(segments), findGrowth, openScratch: openScratchFile };
 }
 
 async function listSegments(folder: string): Promise<string[]> {
@@ -162,7 +165,8 @@ export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
 
 /** A ledger that comes as a stream. */
 export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): LedgerSource {
-  return { paths: [name], size: undefined, segments: iterate([{ file: name, firstSeq: undefined, chunks }]) };
+  const segments = iterate([{ file: name, firstSeq: undefined, chunks }]);
+  return { paths: [name], size: undefined, segments, openScratch: openScratchFile };
 }
 
 /**

@@ -48,12 +48,8 @@ const ROWS_AT_ONCE = 64;
 let rows = new Int32Array(0);
 let used = 0;
 
-/**
- * An event in {@link LINE_ROOM}, where it is a usual one.
- *
- * @param eventId - Its id, base64url, which is true.
- */
-export function readMade(whole: Uint8Array, eventId: string): UsualEvent | undefined {
+/** An event in {@link LINE_ROOM} whose ids are true, where it is a usual one. */
+export function readMade(whole: Uint8Array): UsualEvent | undefined {
   whole.set(HEAD);
   whole.set(UNPLACED, whole.length - MAX_TAIL);
   if (used * ROW_WIDTH === rows.length) {
@@ -63,7 +59,7 @@ export function readMade(whole: Uint8Array, eventId: string): UsualEvent | undef
   // Without its `\n`.
   const end = whole.length - MAX_TAIL + UNPLACED.length - 1;
   if (!scanRecord(whole, 0, end, rows, used)) return undefined;
-  const line = new QuickLine(whole, rows, used, eventId) as object as WellFormedLine;
+  const line = new QuickLine(whole, rows, used) as object as WellFormedLine;
   used += 1;
   return { line, whole, rows, at: used - 1 };
 }

@@ -37,22 +37,23 @@ export class CountingColumn {
   }
 }
 
-/** Numbers nearly all of which are -1. */
+/** Numbers of at least -1, small ones in a byte; pieces of which all are -1 take no room. */
 export class SparseColumn {
-  readonly #pieces: (Int32Array | undefined)[] = [];
+  /** The numbers + 1. */
+  readonly #pieces: (Uint8Array | Int32Array | undefined)[] = [];
 
   at(index: number): number {
-    return this.#pieces[index >>> PIECE_BITS]?.[index % PIECE] ?? -1;
+    return (this.#pieces[index >>> PIECE_BITS]?.[index % PIECE] ?? 0) - 1;
   }
 
   set(index: number, value: number): void {
     const number = index >>> PIECE_BITS;
-    const piece = this.#pieces[number];
-    if (piece !== undefined) piece[index % PIECE] = value;
-    else if (value !== -1) {
-      this.#pieces[number] = new Int32Array(PIECE).fill(-1);
-      this.set(index, value);
-    }
+    let piece = this.#pieces[number];
+    if (piece === undefined && value === -1) return;
+    piece ??= new Uint8Array(PIECE);
+    if (value > 0xfe && piece instanceof Uint8Array) piece = Int32Array.from(piece);
+    piece[index % PIECE] = value + 1;
+    this.#pieces[number] = piece;
   }
 }
 

@@ -212,8 +212,8 @@ const NO_SIGNATURES: readonly SignatureEntry[] = [];
 
 /** @throws EventError when its shape or its values are not valid. */
 function readWhole(complete: CompleteEvent): Written {
-  const { bytes, whole, depth, identity } = complete;
-  const usual = readMade(whole, identity.eventId);
+  const { bytes, whole, depth } = complete;
+  const usual = readMade(whole);
   if (usual !== undefined) return { line: usual.line, bytes, depth, usual };
   return {
     line: factsOfWritten(readWritten(complete) as object as JsonObject, bytes),

@@ -76,8 +76,8 @@ describe('the line of a usual record that was made here', () => {
     let usual = 0;
     fc.assert(
       fc.property(usualDraft, fc.boolean(), fc.nat(), (given, isSigned, more) => {
-        const { whole, bytes, identity } = writeDraft(given, defaults, LINE_ROOM);
-        const made = readMade(whole, identity.eventId);
+        const { whole, bytes } = writeDraft(given, defaults, LINE_ROOM);
+        const made = readMade(whole);
         if (made === undefined) return;
         usual += 1;
         const seq = more % 2 === 0 ? more : Number.MAX_SAFE_INTEGER - more;
@@ -96,8 +96,8 @@ describe('the line of a usual record that was made here', () => {
   it('is no longer than a line may be', () => {
     const place = (length: number): number | undefined => {
       const text = 'x'.repeat(length);
-      const { whole, identity } = writeDraft({ event_type: 'x.made', text }, defaults, LINE_ROOM);
-      const made = readMade(whole, identity.eventId);
+      const { whole } = writeDraft({ event_type: 'x.made', text }, defaults, LINE_ROOM);
+      const made = readMade(whole);
       return made && placeMade(made, 'E'.repeat(43), 9, signature)?.bytes.length;
     };
     const most = 60_000 + MAX_LINE_BYTES + 1 - (place(60_000) ?? 0);
