@@ -5,28 +5,23 @@
  *     node bench/append.js [--records 20000 --rounds 3 --folder /tmp]
  */
 
-import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import {
-  buildEvent,
-  canonicalBytes,
-  createSigner,
-  generatePrivateKey,
-  Ledger,
-  PAYLOAD_TYPE,
-  preAuthEncoding,
-} from '../dist/index.js';
-import { nodeFileSystem } from '../dist/fs/file-system.js';
+import { createSigner, generatePrivateKey, Ledger } from '../dist/index.js';
 import { actionDraft, grantDraft } from './ledger.js';
+import { bestOf } from './targets/samples.js';
+import { fillRow, ROWS } from './targets/rows.js';
+import { makeTasks } from './targets/tasks.js';
 
 /** So many are appended, or written, one by one. */
 const MAX_SINGLES = 2_000;
 const GROUP = 1_000;
+/** The rows that are printed. */
+const APPENDING = ['append', 'append-threads', 'sync'];
 
 /** The tasks for {@link measureInTurns}, on lines like those of the ledger at `path`; the first is the one to compare with. */
 export function appendTasks(folder, path, records) {
@@ -80,89 +75,8 @@ export function appendTasks(folder, path, records) {
   ];
 }
 
-/** So many wait at a time in a stream, as in `northroot append`. */
-const WAITING = 2_000;
-const GRANT = `sha-256:${'A'.repeat(43)}`;
-
-/** What was used since `start`. */
-function usedSince({ cpu, wall }) {
-  const { user, system } = process.cpuUsage(cpu);
-  return { cpu: (user + system) / 1000, wall: performance.now() - wall };
-}
-
-const begin = () => ({ cpu: process.cpuUsage(), wall: performance.now() });
-
-/** Appends a stream; says what it used, and for how long it waited for the disk, in milliseconds. */
-async function stream(folder, records, options) {
-  let syncing = 0;
-  const timed = (file) =>
-    new Proxy(file, {
-      get: (target, name) => {
-        const member = target[name];
-        if (typeof member !== 'function') return member;
-        if (name !== 'datasync') return member.bind(target);
-        return async () => {
-          const from = performance.now();
-          await target.datasync();
-          syncing += performance.now() - from;
-        };
-      },
-    });
-  const fileSystem = {
-    ...nodeFileSystem,
-    open: async (...args) => timed(await nodeFileSystem.open(...args)),
-  };
-  const path = join(folder, 'stream.jsonl');
-  const ledger = await Ledger.open(path, { ...options, fileSystem, create: { origin: 'example.com/bench' } });
-  const { eventId } = await ledger.append({ event: grantDraft() });
-  const drafts = Array.from({ length: records }, (_, index) => actionDraft(eventId, index + 2));
-  syncing = 0;
-  const start = begin();
-  for (let from = 0; from < records; from += WAITING)
-    await Promise.all(drafts.slice(from, from + WAITING).map((event) => ledger.append({ event })));
-  const used = usedSince(start);
-  await ledger.close();
-  rmSync(path);
-  rmSync(`${path}.index`, { recursive: true, force: true });
-  return { ...used, syncing };
-}
-
-/** Messages as records' signatures are of. */
-function messagesOf(count) {
-  const defaults = { principalId: 'agent:bench/worker-1' };
-  return Array.from({ length: count }, (_, index) =>
-    preAuthEncoding(PAYLOAD_TYPE, canonicalBytes(buildEvent(actionDraft(GRANT, index), defaults))),
-  );
-}
-
-function signAll(pkcs8, records) {
-  const key = createPrivateKey({ key: Buffer.from(pkcs8), format: 'der', type: 'pkcs8' });
-  const messages = messagesOf(1_000);
-  for (const message of messages) sign(null, message, key);
-  return () => {
-    for (let index = 0; index < records; index += 1) sign(null, messages[index % messages.length], key);
-  };
-}
-
-/** The wall time of raw signing on so many threads, each with its share. */
-async function signOnThreads(pkcs8, records, threads) {
-  const workers = Array.from(
-    { length: threads },
-    () => new Worker(new URL(import.meta.url), { workerData: { pkcs8, records: records / threads } }),
-  );
-  const message = (worker) => new Promise((resolve) => worker.once('message', resolve));
-  await Promise.all(workers.map(message));
-  const start = begin();
-  const done = Promise.all(workers.map(message));
-  for (const worker of workers) worker.postMessage('go');
-  await done;
-  const used = usedSince(start);
-  await Promise.all(workers.map((worker) => worker.terminate()));
-  return used;
-}
-
-/** The figures with targets: the best of the rounds, which go in turns. */
-async function printTargets() {
+/** The rows of the table of targets that are about appending, by the programs that it has for them. */
+function printTargets() {
   const { values } = parseArgs({
     options: {
       records: { type: 'string', default: '20000' },
@@ -171,59 +85,30 @@ async function printTargets() {
     },
   });
   const records = Number(values.records);
+  const rows = ROWS.filter(({ id }) => APPENDING.includes(id));
   const folder = mkdtempSync(join(values.folder, 'northroot-append-'));
-  const privateKey = generatePrivateKey();
-  const signer = createSigner(privateKey);
-  const raw = signAll(privateKey.pkcs8, records);
-  const tasks = {
-    raw: () => {
-      const start = begin();
-      raw();
-      return usedSince(start);
-    },
-    raw2: () => signOnThreads(privateKey.pkcs8, records, 2),
-    plain: () => stream(folder, records, { signer, signingThreads: 0, index: false }),
-    threads: () => stream(folder, records, { signer, signingThreads: 1, index: false }),
-    indexed: () => stream(folder, records, { signer, signingThreads: 0 }),
-    default: () => stream(folder, records, { signer }),
-  };
-  const best = {};
+  const samples = {};
   try {
-    for (let round = 0; round <= Number(values.rounds); round += 1) {
-      for (const [name, run] of Object.entries(tasks)) {
-        const used = { ...(await run()) };
-        used.share = used.syncing === undefined ? 0 : used.syncing / used.wall;
-        const known = best[name];
-        // The first round warms up.
-        if (round === 0) continue;
-        best[name] ??= used;
-        for (const of of Object.keys(used)) best[name][of] = Math.min(known?.[of] ?? Infinity, used[of]);
-      }
-    }
+    const tasks = makeTasks({
+      folder,
+      ledgers: {},
+      records,
+      appends: records,
+      sampled: 0,
+      go: {},
+      peers: {},
+    });
+    const names = new Set(rows.flatMap((row) => row.tasks));
+    for (let round = 0; round < Number(values.rounds); round += 1)
+      for (const name of names) samples[name] = bestOf(samples[name], tasks[name].run());
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  const row = (title, value, target) => console.log(`  ${title.padEnd(62)} ${value.padStart(8)}   ${target}`);
   console.log(`appending ${records} signed actions beside signing as many messages with node:crypto`);
-  row('one thread, CPU: rate / raw signing', (best.raw.cpu / best.plain.cpu).toFixed(2), '>= 0.5');
-  row('the same with the index beside it', (best.raw.cpu / best.indexed.cpu).toFixed(2), '');
-  row(
-    'signing in 1 thread more, wall: rate / raw on 2 threads',
-    (best.raw2.wall / best.threads.wall).toFixed(2),
-    '>= 0.8',
-  );
-  row('the same with the index beside it', (best.raw2.wall / best.default.wall).toFixed(2), '');
-  row("fdatasync's share of the wall, one thread", `${(100 * best.plain.share).toFixed(1)} %`, '<= 15 %');
-  row('the same with signing in 1 thread more', `${(100 * best.threads.share).toFixed(1)} %`, '<= 15 %');
+  for (const row of rows) {
+    const { title, basis, measured, target, note } = fillRow(row, samples, records);
+    console.log(`  ${title} (${basis}): ${measured}, ${target}; ${note}`);
+  }
 }
 
-if (!isMainThread && workerData?.pkcs8 !== undefined) {
-  const run = signAll(workerData.pkcs8, workerData.records);
-  parentPort.postMessage('ready');
-  parentPort.once('message', () => {
-    run();
-    parentPort.postMessage('done');
-  });
-} else if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await printTargets();
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) printTargets();

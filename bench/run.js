@@ -26,6 +26,7 @@ import {
 } from './targets/peers.js';
 import { verifyByCommand } from './targets/processes.js';
 import { COMPARISONS, fillRow, ROWS } from './targets/rows.js';
+import { bestOf } from './targets/samples.js';
 import { makeTasks } from './targets/tasks.js';
 
 const RECORDS = 1_000_000;
@@ -41,29 +42,58 @@ const GROWTH = 101;
 /** Figures by programs of their own. */
 const FURTHER = ['compare.js', 'ed25519.js', 'append.js', 'start.js', 'writers.js', 'cost.js', 'live.js'];
 
-const { values } = parseArgs({
-  options: {
-    records: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-    large: { type: 'boolean', default: false },
-    rounds: { type: 'string', default: '3' },
-    only: { type: 'string' },
-    folder: { type: 'string', default: tmpdir() },
-    keep: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-    all: { type: 'boolean', default: false },
-  },
-});
-const records = Number(values.records ?? (values.quick ? QUICK_RECORDS : RECORDS));
-const rounds = Number(values.rounds);
-if (!(Number.isInteger(records) && records >= MIN_RECORDS && Number.isInteger(rounds) && rounds >= 1)) {
-  throw new RangeError(`expected --records of at least ${MIN_RECORDS} and --rounds of at least 1`);
+const USAGE = `usage: npm run bench -- [options]
+  --records N     so many records in each ledger (default: ${RECORDS})
+  --quick         ${QUICK_RECORDS} records
+  --large         ${LARGE_FACTOR} times as many too, for their memory
+  --rounds N      so many interleaved rounds (default: 3)
+  --only ROW,…    of peers, ${ROWS.map(({ id }) => id).join(', ')}
+  --folder PATH   where ledgers are made (default: ${tmpdir()})
+  --keep          leave them there for the next run
+  --json          print JSON
+  --all           then run the other programs too`;
+
+/** What is asked for; whoever asks for help, or for what there is not, is told how to ask. */
+function readOptions() {
+  let values;
+  try {
+    ({ values } = parseArgs({
+      options: {
+        records: { type: 'string' },
+        quick: { type: 'boolean', default: false },
+        large: { type: 'boolean', default: false },
+        rounds: { type: 'string', default: '3' },
+        only: { type: 'string' },
+        folder: { type: 'string', default: tmpdir() },
+        keep: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        all: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    }));
+  } catch (error) {
+    refuse(error.message);
+  }
+  if (values.help) {
+    console.log(USAGE);
+    process.exit(0);
+  }
+  const records = Number(values.records ?? (values.quick ? QUICK_RECORDS : RECORDS));
+  const rounds = Number(values.rounds);
+  if (!(Number.isInteger(records) && records >= MIN_RECORDS && Number.isInteger(rounds) && rounds >= 1))
+    refuse(`expected --records of at least ${MIN_RECORDS} and --rounds of at least 1`);
+  const wanted = values.only?.split(',');
+  const unknown = wanted?.filter((id) => id !== 'peers' && !ROWS.some((row) => row.id === id)) ?? [];
+  if (unknown.length > 0) refuse(`--only takes none of ${unknown}`);
+  return { values, records, rounds, wanted };
 }
-const wanted = values.only?.split(',');
-const unknown = wanted?.filter((id) => id !== 'peers' && !ROWS.some((row) => row.id === id)) ?? [];
-if (unknown.length > 0) {
-  throw new RangeError(`--only takes peers and ${ROWS.map(({ id }) => id).join(', ')}, not ${unknown}`);
+
+function refuse(message) {
+  console.error(`${message}\n${USAGE}`);
+  process.exit(2);
 }
+
+const { values, records, rounds, wanted } = readOptions();
 const rows = ROWS.filter(({ id }) => wanted === undefined || wanted.includes(id));
 const comparisons = wanted === undefined || wanted.includes('peers') ? COMPARISONS : [];
 
@@ -168,7 +198,7 @@ async function runInTurns(tasks, order, missing) {
       await setImmediate();
       try {
         if (round === 0) await prepare?.();
-        samples[name] = best(samples[name], run());
+        samples[name] = bestOf(samples[name], run());
       } catch (error) {
         missing[name] = `failed: ${error.message}`;
         failed.push({ task: name, error: error.message });
@@ -176,16 +206,6 @@ async function runInTurns(tasks, order, missing) {
     }
   }
   return { samples, failed };
-}
-
-function best(known, sample) {
-  const isMore = (name) => ['rate', 'rss'].includes(name);
-  const choose = (name, a, b) => (isMore(name) ? Math.max(a, b) : Math.min(a, b));
-  return Object.fromEntries(
-    Object.entries(sample)
-      .filter(([, value]) => typeof value === 'number')
-      .map(([name, value]) => [name, choose(name, known?.[name] ?? value, value)]),
-  );
 }
 
 /** A ledger of a kind, made now or found in the folder that is kept, with what is known of it. */

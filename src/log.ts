@@ -28,6 +28,7 @@ export {
   type Notice,
 } from './writer/ledger.js';
 export { type CheckpointSchedule } from './writer/checkpoint.js';
+export { MAX_SIGNING_THREADS } from './writer/options.js';
 export { StrictError } from './writer/strict-error.js';
 export { isUnbegun } from './writer/unbegun.js';
 export { repairLedger, type Repair } from './writer/repair.js';

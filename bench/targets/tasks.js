@@ -1,7 +1,7 @@
 /** What is measured, by name: each task gives one sample, and rows of the table are ratios of two of them. */
 
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, createReadStream, createWriteStream, existsSync, rmSync } from 'node:fs';
+import { copyFileSync, createReadStream, createWriteStream, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
@@ -45,7 +45,8 @@ export function makeTasks({ folder, ledgers, records, appends, sampled, go, peer
       return JSON.parse(runProgram(process.execPath, [APPEND, all]).stdout);
     },
   });
-  const threadless = { signingThreads: 0 };
+  const streaming = (title, signingThreads, options = {}) =>
+    appending(title, { role: 'appendStream', options: { signingThreads, ...options } });
   return {
     signed2: verifying('signed', 2),
     opensslSpeed: {
@@ -79,18 +80,10 @@ export function makeTasks({ folder, ledgers, records, appends, sampled, go, peer
     large2: { ...verifying('large', 2), once: true },
     sign1: appending('node:crypto signing, 1 thread', { role: 'signAlone' }),
     sign2: appending('node:crypto signing, 2 threads', { role: 'signOnThreads', threads: 2 }),
-    append: appending('appending a stream', { role: 'appendStream', options: optionsFor(threadless) }),
-    appendUnindexed: appending('appending a stream, no index', {
-      role: 'appendStream',
-      options: { ...optionsFor(threadless), index: false },
-    }),
-    appendThreads: {
-      ...appending('appending a stream, signing ahead', {
-        role: 'appendStream',
-        options: { signingThreads: 1 },
-      }),
-      missing: canSignAhead() ? undefined : 'this version has no threads that sign ahead',
-    },
+    append: streaming('appending a stream', 0),
+    appendUnindexed: streaming('appending a stream, no index', 0, { index: false }),
+    appendThreads: streaming('appending a stream, signing ahead', 1),
+    appendThreadsUnindexed: streaming('appending a stream, signing ahead, no index', 1, { index: false }),
     start: { title: 'starting', ledger: 'small', run: () => measureStart(ledgers.small.path) },
     sample1: { ...verifying('sample', 1), title: `northroot verify, 1 thread` },
     go1: {
@@ -118,17 +111,6 @@ export function makeTasks({ folder, ledgers, records, appends, sampled, go, peer
       run: () => runProgram('sha256sum', [ledgers.sample.path]),
     },
   };
-
-  function optionsFor(options) {
-    return canSignAhead() ? options : {};
-  }
-}
-
-/** Whether `Ledger.open` has the option; it refuses those that it does not know. */
-let signsAhead;
-function canSignAhead() {
-  signsAhead ??= existsSync(new URL('../../dist/writer/signing-threads.js', import.meta.url));
-  return signsAhead;
 }
 
 /** The state after a ledger without its last hundredth, which every resumption begins with. */

@@ -17,23 +17,56 @@ const RATIONAL = /^(-?\d{1,4096})\/(\d{1,4096})$/;
 
 /** A value as text; members that are undefined are left out. */
 export function encodeValue(value: unknown, names: FileNames): string {
-  // A replacer would be asked of every member, at several times the cost.
-  return JSON.stringify(toPlain(value, '', names));
+  return textOf(value, '', names);
 }
 
-function toPlain(value: unknown, key: string, names: FileNames): unknown {
-  if (typeof value === 'string') return key === 'file' ? names.toIndex(value) : value;
-  if (typeof value === 'bigint') return { $i: String(value) };
-  if (typeof value !== 'object' || value === null) return value;
-  const list = (items: Iterable<unknown>): unknown[] => Array.from(items, (item) => toPlain(item, '', names));
-  if (Array.isArray(value)) return list(value);
-  if (value instanceof Map) return { $m: list(value as ReadonlyMap<unknown, unknown>) };
-  if (value instanceof Set) return { $s: list(value as ReadonlySet<unknown>) };
-  if (isRational(value)) return { $r: `${value.n}/${value.d}` };
-  const plain: Record<string, unknown> = {};
-  for (const name of Object.keys(value))
-    plain[name] = toPlain((value as Readonly<Record<string, unknown>>)[name], name, names);
-  return plain;
+/** What JSON.stringify would give, without the copy of the value that it would have to be given. */
+function textOf(value: unknown, key: string, names: FileNames): string {
+  switch (typeof value) {
+    case 'string':
+      return quote(key === 'file' ? names.toIndex(value) : value);
+    case 'number':
+      return Number.isFinite(value) ? String(value) : 'null';
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'bigint':
+      return `{"$i":"${value}"}`;
+    case 'object':
+      return value === null ? 'null' : textOfObject(value, names);
+    default:
+      return 'null';
+  }
+}
+
+function textOfObject(value: object, names: FileNames): string {
+  if (Array.isArray(value)) return textOfList(value, names);
+  if (value instanceof Map) return `{"$m":${textOfList(value as ReadonlyMap<unknown, unknown>, names)}}`;
+  if (value instanceof Set) return `{"$s":${textOfList(value as ReadonlySet<unknown>, names)}}`;
+  if (isRational(value)) return `{"$r":"${value.n}/${value.d}"}`;
+  let text = '{';
+  for (const name of Object.keys(value)) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (member === undefined) continue;
+    if (text.length > 1) text += ',';
+    text += `${quote(name)}:${textOf(member, name, names)}`;
+  }
+  return `${text}}`;
+}
+
+function textOfList(items: Iterable<unknown>, names: FileNames): string {
+  let text = '[';
+  for (const item of items) {
+    if (text.length > 1) text += ',';
+    text += textOf(item, '', names);
+  }
+  return `${text}]`;
+}
+
+/** Printable ASCII but `"` and `\`: what JSON writes as it is. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+function quote(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 /** @throws IndexFault when the text is none that {@link encodeValue} gives */

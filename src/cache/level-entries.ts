@@ -101,6 +101,7 @@ function unwrap(key: string, text: string): string {
 }
 
 function checkOf(key: string, value: string): string {
+  // As bytes: a text that was put together is hashed more slowly.
   return sha256Base64url(Buffer.from(`${key}\n${value}`)).slice(0, CHECK_LENGTH);
 }
 

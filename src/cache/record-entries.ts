@@ -13,7 +13,7 @@ import type { RawLine } from '../ledger/line-splitter.js';
 import { CheckpointTracker, mayBeCheckpoint, type TrackedCheckpoint } from '../reader/find-checkpoint.js';
 import { hashToBase64url, nodeHash } from '../tree/compact-range.js';
 import type { Rational } from '../value/rational.js';
-import { findGrantAbove, readEventId } from '../verify/grant-above.js';
+import { findGrantAbove, findNamed, readEventId } from '../verify/grant-above.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
 import type { LineObserver } from '../verify/line-observer.js';
 import type { EventVerdict, VerifyState } from '../verify/state.js';
@@ -150,7 +150,7 @@ export class RecordEntries implements LineObserver {
       ...(line.number === ordinal + 1 ? {} : { l: line.number }),
       o: line.offset,
       b: line.length,
-      ...(examined?.eventId === undefined || examined.json() === undefined ? {} : { i: examined.eventId }),
+      ...(examined?.eventId === undefined || !holdsEvent(examined) ? {} : { i: examined.eventId }),
       h: this.#state.chain.prev,
       ...(verdict === 'ok' ? {} : { v: verdict }),
       ...(signatures.length === 0 ? {} : { s: isAssumed ? 0 : signatures.map(withoutKey) }),
@@ -190,16 +190,15 @@ export class RecordEntries implements LineObserver {
 
   #noteEvent(examined: ExaminedLine, line: RawLine, ordinal: number, own: readonly Finding[]): void {
     const { eventId, seq = ordinal, eventType: type } = examined;
-    const event = examined.json();
-    if (event === undefined || eventId === undefined) {
+    if (!holdsEvent(examined) || eventId === undefined) {
       this.#noteUnread(line);
       return;
     }
     if (seq !== ordinal || own.some(({ code }) => code === 'EVENT_DUPLICATE')) this.#setIrregular();
     if (type === 'execution')
-      this.#noteNamed(this.#executions, 'x', readEventId(event['auth_event_id']), ordinal);
+      this.#noteNamed(this.#executions, 'x', findNamedBy(examined, 'auth_event_id'), ordinal);
     else if (type === 'adjustment')
-      this.#noteNamed(this.#adjustments, 'y', readEventId(event['grant_event_id']), ordinal);
+      this.#noteNamed(this.#adjustments, 'y', findNamedBy(examined, 'grant_event_id'), ordinal);
     else if (this.#checkpoint.take(examined, ordinal)) this.#isHeadChanged = true;
   }
 
@@ -286,6 +285,15 @@ export function namingKey(prefix: string, id: string, n: number): string {
   return `${prefix}:${id}:${keyNumber(n)}`;
 }
 
+/** Of what is well-formed nothing is parsed. */
+function holdsEvent(examined: ExaminedLine): boolean {
+  return examined.wellFormed || examined.json() !== undefined;
+}
+
+function findNamedBy(examined: ExaminedLine, member: string): string | undefined {
+  return examined.wellFormed ? findNamed(examined) : readEventId(examined.json()?.[member]);
+}
+
 function withoutKey({ outcome, code, roles, copyOf }: SignatureOutcome): Omit<SignatureOutcome, 'keyid'> {
   return {
     outcome,
@@ -326,18 +334,29 @@ function toAccountForms(above: readonly (readonly [Grant, readonly Kept[]])[]): 
   let length = 0;
   const forms = above.map(([{ index }, kept]): AccountsForm => {
     const accounts = kept.map(([account, ...held]): readonly [string, string?] => {
-      const before = held.map(rationalText).join(' ');
+      const before = textOf(account, held);
       length += before.length;
       const { used, estimated, reserved } = account;
       const now = [used, estimated, reserved];
       if (now.every((amount, i) => amount === held[i])) return [before];
-      const after = now.map(rationalText).join(' ');
+      const after = textOf(account, now);
       length += after.length;
       return [before, after];
     });
     return [index, ...accounts];
   });
   return length > MAX_ACCOUNTS_LENGTH ? 0 : forms;
+}
+
+/** What an account was written as last: it is before the next event what it was after this one. */
+const texts = new WeakMap<Account, { readonly held: readonly Rational[]; readonly text: string }>();
+
+function textOf(account: Account, held: readonly Rational[]): string {
+  const known = texts.get(account);
+  if (known !== undefined && held.every((amount, i) => amount === known.held[i])) return known.text;
+  const text = held.map(rationalText).join(' ');
+  texts.set(account, { held, text });
+  return text;
 }
 
 function rationalText({ n, d }: Rational): string {

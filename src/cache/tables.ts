@@ -99,7 +99,8 @@ export class EntryTable<V extends object> implements Table<string, V> {
     if (known !== undefined || this.#isLoaded || this.#known.has(key)) return known;
     const form = this.#entries.get(this.#prefix + key);
     const value = form === undefined ? undefined : this.#decode(form, key);
-    if (value !== undefined) this.#known.set(key, value);
+    // That there is none is asked of each new event more than once.
+    this.#known.set(key, value);
     return value;
   }
 

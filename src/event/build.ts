@@ -4,9 +4,11 @@
  */
 
 import { equalBytes } from '../bytes/compare.js';
+import { decodeUtf8 } from '../bytes/text.js';
 import { checkOptions, describeValue } from '../options.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { CANONICAL_PROFILE_ID } from '../json/profile.js';
+import type { JsonObject } from '../json/value.js';
 import type {
   AdjustmentEvent,
   AttestationEvent,
@@ -18,8 +20,8 @@ import type {
 } from '../schema/generated/types.js';
 import { checkEvent } from '../schema/check.js';
 import { digestFromBase64url, fromDigestText } from '../value/digest.js';
-import { completePayload, payloadOf } from './identity.js';
-import { readDigestTexts } from './references.js';
+import { completePayload, payloadOf, type CompleteEvent, type Room } from './identity.js';
+import { digestReader, readDigestTexts } from './references.js';
 import { assertEvent, assertShape } from './validate.js';
 
 /** The members that a builder adds: always the ids, the others where the draft leaves them out. */
@@ -72,30 +74,41 @@ export function buildEvent(draft: object, defaults: EventDefaults = {}): AnyEven
   if (typeof (draft as unknown) !== 'object' || (draft as unknown) === null) {
     throw new TypeError(`buildEvent: expected a draft, an object, found ${describeValue(draft)}`);
   }
-  const payload = fillDraft(draft, defaults);
-  const { identity, event } = completePayload(payload);
-  assertShape(event);
-  return {
-    ...payload,
-    event_id: digestFromBase64url(identity.eventId),
-    payload_digest: digestFromBase64url(identity.payloadDigest),
-  } as unknown as AnyEvent;
+  const { event } = completeDraft(draft, defaults);
+  return event;
 }
 
 /** An event that is complete, and of the right form: no value of its maker's is in it. */
-export interface CompleteDraft {
+export interface CompleteDraft extends CompleteEvent {
   readonly event: AnyEvent;
-  /** Its canonical bytes. */
-  readonly bytes: Uint8Array;
-  /** See `CompleteEvent`. */
-  readonly depth: number | undefined;
 }
 
 /** The same, as its canonical bytes say it. @throws EventError, TypeError as {@link buildEvent}. */
 export function completeDraft(draft: object, defaults: EventDefaults): CompleteDraft {
-  const { event, bytes, depth } = completePayload(fillDraft(draft, defaults));
+  const complete = writeDraft(draft, defaults);
+  return { ...complete, event: readWritten(complete) };
+}
+
+/**
+ * Writes the event that a draft makes; of its form nothing is known.
+ *
+ * @throws TypeError, NorthrootError as {@link buildEvent} for what is not plain JSON.
+ */
+export function writeDraft(draft: object, defaults: EventDefaults, room?: Room): CompleteEvent {
+  const { event_type: type } = draft as { readonly event_type?: unknown };
+  const parts = {
+    members: draft,
+    defaults: defaultMembers(type, defaults),
+    replace: digestReader(type),
+  };
+  return completePayload(parts, () => fillDraft(draft, defaults), room);
+}
+
+/** An event that was written, read again. @throws EventError when its shape or its values are not valid. */
+export function readWritten({ bytes }: CompleteEvent): AnyEvent {
+  const event = JSON.parse(decodeUtf8(bytes)) as JsonObject;
   assertShape(event);
-  return { event: event as unknown as AnyEvent, bytes, depth };
+  return event as unknown as AnyEvent;
 }
 
 /**
@@ -103,8 +116,10 @@ export function completeDraft(draft: object, defaults: EventDefaults): CompleteD
  *
  * @throws EventError for what is wrong with it, its ids among that; TypeError for what is not plain JSON.
  */
-export function completeWhole(event: object): CompleteDraft {
-  const { identity, event: copy, bytes, depth } = completePayload(payloadOf(event));
+export function completeWhole(event: object, room?: Room): CompleteDraft {
+  const complete = completePayload({ members: event }, () => payloadOf(event), room);
+  const { identity, bytes } = complete;
+  const copy = JSON.parse(decodeUtf8(bytes)) as JsonObject;
   const claimed = event as Readonly<Record<string, { readonly b64?: unknown } | null | undefined>>;
   const isSound =
     claimed['event_id']?.b64 === identity.eventId &&
@@ -115,24 +130,28 @@ export function completeWhole(event: object): CompleteDraft {
     assertEvent(event);
     assertShape(copy);
   }
-  return { event: copy as unknown as AnyEvent, bytes, depth };
+  return { ...complete, event: copy as unknown as AnyEvent };
 }
 
 function fillDraft(draft: object, defaults: EventDefaults): Record<string, unknown> {
-  return {
-    event_version: '1',
-    canonical_profile_id: CANONICAL_PROFILE_ID,
-    ...(defaults.occurredAt === undefined ? {} : { occurred_at: defaults.occurredAt }),
-    ...(defaults.principalId === undefined ? {} : { principal_id: defaults.principalId }),
-    ...bindingOf(draft, defaults),
-    ...readDigestTexts(payloadOf(draft)),
-  };
+  const { event_type: type } = draft as { readonly event_type?: unknown };
+  return { ...defaultMembers(type, defaults), ...readDigestTexts(payloadOf(draft)) };
 }
 
-/** A genesis is what others are bound to. */
-function bindingOf(draft: object, { ledgerId }: EventDefaults): object {
-  if (ledgerId === undefined || (draft as { event_type?: unknown }).event_type === 'genesis') return {};
-  return { ledger_id: digestFromBase64url(fromDigestText(ledgerId)) };
+function defaultMembers(
+  type: unknown,
+  { occurredAt, principalId, ledgerId }: EventDefaults,
+): Record<string, unknown> {
+  const members: Record<string, unknown> = {
+    event_version: '1',
+    canonical_profile_id: CANONICAL_PROFILE_ID,
+  };
+  if (occurredAt !== undefined) members['occurred_at'] = occurredAt;
+  if (principalId !== undefined) members['principal_id'] = principalId;
+  // A genesis is what others are bound to.
+  if (ledgerId !== undefined && type !== 'genesis')
+    members['ledger_id'] = digestFromBase64url(fromDigestText(ledgerId));
+  return members;
 }
 
 /** Completes an authorization (SPEC §3.1). @throws EventError, TypeError as {@link buildEvent}. */

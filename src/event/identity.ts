@@ -1,11 +1,11 @@
 /** The identity of an event that is a value, not bytes in a line (SPEC §3): its payload, `payload_digest` and `event_id`. */
 
-import { allocateScratch, concatBytes } from '../bytes/concat.js';
+import { concatBytes } from '../bytes/concat.js';
 import { sha256Base64url } from '../bytes/sha256.js';
-import { encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
-import { canonicalBytes, canonicalText } from '../json/canonicalize.js';
-import { listNames, PlainWriter, UNUSUAL } from '../json/plain-writer.js';
-import type { JsonObject } from '../json/value.js';
+import { takeScratch } from '../bytes/slab.js';
+import { encodeLatin1, writeLatin1 } from '../bytes/text.js';
+import { canonicalBytes } from '../json/canonicalize.js';
+import { listNames, PlainWriter, sortNames, UNUSUAL, type Replace } from '../json/plain-writer.js';
 import { digestFromBase64url, type Digest } from '../value/digest.js';
 
 /** What stands before the payload's canonical bytes when an event id is made: 19 bytes. */
@@ -37,67 +37,115 @@ export interface CompleteEvent {
   readonly identity: EventIdentity;
   /** Its canonical bytes, ids included. */
   readonly bytes: Uint8Array;
-  /** A copy, as reading these bytes gives it. */
-  readonly event: JsonObject;
+  /** The same with the {@link Room} around them, in which anything may stand. */
+  readonly whole: Uint8Array;
   /** How many containers are open at most in it; undefined where that was not seen. */
   readonly depth: number | undefined;
 }
 
+/** How many bytes are left before and behind an event. */
+export interface Room {
+  readonly before: number;
+  readonly after: number;
+}
+
+/** What a payload is made of. */
+export interface PayloadParts {
+  /** Its `event_id` and `payload_digest` are left out. */
+  readonly members: object;
+  /** Of these the ones that are not among the members. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+  readonly replace?: Replace | undefined;
+}
+
+const NO_ROOM: Room = { before: 0, after: 0 };
+const NOTHING: readonly string[] = [];
 const writer = new PlainWriter(encodeLatin1(EVENT_ID_PREFIX));
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const COMMA = 0x2c;
 
 /**
- * Both ids of a payload, and the event that it makes with them: written once, hashed where it lies, and copied together.
+ * Both ids of a payload, and the event that it makes with them: written once, and hashed where it lies.
  *
- * @param payload - Without `event_id` and `payload_digest`.
+ * @param payloadOfAny - The payload where its parts are not usual.
  * @throws NorthrootError, TypeError as `canonicalBytes` for what is not canonical JSON.
  */
-export function completePayload(payload: object): CompleteEvent {
-  const complete = writer.use(() => completeUsual(payload));
-  return complete === UNUSUAL ? completeAny(payload) : complete;
+export function completePayload(
+  parts: PayloadParts,
+  payloadOfAny: () => object,
+  room: Room = NO_ROOM,
+): CompleteEvent {
+  const complete = writer.use(() => completeUsual(parts, room), parts.replace);
+  return complete === UNUSUAL ? completeAny(payloadOfAny(), room) : complete;
 }
 
-function completeUsual(payload: object): CompleteEvent | typeof UNUSUAL {
-  const names = listNames(payload);
-  if (names === undefined || names.length === 0) return UNUSUAL;
-  const event: JsonObject = {};
+function completeUsual({ members, defaults = {} }: PayloadParts, room: Room): CompleteEvent | typeof UNUSUAL {
+  const names = listNames(members);
+  if (names === undefined) return UNUSUAL;
+  let added = NOTHING;
+  for (const name of Object.keys(defaults)) {
+    if (names.includes(name)) continue;
+    added = [...added, name];
+  }
+  if (added.length > 0) {
+    names.push(...added);
+    sortNames(names);
+  }
   let idAt = -1;
   let digestAt = -1;
   const start = writer.at;
   writer.byte(OPEN);
   for (const name of names) {
+    if (name === 'event_id' || name === 'payload_digest') continue;
     // The two members go before the first that comes after them.
-    if (idAt < 0 && name >= 'event_id') {
-      idAt = writer.at;
-      event['event_id'] = null;
-    }
-    if (digestAt < 0 && name >= 'payload_digest') {
-      digestAt = writer.at;
-      event['payload_digest'] = null;
-    }
-    if (name === 'event_id' || name === 'payload_digest') return UNUSUAL;
+    if (idAt < 0 && name > 'event_id') idAt = writer.at;
+    if (digestAt < 0 && name > 'payload_digest') digestAt = writer.at;
     if (writer.at > start + 1) writer.byte(COMMA);
-    const value = writer.member(payload, name, 1);
-    if (value === UNUSUAL) return UNUSUAL;
-    event[name] = value;
+    const isUsual = added.includes(name)
+      ? writer.named(name, defaults[name], 1)
+      : writer.member(members, name, 1);
+    if (!isUsual) return UNUSUAL;
   }
+  if (writer.at === start + 1) return UNUSUAL;
   if (idAt < 0) idAt = writer.at;
   if (digestAt < 0) digestAt = writer.at;
   writer.byte(CLOSE);
   const { bytes: prefixed } = writer;
-  const payloadDigest = sha256Base64url(prefixed.subarray(start));
-  const eventId = sha256Base64url(prefixed);
-  event['event_id'] = { alg: 'sha-256', b64: eventId };
-  event['payload_digest'] = { alg: 'sha-256', b64: payloadDigest };
-  const first = start + 1;
-  const bytes = insertTexts(prefixed, start, [
-    { at: idAt, text: besideOthers(memberText('event_id', eventId), idAt === first) },
-    { at: digestAt, text: besideOthers(memberText('payload_digest', payloadDigest), digestAt === first) },
-  ]);
+  const identity = {
+    payloadDigest: sha256Base64url(prefixed.subarray(start)),
+    eventId: sha256Base64url(prefixed),
+  };
+  const whole = insertIds(prefixed, start, idAt, digestAt, identity, room);
+  const bytes = whole.subarray(room.before, whole.length - room.after);
   // The ids are two deep themselves.
-  return { identity: { payloadDigest, eventId }, bytes, event, depth: Math.max(2, writer.deepest) };
+  return { identity, bytes, whole, depth: Math.max(2, writer.deepest) };
+}
+
+/** `source` from `start` on with the two members put in, with room around them. */
+function insertIds(
+  source: Uint8Array,
+  start: number,
+  idAt: number,
+  digestAt: number,
+  { eventId, payloadDigest }: EventIdentity,
+  { before, after }: Room,
+): Uint8Array {
+  const first = start + 1;
+  const id = besideOthers(memberText('event_id', eventId), idAt === first);
+  const digest = besideOthers(memberText('payload_digest', payloadDigest), digestAt === first);
+  const whole = takeScratch(before + source.length - start + id.length + digest.length + after);
+  let to = before;
+  whole.set(source.subarray(start, idAt), to);
+  to += idAt - start;
+  writeLatin1(whole, id, to);
+  to += id.length;
+  whole.set(source.subarray(idAt, digestAt), to);
+  to += digestAt - idAt;
+  writeLatin1(whole, digest, to);
+  to += digest.length;
+  whole.set(source.subarray(digestAt), to);
+  return whole;
 }
 
 function memberText(name: string, b64: string): string {
@@ -108,37 +156,17 @@ function besideOthers(member: string, isFirst: boolean): string {
   return isFirst ? `${member},` : `,${member}`;
 }
 
-/** `source` from `start` on with texts of ASCII put in, in their order. */
-function insertTexts(
-  source: Uint8Array,
-  start: number,
-  inserts: readonly { readonly at: number; readonly text: string }[],
-): Uint8Array {
-  const length = inserts.reduce((sum, { text }) => sum + text.length, source.length - start);
-  const bytes = allocateScratch(length);
-  let from = start;
-  let to = 0;
-  for (const { at, text } of inserts) {
-    bytes.set(source.subarray(from, at), to);
-    to += at - from;
-    writeLatin1(bytes, text, to);
-    to += text.length;
-    from = at;
-  }
-  bytes.set(source.subarray(from), to);
-  return bytes;
-}
-
 /** The same of any payload. */
-function completeAny(payload: object): CompleteEvent {
+function completeAny(payload: object, { before, after }: Room): CompleteEvent {
   const identity = identifyPayload(canonicalBytes(payload));
-  const whole = {
+  const event = canonicalBytes({
     ...payload,
     event_id: digestFromBase64url(identity.eventId),
     payload_digest: digestFromBase64url(identity.payloadDigest),
-  };
-  const text = canonicalText(whole);
-  return { identity, bytes: encodeUtf8(text), event: JSON.parse(text) as JsonObject, depth: undefined };
+  });
+  const whole = takeScratch(before + event.length + after);
+  whole.set(event, before);
+  return { identity, bytes: whole.subarray(before, before + event.length), whole, depth: undefined };
 }
 
 /** The `event_id` that an event's content has: SHA-256(`northroot:event:v1\0` ‖ canonical payload). */

@@ -42,6 +42,26 @@ export function readDigestTexts(draft: Record<string, unknown>): Record<string, 
   return mapDigests(draft, (value) => (typeof value === 'string' ? tryParseDigest(value) : undefined));
 }
 
+/** The same, asked of each text on its own, while a draft of this type is written. */
+export function digestReader(
+  type: unknown,
+): (text: string, name: string, depth: number) => Digest | undefined {
+  return isKnownType(type) ? readAnywhere : readInEnvelope;
+}
+
+function readAnywhere(text: string, name: string, depth: number): Digest | undefined {
+  // The draft itself is one container.
+  return depth <= MAX_DEPTH + 1 && DIGEST_NAMES.has(name) ? tryParseDigest(text) : undefined;
+}
+
+function readInEnvelope(text: string, name: string, depth: number): Digest | undefined {
+  return depth === 1 && ENVELOPE_NAMES.has(name) ? tryParseDigest(text) : undefined;
+}
+
+function isKnownType(type: unknown): boolean {
+  return typeof type === 'string' && isKnownEventType(type);
+}
+
 /**
  * The draft with the ids of the events that it names by seq (a number, or its text) or by the beginning of an id. A text that is a
  * digest names its event already.
@@ -79,8 +99,7 @@ function mapDigests(
   draft: Record<string, unknown>,
   toDigest: (value: unknown, name: string) => Digest | undefined,
 ): Record<string, unknown> {
-  const { event_type: type } = draft;
-  const isKnown = typeof type === 'string' && isKnownEventType(type);
+  const isKnown = isKnownType(draft['event_type']);
   const names = isKnown ? DIGEST_NAMES : ENVELOPE_NAMES;
   const map = (value: unknown, depth: number): unknown => {
     if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;

@@ -24,15 +24,13 @@ import type { JsonObject, JsonValue } from './value.js';
  *   members that are not enumerable, sparse arrays, arrays with further members, cycles
  */
 export function canonicalText(value: unknown): string {
-  const written = writer.use(() => (writer.value(value, 0) === UNUSUAL ? UNUSUAL : decodeUtf8(writer.bytes)));
+  const written = writer.use(() => (writer.value(value, 0) ? decodeUtf8(writer.bytes) : UNUSUAL));
   return written === UNUSUAL ? canonicalTextOfAny(value) : written;
 }
 
 /** The same as UTF-8. */
 export function canonicalBytes(value: unknown): Uint8Array {
-  const written = writer.use(() =>
-    writer.value(value, 0) === UNUSUAL ? UNUSUAL : new Uint8Array(writer.bytes),
-  );
+  const written = writer.use(() => (writer.value(value, 0) ? new Uint8Array(writer.bytes) : UNUSUAL));
   return written === UNUSUAL ? new TextEncoder().encode(canonicalTextOfAny(value)) : written;
 }
 

@@ -1,15 +1,23 @@
 /**
- * Canonical JSON of usual values in one pass: it guards, orders, writes the bytes and copies what it read. Whatever is not usual (what
- * is no JSON, a lone surrogate, a member called as one of Object.prototype) it does not judge: `canonicalize.ts` does, its slow twin,
- * and is the definition. What is written here is what that one gives.
+ * Canonical JSON of usual values in one pass: it guards, orders and writes the bytes, and keeps nothing of what it reads. Whatever is not
+ * usual (what is no JSON, a lone surrogate) it does not judge: `canonicalize.ts` does, its slow twin, and is the definition. What is
+ * written here is what that one gives.
  */
 
 import { allocateBytes } from '../bytes/concat.js';
 import { MAX_DEPTH } from './scan.js';
-import type { JsonObject, JsonValue } from './value.js';
 
 /** What is written of a value that is not usual. */
 export const UNUSUAL = Symbol('unusual');
+
+/**
+ * What is to be written instead of a text.
+ *
+ * @param name - Of the member that it is.
+ * @param depth - How many containers are open around the member.
+ * @returns A value that is usual; undefined for the text itself.
+ */
+export type Replace = (text: string, name: string, depth: number) => object | undefined;
 
 /** Larger memory is not kept between two values. */
 const MAX_KEPT_BYTES = 1024 * 1024;
@@ -36,6 +44,7 @@ export class PlainWriter {
   #at = 0;
   #deepest = 0;
   #isBusy = false;
+  #replace: Replace | undefined;
   /** What stands before all that is written. */
   readonly room: Uint8Array;
 
@@ -49,13 +58,15 @@ export class PlainWriter {
   /**
    * Calls `write`, which writes one value. Nothing that a value does when it is read, as a proxy may, gets at what is being written.
    *
+   * @param replace - Asked of each text that is a member.
    * @returns What it returns; {@link UNUSUAL} where a value is being written already.
    */
-  use<T>(write: () => T): T | typeof UNUSUAL {
+  use<T>(write: () => T, replace?: Replace): T | typeof UNUSUAL {
     if (this.#isBusy || 'toJSON' in NO_ARRAY) return UNUSUAL;
     this.#isBusy = true;
     this.#at = this.room.length;
     this.#deepest = 0;
+    this.#replace = replace;
     try {
       return write();
     } finally {
@@ -88,80 +99,75 @@ export class PlainWriter {
     this.#bytes[this.#at++] = byte;
   }
 
-  /**
-   * A member of an object, name and all; `depth` is that of {@link value}.
-   *
-   * @returns A copy of its value.
-   */
-  member(object: object, name: string, depth: number): JsonValue | typeof UNUSUAL {
-    // To give a copy a member of such a name may mean something else.
-    if (name in Object.prototype || !this.#string(name)) return UNUSUAL;
-    this.#bytes[this.#at++] = COLON;
+  /** A member of an object, name and all; `depth` is that of {@link value}. @returns Whether it is usual. */
+  member(object: object, name: string, depth: number): boolean {
     const member = Object.getOwnPropertyDescriptor(object, name);
-    if (member === undefined || !('value' in member) || member.enumerable !== true) return UNUSUAL;
-    return this.value(member.value, depth);
+    if (member === undefined || !('value' in member) || member.enumerable !== true) return false;
+    return this.named(name, member.value, depth);
+  }
+
+  /** The same of a value that is read already. */
+  named(name: string, value: unknown, depth: number): boolean {
+    if (!this.#string(name)) return false;
+    this.#bytes[this.#at++] = COLON;
+    if (typeof value !== 'string') return this.value(value, depth);
+    const replaced = this.#replace?.(value, name, depth);
+    return replaced === undefined ? this.#string(value) : this.value(replaced, depth);
   }
 
   /**
    * A value.
    *
    * @param depth - How many containers are open around it.
-   * @returns A copy of it, with members in their order.
+   * @returns Whether it is usual.
    */
-  value(value: unknown, depth: number): JsonValue | typeof UNUSUAL {
+  value(value: unknown, depth: number): boolean {
     switch (typeof value) {
       case 'string':
-        return this.#string(value) ? value : UNUSUAL;
+        return this.#string(value);
       case 'number':
-        return this.#number(value) ? value : UNUSUAL;
+        return this.#number(value);
       case 'boolean':
         this.#ascii(value ? 'true' : 'false');
-        return value;
+        return true;
       case 'object':
         if (value === null) {
           this.#ascii('null');
-          return null;
+          return true;
         }
         if (depth >= this.#deepest) this.#deepest = depth + 1;
-        if (depth === MAX_DEPTH) return UNUSUAL;
+        if (depth === MAX_DEPTH) return false;
         return Array.isArray(value) ? this.#array(value, depth + 1) : this.#object(value, depth + 1);
       default:
-        return UNUSUAL;
+        return false;
     }
   }
 
-  #object(object: object, depth: number): JsonObject | typeof UNUSUAL {
+  #object(object: object, depth: number): boolean {
     const names = listNames(object);
-    if (names === undefined) return UNUSUAL;
-    const copy: JsonObject = {};
+    if (names === undefined) return false;
     this.byte(0x7b);
     for (let index = 0; index < names.length; index++) {
-      const name = names[index]!;
       if (index > 0) this.byte(COMMA);
-      const value = this.member(object, name, depth);
-      if (value === UNUSUAL) return UNUSUAL;
-      copy[name] = value;
+      if (!this.member(object, names[index]!, depth)) return false;
     }
     this.byte(0x7d);
-    return copy;
+    return true;
   }
 
-  #array(array: readonly unknown[], depth: number): JsonValue[] | typeof UNUSUAL {
-    if (Object.getPrototypeOf(array) !== Array.prototype) return UNUSUAL;
+  #array(array: readonly unknown[], depth: number): boolean {
+    if (Object.getPrototypeOf(array) !== Array.prototype) return false;
     const { length } = array;
-    const copy: JsonValue[] = [];
     this.byte(0x5b);
     for (let index = 0; index < length; index++) {
       if (index > 0) this.byte(COMMA);
       const member = Object.getOwnPropertyDescriptor(array, index);
-      if (member === undefined || !('value' in member) || member.enumerable !== true) return UNUSUAL;
-      const value = this.value(member.value, depth);
-      if (value === UNUSUAL) return UNUSUAL;
-      copy.push(value);
+      if (member === undefined || !('value' in member) || member.enumerable !== true) return false;
+      if (!this.value(member.value, depth)) return false;
     }
-    if (Reflect.ownKeys(array).length !== length + 1) return UNUSUAL;
+    if (Reflect.ownKeys(array).length !== length + 1) return false;
     this.byte(0x5d);
-    return copy;
+    return true;
   }
 
   #number(value: number): boolean {

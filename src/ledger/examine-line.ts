@@ -259,9 +259,10 @@ export function examineMade(
   event: JsonObject,
   span: Span,
   around: { readonly seq: number; readonly prev: string; readonly signatures: readonly SignatureEntry[] },
-): ExaminedLine {
+): WellFormedLine {
   const { seq, prev, signatures } = around;
-  return toLine({ layout: 'records', faults: [], seq, prev, signatures }, factsOf(event, true, span), event);
+  const record = { layout: 'records', faults: [], seq, prev, signatures } as const;
+  return toLine(record, factsOf(event, true, span), event) as WellFormedLine;
 }
 
 function parseJson(bytes: Uint8Array): JsonValue {

@@ -40,7 +40,7 @@ import {
 import { endOfEvent, endOfRecord, endOfValue, typeOf } from './quick-walk.js';
 
 export * from './quick-row.js';
-export { MAX_META_BYTES } from './quick-tables.js';
+export { MAX_META_BYTES, SEQ_BASE } from './quick-tables.js';
 
 const marks = new MemberMarks();
 

@@ -5,7 +5,8 @@ import { encodeUtf8 } from '../bytes/text.js';
 import { canonicalText } from '../json/canonicalize.js';
 import type { SignatureEntry } from './examine-line.js';
 
-const HEAD = encodeUtf8('{"event":');
+/** What stands before the event in the line of a record. */
+export const HEAD = encodeUtf8('{"event":');
 
 /** The parts of a record. */
 export interface RecordParts {
@@ -33,10 +34,8 @@ export function formatRecordAround(
   event: Uint8Array,
   { meta, prev, seq, signatures }: Omit<RecordParts, 'eventText'>,
 ): Uint8Array {
-  const metaMember = meta === undefined ? '' : `"meta":${canonicalText(meta)},`;
-  const tail = `,${metaMember}"prev":{"alg":"sha-256","b64":"${prev}"},"seq":${seq},"signatures":${formatSignatures(signatures)}}\n`;
   // Names and texts of others may be beyond ASCII.
-  const rest = encodeUtf8(tail);
+  const rest = encodeUtf8(formatTail({ meta, prev, seq, signatures }));
   const line = allocateScratch(HEAD.length + event.length + rest.length);
   line.set(HEAD);
   line.set(event, HEAD.length);
@@ -44,12 +43,19 @@ export function formatRecordAround(
   return line;
 }
 
+/** What stands behind the event. */
+export function formatTail({ meta, prev, seq, signatures }: Omit<RecordParts, 'eventText'>): string {
+  const metaMember = meta === undefined ? '' : `"meta":${canonicalText(meta)},`;
+  return `,${metaMember}"prev":{"alg":"sha-256","b64":"${prev}"},"seq":${seq},"signatures":${formatSignatures(signatures)}}\n`;
+}
+
 /** Two texts of base64url need no escapes. */
 const PLAIN = /^[A-Za-z0-9_-]*$/;
 
 function formatSignatures(signatures: readonly SignatureEntry[]): string {
   const [only] = signatures;
-  if (signatures.length === 1 && only !== undefined && PLAIN.test(only.keyid) && PLAIN.test(only.sig))
+  if (only === undefined) return '[]';
+  if (signatures.length === 1 && PLAIN.test(only.keyid) && PLAIN.test(only.sig))
     return `[{"keyid":"${only.keyid}","sig":"${only.sig}"}]`;
   return canonicalText(signatures.map(({ keyid, sig }) => ({ keyid, sig })));
 }

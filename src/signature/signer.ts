@@ -14,7 +14,7 @@ import { readPrivateDer, type PrivateKey } from '../key/private-key.js';
 import { checkPublicKey, describeKeyFault, type PublicKey } from '../key/public-key.js';
 import { asBuffer } from '../platform/buffer.js';
 import type { EventSignature } from './dsse.js';
-import { eventMessage } from './event-signature.js';
+import { eventMessage, writeEventMessage } from './event-signature.js';
 
 /** Something that signs with one key; where the key is kept is its own affair. */
 export interface Signer {
@@ -60,7 +60,7 @@ export function createSigner(privateKey: PrivateKey): Signer {
       ? ([null, key] as const)
       : (['sha256', { key, dsaEncoding: 'ieee-p1363' }] as const);
   const signer: Signer = { publicKey, sign: (message) => new Uint8Array(sign(digest, message, options)) };
-  keys.set(signer, { key, digest });
+  keys.set(signer, { key, digest, options });
   return signer;
 }
 
@@ -70,11 +70,16 @@ interface SigningParts {
   readonly digest: 'sha256' | null;
 }
 
-const keys = new WeakMap<Signer, SigningParts>();
+interface OwnParts extends SigningParts {
+  readonly options: Parameters<typeof sign>[2];
+}
+
+const keys = new WeakMap<Signer, OwnParts>();
 
 /** What another thread of this process needs to sign as this signer does; undefined where its key is not here. */
 export function signingKeyOf(signer: Signer): SigningParts | undefined {
-  return keys.get(signer);
+  const own = keys.get(signer);
+  return own && { key: own.key, digest: own.digest };
 }
 
 /**
@@ -84,10 +89,12 @@ export function signingKeyOf(signer: Signer): SigningParts | undefined {
  */
 export function signEvent(eventBytes: Uint8Array, signer: Signer): EventSignature {
   assertSignsRecords(signer.publicKey);
-  return {
-    keyid: signer.publicKey.keyid,
-    sig: encodeBase64url(signer.sign(eventMessage(eventBytes))),
-  };
+  const { keyid } = signer.publicKey;
+  const own = keys.get(signer);
+  if (own === undefined) return { keyid, sig: encodeBase64url(signer.sign(eventMessage(eventBytes))) };
+  // Used up before the next message is written there.
+  const message = writeEventMessage(eventBytes);
+  return { keyid, sig: sign(own.digest, message, own.options).toString('base64url') };
 }
 
 /** @throws NorthrootError `KEY_UNSUPPORTED` for an ml-dsa-44 key */

@@ -150,7 +150,11 @@ function decidesNothing(eventType: string | undefined): boolean {
   return eventType === 'execution' || (eventType !== undefined && !isKnownEventType(eventType));
 }
 
-function ruleFor({ keyring: { hasAuthority }, links }: VerifyState, line: WellFormedLine): SigningRule {
+/** Who may sign an event, as far as is known before it. */
+export function ruleFor(
+  { keyring: { hasAuthority }, links }: Pick<VerifyState, 'keyring' | 'links'>,
+  line: WellFormedLine,
+): SigningRule {
   return signingRuleOf(actOf(line), {
     hasAuthority,
     principalOf: (grantId) => links.grants.get(grantId)?.principalId,

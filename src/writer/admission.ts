@@ -4,20 +4,19 @@
  */
 
 import { NorthrootError } from '../error.js';
-import type { AnyEvent } from '../event/build.js';
 import type { PublicKey } from '../key/public-key.js';
-import type { SignatureEntry } from '../ledger/examine-line.js';
+import type { SignatureEntry, WellFormedLine } from '../ledger/examine-line.js';
 import { decodeWireKey } from '../key/wire-key.js';
 import type { SignedCheckpoint } from '../note/checkpoint.js';
 import { MAX_ML_DSA_NAME_BYTES } from '../note/note-key.js';
 import type { NoteSignature } from '../note/signed-note.js';
-import type { AttestationEvent, CheckpointEvent, Key, KeyEvent } from '../schema/generated/types.js';
+import type { Key, KeyEvent } from '../schema/generated/types.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
-import { signingRuleFor } from '../trust/authority.js';
 import { CheckpointRequirements, judgeCheckpointNote, type NoteVerdict } from '../trust/checkpoint-judge.js';
 import { findCheckpointKeyProblem, findEntitlementProblem, findValidityProblem } from '../trust/keyring.js';
 import { toDigestText } from '../value/digest.js';
 import { compareTimestamps } from '../value/timestamp.js';
+import { ruleFor } from '../verify/signatures.js';
 import type { VerifyState } from '../verify/state.js';
 import { assertAttests, assertFits } from './checkpoint.js';
 import type { RunningVerification } from './running-verification.js';
@@ -39,13 +38,12 @@ export class AdmissionRules {
   }
 
   /** Whether the ledger has an event already. */
-  has({ event_id: { b64 } }: AnyEvent): boolean {
-    return this.#state.events.find(b64) !== undefined;
+  has({ eventId }: WellFormedLine): boolean {
+    return this.#state.events.find(eventId) !== undefined;
   }
 
   /** @throws NorthrootError `PREV_EVENT_NOT_FOUND` for an event that names one which is not there yet. */
-  assertLinked(event: AnyEvent): void {
-    const previousId = (event['prev_event_id'] as { b64: string } | undefined)?.b64;
+  assertLinked({ previousId }: WellFormedLine): void {
     if (previousId === undefined || this.#state.events.find(previousId) !== undefined) return;
     const message = `prev_event_id ${toDigestText(previousId)} is not in the ledger`;
     throw new NorthrootError('PREV_EVENT_NOT_FOUND', message, {
@@ -54,14 +52,14 @@ export class AdmissionRules {
   }
 
   /** Whether a checkpoint or an attestation that somebody gives fits the place that it gets. @throws as `assertFits` and `assertAttests`. */
-  assertFits(event: AnyEvent): void {
-    const { tip, genesis } = this.#running;
-    if (event.event_type === 'checkpoint') {
-      const judge = (note: SignedCheckpoint): NoteVerdict => this.judgeNote(note, event.occurred_at);
-      assertFits(tip, event as unknown as CheckpointEvent, genesis.origin, judge);
+  assertFits(line: WellFormedLine): void {
+    if (line.type === 'checkpoint') {
+      const { tip, genesis } = this.#running;
+      const judge = (note: SignedCheckpoint): NoteVerdict => this.judgeNote(note, line.occurredAt);
+      assertFits(tip, line.event(), genesis.origin, judge);
     }
-    if (event.event_type === 'attestation') {
-      assertAttests(event as unknown as AttestationEvent, (id) => {
+    if (line.type === 'attestation') {
+      assertAttests(line.event(), (id) => {
         const checkpoint = this.#state.seals.known.get(id);
         return checkpoint && (checkpoint.textHash ?? null);
       });
@@ -74,18 +72,16 @@ export class AdmissionRules {
    * @throws NorthrootError with the code that verification would give.
    */
   check(
-    event: AnyEvent,
+    line: WellFormedLine,
     eventBytes: Uint8Array,
     signatures: readonly SignatureEntry[],
     signer: PublicKey | undefined,
   ): void {
-    const { keyring, links, signaturesRequired } = this.#state;
-    const { hasAuthority } = keyring;
-    const principalOf = (grantId: string): string | undefined => links.grants.get(grantId)?.principalId;
-    const rule = signingRuleFor(event, { hasAuthority, principalOf });
+    const { keyring, signaturesRequired } = this.#state;
+    const rule = ruleFor(this.#state, line);
     const required =
-      signaturesRequired || event.event_type === 'key' || (hasAuthority && rule.needsAuthority);
-    const instant = this.#instantOf(event.occurred_at);
+      signaturesRequired || line.type === 'key' || (keyring.hasAuthority && rule.needsAuthority);
+    const instant = this.#instantOf(line.occurredAt);
     const keyids = [...signatures.map(({ keyid }) => keyid), ...(signer === undefined ? [] : [signer.keyid])];
     this.#assertValid(signatures, eventBytes);
     let doubt: NorthrootError | undefined;
@@ -115,11 +111,10 @@ export class AdmissionRules {
    *
    * @throws NorthrootError `LEDGER_MISMATCH`, `LEDGER_UNBOUND`.
    */
-  assertBound(event: AnyEvent): void {
+  assertBound({ type, ledgerId: named }: WellFormedLine): void {
     const { ledgerId, bindingRequired } = this.#state;
-    const named = (event['ledger_id'] as { readonly b64: string } | undefined)?.b64;
     if (named === undefined) {
-      if (!bindingRequired && event.event_type !== 'key') return;
+      if (!bindingRequired && type !== 'key') return;
       throw refuse(
         'LEDGER_UNBOUND',
         `the event does not say which ledger it is for: expected ledger_id ${ledgerId}`,

@@ -253,8 +253,7 @@ export class GroupCommit {
     if (options.trust === undefined && jobs.some(({ kind }) => kind === 'decision')) return true;
     if (!timer.isOn) return false;
     // A checkpoint that somebody gives may be dated back, and so make the next one due.
-    const isGiven = (job: Job): boolean =>
-      job.kind === 'event' && job.prepared.event.event_type === 'checkpoint';
+    const isGiven = (job: Job): boolean => job.kind === 'event' && job.prepared.line.type === 'checkpoint';
     return (
       jobs.some((job) => job.kind === 'due' || isGiven(job)) || timer.mayBeDue(jobs.map((job) => job.givenAt))
     );
@@ -359,9 +358,8 @@ class Group {
   #addEvent(prepared: Prepared): Appended {
     const { running, maker, options } = this.#parts;
     const entry = maker.makeDistinct(prepared);
-    const { b64 } = entry.event.event_id;
-    const eventId = toDigestText(b64);
-    const existing = running.state.events.find(b64);
+    const eventId = toDigestText(entry.line.eventId);
+    const existing = running.state.events.find(entry.line.eventId);
     if (existing !== undefined) {
       if (entry.refusesExisting) throw duplicate(eventId, existing.seq);
       return { seq: existing.seq, eventId, status: 'exists', findings: [], verdict: undefined };

@@ -2,9 +2,8 @@
 
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
-import type { AnyEvent } from '../event/build.js';
 import { nodeFileSystem } from '../fs/file-system.js';
-import { canonicalText } from '../json/canonicalize.js';
+import { canonicalBytes } from '../json/canonicalize.js';
 import type { GenesisEvent } from '../schema/generated/types.js';
 import { FileStore } from '../store/file-store.js';
 import type { LedgerStore } from '../store/ledger-store.js';
@@ -193,7 +192,7 @@ async function begin(
   await running.begin();
   running.add(line);
   const signatures = line.examined.signatures ?? [];
-  rules.check(genesis as unknown as AnyEvent, Buffer.from(canonicalText(genesis)), signatures, undefined);
+  rules.check(line.examined, canonicalBytes(genesis), signatures, undefined);
   await store.appendIf(position, [line.bytes]);
   await running.committed(1, false);
   onNotice?.({ code: 'LEDGER_CREATED', path: store.name, origin: genesis.origin });

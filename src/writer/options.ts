@@ -128,7 +128,7 @@ export interface CheckpointResult extends Appended {
 const DEFAULT_LOCK_TIMEOUT_MS = 10_000;
 const DEFAULT_LINGER_MS = 30;
 const MAX_LINGER_MS = 1_000;
-const MAX_SIGNING_THREADS = 16;
+export const MAX_SIGNING_THREADS = 16;
 
 /** What each member of {@link LedgerOptions} may be. */
 export const LEDGER_OPTIONS: OptionTypes<LedgerOptions> = {

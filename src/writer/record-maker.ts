@@ -1,17 +1,24 @@
 /** Makes records: completes what is given, signs it, and puts it in its place, where the rules let it stand. */
 
 import { NorthrootError } from '../error.js';
-import { completeDraft, completeWhole, type AnyEvent, type CompleteDraft } from '../event/build.js';
-import { payloadOf } from '../event/identity.js';
+import { completeWhole, readWritten, writeDraft } from '../event/build.js';
+import { payloadOf, type CompleteEvent } from '../event/identity.js';
 import { EventError } from '../event/validate.js';
 import { canonicalBytes } from '../json/canonicalize.js';
 import { MAX_DEPTH } from '../json/scan.js';
 import type { JsonObject } from '../json/value.js';
-import { examineLine, examineMade, type SignatureEntry } from '../ledger/examine-line.js';
+import type { Span } from '../ledger/event-bytes.js';
+import {
+  examineLine,
+  examineMade,
+  type SignatureEntry,
+  type WellFormedLine,
+} from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { LINE_ROOM, placeMade, readMade, type UsualEvent } from '../ledger/made-line.js';
 import { EVENT_START, formatRecordAround } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
-import type { CheckpointEvent, GenesisEvent, KeyEvent } from '../schema/generated/types.js';
+import type { CheckpointEvent, GenesisEvent } from '../schema/generated/types.js';
 import { signEvent, type Signer } from '../signature/signer.js';
 import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import type { AdmissionRules } from './admission.js';
@@ -22,7 +29,7 @@ import type { SigningThreads } from './signing-threads.js';
 import type { MadeLine, RunningVerification } from './running-verification.js';
 
 /** An entry that is complete, and of the right form. */
-export interface Prepared extends CompleteDraft {
+export interface Prepared extends Written {
   readonly meta: Entry['meta'];
   /** The signatures that it brings. */
   readonly given: readonly SignatureEntry[];
@@ -30,6 +37,18 @@ export interface Prepared extends CompleteDraft {
   readonly refusesExisting: boolean;
   /** When it was given: the time of a checkpoint that becomes due by it. */
   readonly givenAt: string;
+}
+
+/** An event that is complete. */
+interface Written {
+  /** What its line will say, but for its place and its signatures. */
+  readonly line: WellFormedLine;
+  /** Its canonical bytes: this array is what it is signed ahead by. */
+  readonly bytes: Uint8Array;
+  /** See `CompleteEvent`. */
+  readonly depth: number | undefined;
+  /** The line that is made around it, where it is a usual one. */
+  readonly usual: UsualEvent | undefined;
 }
 
 /** See the head of this file. */
@@ -59,43 +78,45 @@ export class RecordMaker {
    */
   prepare(entry: Entry): Prepared {
     // As it is now: what its owner does with it before it is written is no matter.
-    const { event, bytes, depth } = this.#completeEvent(entry.event);
-    if (event.event_type === 'genesis' && event.event_id.b64 !== this.#running.genesis.event_id.b64) {
+    const written = this.#write(entry.event);
+    const { line, bytes, depth, usual } = written;
+    if (line.type === 'genesis' && line.eventId !== this.#running.genesis.event_id.b64) {
       throw new NorthrootError(
         'GENESIS_MISPLACED',
         'only the first record of a ledger may be a genesis event',
       );
     }
-    const { meta, given } = this.#readCompanions(entry, event);
+    const { meta, given } = this.#readCompanions(entry, line);
     const isAnew = entry.isAnew === true;
     const refusesExisting = entry.refusesExisting === true;
-    return { event, bytes, depth, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
+    return { line, bytes, depth, usual, meta, given, isAnew, refusesExisting, givenAt: nowOf(this.#options) };
   }
 
   /** Of an event that has to be a record of its own: another that follows those that are there. */
   makeDistinct(prepared: Prepared): Prepared {
-    if (!prepared.isAnew || !this.#rules.has(prepared.event)) return prepared;
-    let made: CompleteDraft = prepared;
-    while (this.#rules.has(made.event)) {
-      const previous = digestFromBase64url(made.event.event_id.b64);
-      made = completeDraft({ ...payloadOf(made.event), prev_event_id: previous }, {});
+    if (!prepared.isAnew || !this.#rules.has(prepared.line)) return prepared;
+    let made: Written = prepared;
+    while (this.#rules.has(made.line)) {
+      const previous = digestFromBase64url(made.line.eventId);
+      const draft = { ...payloadOf(made.line.json() as object), prev_event_id: previous };
+      made = readWhole(writeDraft(draft, {}, LINE_ROOM));
     }
     return { ...prepared, ...made };
   }
 
   /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
-  admit({ event, bytes, given }: Prepared): readonly SignatureEntry[] {
-    if (event.event_type !== 'genesis') this.#rules.assertBound(event);
-    const signatures = this.#sign(event, bytes, given);
-    if (event.event_type === 'key') this.#rules.assertNewKey(event as unknown as KeyEvent);
+  admit({ line, bytes, given }: Prepared): readonly SignatureEntry[] {
+    if (line.type !== 'genesis') this.#rules.assertBound(line);
+    const signatures = this.#sign(line, bytes, given);
+    if (line.type === 'key') this.#rules.assertNewKey(line.event());
     return signatures;
   }
 
   /** The line of an event in its place, when it may stand there. */
   makeLine(prepared: Prepared): MadeLine {
-    this.#rules.assertLinked(prepared.event);
+    this.#rules.assertLinked(prepared.line);
     const signatures = this.admit(prepared);
-    this.#rules.assertFits(prepared.event);
+    this.#rules.assertFits(prepared.line);
     const { tip } = this.#running;
     return isUsual(prepared, signatures)
       ? toUsualLine(prepared, signatures, tip)
@@ -124,7 +145,7 @@ export class RecordMaker {
       ledgerId: toDigestText(genesis.event_id.b64),
     });
     const bytes = canonicalBytes(event);
-    const signatures = this.#sign(event as unknown as AnyEvent, bytes, []);
+    const signatures = this.#sign(factsOfWritten(event as unknown as JsonObject, bytes), bytes, []);
     return { event, line: toLine({ bytes, meta: undefined }, signatures, tip) };
   }
 
@@ -141,36 +162,75 @@ export class RecordMaker {
     return [...new Map(noteSigners.map((each) => [each.publicKey.keyid, each])).values()];
   }
 
-  #completeEvent(event: object): CompleteDraft {
+  #write(event: object): Written {
     const isWhole = Object.hasOwn(event, 'event_id') || Object.hasOwn(event, 'payload_digest');
-    if (isWhole) return completeWhole(event);
+    if (isWhole) return readWhole(completeWhole(event, LINE_ROOM));
     const { principalId } = this.#options;
-    return completeDraft(event, {
-      occurredAt: nowOf(this.#options),
-      ...(principalId === undefined ? {} : { principalId }),
-      ledgerId: toDigestText(this.#running.genesis.event_id.b64),
-    });
+    return readWhole(
+      writeDraft(
+        event,
+        {
+          occurredAt: nowOf(this.#options),
+          principalId,
+          ledgerId: this.#running.genesis.event_id.b64,
+        },
+        LINE_ROOM,
+      ),
+    );
   }
 
   /** The meta and the signatures that an entry brings, as they are now: what its owner does with them later is no matter. */
-  #readCompanions(entry: Entry, event: AnyEvent): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
+  #readCompanions(
+    entry: Entry,
+    line: WellFormedLine,
+  ): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
     const { meta, signatures = [] } = entry;
-    if (meta === undefined && entry.signatures === undefined) return { meta, given: [] };
+    if (meta === undefined && entry.signatures === undefined) return { meta, given: NO_SIGNATURES };
     const prev = { alg: 'sha-256', b64: this.#running.tip.prev };
+    const event = line.json();
     const [fault] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
     if (fault !== undefined) throw new EventError([fault]);
     return { meta: meta && { ...meta }, given: signatures.map(({ keyid, sig }) => ({ keyid, sig })) };
   }
 
-  #sign(event: AnyEvent, bytes: Uint8Array, given: readonly SignatureEntry[]): readonly SignatureEntry[] {
+  #sign(
+    line: WellFormedLine,
+    bytes: Uint8Array,
+    given: readonly SignatureEntry[],
+  ): readonly SignatureEntry[] {
     const { signer } = this.#options;
     const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
-    this.#rules.check(event, bytes, given, isNew ? signer.publicKey : undefined);
+    this.#rules.check(line, bytes, given, isNew ? signer.publicKey : undefined);
     if (!isNew) return given;
     const sig = this.#signing?.take(bytes);
     const { keyid } = signer.publicKey;
     return [...given, sig === undefined ? signEvent(bytes, signer) : { keyid, sig }];
   }
+}
+
+const NO_SIGNATURES: readonly SignatureEntry[] = [];
+
+/** @throws EventError when its shape or its values are not valid. */
+function readWhole(complete: CompleteEvent): Written {
+  const { bytes, whole, depth } = complete;
+  const usual = readMade(whole);
+  if (usual !== undefined) return { line: usual.line, bytes, depth, usual };
+  return {
+    line: factsOfWritten(readWritten(complete) as object as JsonObject, bytes),
+    bytes,
+    depth,
+    usual,
+  };
+}
+
+/** What an event that was completed and checked says. */
+function factsOfWritten(event: JsonObject, bytes: Uint8Array): WellFormedLine {
+  const around = { seq: 0, prev: '', signatures: NO_SIGNATURES };
+  return examineMade(event, spanOf(bytes), around);
+}
+
+function spanOf(bytes: Uint8Array): Span {
+  return { start: EVENT_START, end: EVENT_START + bytes.length };
 }
 
 /** Canonical base64url of 32 and of 64 bytes: what a keyid and a signature are by all keys that sign records. */
@@ -186,15 +246,15 @@ function isUsual({ meta, depth, given }: Prepared, signatures: readonly Signatur
 }
 
 function toUsualLine(
-  { event, bytes: eventBytes }: Prepared,
+  { line, usual, bytes: eventBytes }: Prepared,
   signatures: readonly SignatureEntry[],
   { prev, seq }: ChainTip,
 ): MadeLine {
+  const placed = usual && placeMade(usual, prev, seq, signatures[0]);
+  if (placed !== undefined) return placed;
   const bytes = formatWithin({ bytes: eventBytes, meta: undefined }, signatures, prev, seq);
-  const span = { start: EVENT_START, end: EVENT_START + eventBytes.length };
-  // The event's JSON is what its type stands for.
-  const json = event as unknown as JsonObject;
-  return { bytes, examined: examineMade(json, span, { seq, prev, signatures }) };
+  const json = line.json() as JsonObject;
+  return { bytes, examined: examineMade(json, spanOf(eventBytes), { seq, prev, signatures }) };
 }
 
 /** The line of a record at the tip, when it is of the right form. */
@@ -206,7 +266,8 @@ function toLine(
   const bytes = formatWithin(parts, signatures, prev, seq);
   const examined = examineLine(bytes.subarray(0, -1), 'records');
   const [fault] = examined.faults;
-  if (fault === undefined) return { bytes, examined };
+  // What has no fault is well-formed.
+  if (fault === undefined) return { bytes, examined: examined as WellFormedLine };
   const { code, pointer, expected, actual } = fault;
   if (code === 'SCHEMA') throw new EventError([{ code, pointer, expected, actual }]);
   throw new NorthrootError(code, `the record at ${pointer}: expected ${expected}, found ${actual}`);

@@ -34,11 +34,12 @@ export class Requests {
 
   append(entry: Entry, { signal }: AskOptions): Promise<Appended> {
     const { commits, maker } = this.#parts;
-    return ask<Appended>(signal, (promised) => {
+    return ask<Appended>(signal, ({ withdrawal, resolve, reject }) => {
       commits.assertUsable();
       try {
         const prepared = maker.prepare(entry);
-        commits.add({ ...promised, kind: 'event', prepared, givenAt: prepared.givenAt });
+        const { givenAt } = prepared;
+        commits.add({ kind: 'event', prepared, givenAt, withdrawal, resolve, reject });
       } catch (error) {
         commits.noteRefusal();
         throw error;

@@ -9,7 +9,7 @@ import { IndexFault } from '../cache/entry-store.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
 import type { JsonObject } from '../json/value.js';
-import { examineLine, type ExaminedLine } from '../ledger/examine-line.js';
+import { examineLine, type ExaminedLine, type WellFormedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
@@ -33,7 +33,7 @@ export interface Judged {
 /** The line of a record, with its `\n`, and what `examineLine` says of it. */
 export interface MadeLine {
   readonly bytes: Uint8Array;
-  readonly examined: ExaminedLine;
+  readonly examined: WellFormedLine;
 }
 
 /** A record that somebody else appended. */

@@ -7,7 +7,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { encodeBase64url } from '../bytes/encoding.js';
-import { eventMessage } from '../signature/event-signature.js';
+import { MAX_HEAD_BYTES, writeEventMessage } from '../signature/event-signature.js';
 import { signingKeyOf, type Signer } from '../signature/signer.js';
 import type { SigningResult, SigningTask } from './signing-worker.js';
 
@@ -112,11 +112,15 @@ export class SigningThreads {
   }
 
   #handOver(events: readonly Uint8Array[]): void {
-    const messages = events.map(eventMessage);
+    const bytes = new Uint8Array(events.reduce((sum, { length }) => sum + MAX_HEAD_BYTES + length, 0));
     const ends: number[] = [];
-    for (const { length } of messages) ends.push((ends.at(-1) ?? 0) + length);
-    const bytes = new Uint8Array(ends.at(-1) ?? 0);
-    for (const [index, message] of messages.entries()) bytes.set(message, ends[index - 1] ?? 0);
+    let end = 0;
+    for (const event of events) {
+      const message = writeEventMessage(event);
+      bytes.set(message, end);
+      end += message.length;
+      ends.push(end);
+    }
     const id = this.#nextId++;
     const signed = new Promise<void>((settle) => this.#batches.set(id, { events, settle }));
     for (const event of events) this.#pending.set(event, signed);

@@ -25,11 +25,16 @@ export interface SigningResult {
 }
 
 const { key, digest } = workerData as SigningKey;
-const options = { key, dsaEncoding: 'ieee-p1363' } as const;
+// OpenSSL is asked most directly with the key alone.
+const options = digest === null ? key : ({ key, dsaEncoding: 'ieee-p1363' } as const);
 parentPort?.on('message', ({ id, bytes, ends }: SigningTask) => {
-  const parts = ends.map((end, index) =>
-    sign(digest, new Uint8Array(bytes).subarray(ends[index - 1] ?? 0, end), options),
-  );
+  const messages = new Uint8Array(bytes);
+  let start = 0;
+  const parts = ends.map((end) => {
+    const message = messages.subarray(start, end);
+    start = end;
+    return sign(digest, message, options);
+  });
   const signatures = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

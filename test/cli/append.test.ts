@@ -328,6 +328,15 @@ describe('append to a ledger that is not there', () => {
     expect(shop.files('bare')).toEqual(['bare.jsonl']);
   });
 
+  it.each(['0', '2'])('signs in %s further threads', (threads) => {
+    const events = ndjson(Array.from({ length: 600 }, (_, index) => note(index)));
+    const [file, key] = [`threads-${threads}.jsonl`, `threads-${threads}.jsonl.key`];
+    const args = ['append', file, '--create', '--signing-threads', threads];
+    expect(parseLines(expectOk(shop.run(args, { input: events })))).toHaveLength(600);
+    expect(shop.files(`threads-${threads}`)).toContain(key);
+    expectOk(shop.run(['verify', file]));
+  });
+
   it('makes a folder, and segments of the size given', () => {
     const args = ['append', 'segments/', '--create', '--segment-bytes', '1'];
     for (const n of [1, 2]) expectOk(shop.run(args, { input: ndjson([note(n)]) }));
@@ -345,6 +354,7 @@ describe('append to a ledger that is not there', () => {
     ['--key and --unsigned are both given', 'USAGE', ['--key', 'ledger.jsonl.key', '--unsigned']],
     ['the lock timeout is none', 'USAGE', ['--lock-timeout', 'soon']],
     ['the segment size is none', 'USAGE', ['--segment-bytes', '1TB']],
+    ['there are too many signing threads', 'USAGE', ['--signing-threads', '17']],
   ])('leaves nothing behind when %s', (_what, code, args) => {
     expectError(shop.run(['append', 'never.jsonl', '--create', ...args]), 2, code);
     expect(shop.files('never')).toEqual([]);

@@ -2,10 +2,14 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { completeDraft, completeWhole } from '../../src/event/build.js';
+import { completeDraft, completeWhole, writeDraft } from '../../src/event/build.js';
 import { identifyEvent } from '../../src/event/identity.js';
 import { canonicalBytes, canonicalTextOfAny } from '../../src/json/canonicalize.js';
-import { examineLine, examineMade } from '../../src/ledger/examine-line.js';
+import { CANONICAL_PROFILE_ID } from '../../src/json/profile.js';
+import { readDigestTexts } from '../../src/event/references.js';
+import { examineLine, examineMade, type ExaminedLine } from '../../src/ledger/examine-line.js';
+import { LINE_ROOM, placeMade, readMade } from '../../src/ledger/made-line.js';
+import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { EVENT_START, formatRecordAround } from '../../src/ledger/record.js';
 import { canonicalValue } from '../json/arbitrary.js';
 import { times } from '../slow.js';
@@ -32,6 +36,118 @@ const members = fc.dictionary(
 const draft = members
   .filter((each) => !('event_id' in each))
   .map((each) => ({ ...each, event_type: 'x.made' }));
+
+const DIGEST = { alg: 'sha-256', b64: 'A'.repeat(43) };
+/** What a line says, of every member that is asked of one. */
+const factsOf = (line: ExaminedLine): unknown => {
+  const { layout, faults, seq, prev, signatures, wellFormed, type, eventId, ledgerId, previousId } = line;
+  const { eventType, occurredAt, principalId, toolName, span } = line;
+  const event = [eventId, ledgerId, previousId, eventType, occurredAt, principalId, toolName];
+  const outline = line.wellFormed ? line.outline() : undefined;
+  return { layout, faults, seq, prev, signatures, wellFormed, type, event, span, outline, json: line.json() };
+};
+const usualDraft = fc.oneof(
+  draft,
+  fc
+    .record({ unit: fc.constantFrom('usd', 'calls'), v: fc.nat(), text: fc.string(), deny: fc.boolean() })
+    .map(({ unit, v, text, deny }) => ({
+      event_type: 'authorization',
+      intents: { intent_digest: DIGEST },
+      policy_id: `p${text}`,
+      policy_digest: 'blake3:AAAA',
+      decision: deny ? 'deny' : 'allow',
+      decision_code: 'ALLOW',
+      authorization: {
+        kind: 'action',
+        grant_event_id: `sha-256:${DIGEST.b64}`,
+        action: {
+          tool_name: 'fs.read',
+          tool_params_digest: DIGEST,
+          meter_reservation: [{ unit, amount: { t: 'int', v: String(v) } }],
+        },
+      },
+    })),
+);
+
+describe('the line of a usual record that was made here', () => {
+  const signature = around.signatures[0];
+
+  it('is the one that is written otherwise, and says what it says', () => {
+    let usual = 0;
+    fc.assert(
+      fc.property(usualDraft, fc.boolean(), fc.nat(), (given, isSigned, more) => {
+        const { whole, bytes } = writeDraft(given, defaults, LINE_ROOM);
+        const made = readMade(whole);
+        if (made === undefined) return;
+        usual += 1;
+        const seq = more % 2 === 0 ? more : Number.MAX_SAFE_INTEGER - more;
+        const signatures = isSigned ? [signature] : [];
+        const placed = placeMade(made, 'E'.repeat(43), seq, signatures[0]);
+        const line = formatRecordAround(bytes, { prev: 'E'.repeat(43), seq, signatures });
+        expect(Buffer.from(placed?.bytes ?? []).equals(line)).toBe(true);
+        const examined = examineLine(line.subarray(0, -1), 'records');
+        expect(placed && factsOf(placed.examined)).toEqual(factsOf(examined));
+      }),
+      { numRuns: times(500, 100_000), seed: 12 },
+    );
+    expect(usual).toBeGreaterThan(100);
+  });
+
+  it('is no longer than a line may be', () => {
+    const place = (length: number): number | undefined => {
+      const text = 'x'.repeat(length);
+      const { whole } = writeDraft({ event_type: 'x.made', text }, defaults, LINE_ROOM);
+      const made = readMade(whole);
+      return made && placeMade(made, 'E'.repeat(43), 9, signature)?.bytes.length;
+    };
+    const most = 60_000 + MAX_LINE_BYTES + 1 - (place(60_000) ?? 0);
+    expect(place(most)).toBe(MAX_LINE_BYTES + 1);
+    expect(place(most + 1)).toBeUndefined();
+  });
+});
+
+/** By the definitions alone: the digests are put in before anything is written. */
+const identityWithDigests = (given: Record<string, unknown>): unknown =>
+  identifyEvent({
+    event_version: '1',
+    canonical_profile_id: CANONICAL_PROFILE_ID,
+    occurred_at: defaults.occurredAt,
+    principal_id: defaults.principalId,
+    ...readDigestTexts(given),
+  });
+
+describe('a draft whose digests are texts', () => {
+  const text = fc.constantFrom(`sha-256:${DIGEST.b64}`, 'a'.repeat(64), 'blake3:AAAA', 'sha-256:A', 'no');
+  const nested = fc.letrec<{ any: unknown }>((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 11, depthIdentifier: 'any' },
+      text,
+      fc.array(tie('any'), { maxLength: 2 }),
+      fc.dictionary(fc.constantFrom('digest', 'root', 'ledger_id', 'a', 'context_digest'), tie('any'), {
+        maxKeys: 3,
+      }),
+    ),
+  }));
+
+  it.each(['x.made', 'execution', undefined])('of type %s is the one with digests', (type) => {
+    fc.assert(
+      fc.property(nested.any, nested.any, (first, second) => {
+        const given = { ...(type && { event_type: type }), context_digest: first, a: second };
+        expect(writeDraft(given, defaults).identity).toEqual(identityWithDigests(given));
+      }),
+      { numRuns: times(300, 30_000), seed: 12 },
+    );
+  });
+});
+
+describe('a draft with a digest that is a text', () => {
+  it.each(Array.from({ length: 12 }, (_, depth) => depth))('%d levels deep is the one with it', (depth) => {
+    let inner: object = { digest: `sha-256:${DIGEST.b64}` };
+    for (let level = 0; level < depth; level += 1) inner = level % 2 === 0 ? { a: inner } : { a: [inner] };
+    const given = { event_type: 'execution', ...inner };
+    expect(writeDraft(given, defaults).identity).toEqual(identityWithDigests(given));
+  });
+});
 
 describe('a record that was made here', () => {
   it('is what its line says', () => {

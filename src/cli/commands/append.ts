@@ -9,6 +9,7 @@ import {
   findEntitledKeys,
   kindOfPath,
   Ledger,
+  MAX_SIGNING_THREADS,
   NorthrootError,
   printable,
   readFileChunks,
@@ -25,7 +26,14 @@ import type { Context, ExitStatus } from '../context.js';
 import { exitStatusForRefusal } from '../exit-status.js';
 import { STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
-import { byteSize, checkpointSchedule, extensionType, principalId, seconds } from '../options.js';
+import {
+  byteSize,
+  checkpointSchedule,
+  extensionType,
+  principalId,
+  seconds,
+  wholeNumber,
+} from '../options.js';
 import { AMOUNT, InputError, readEvents, resolveEntry, type ReadInput } from './append-input.js';
 import { withEntitledKeys } from './append-draft.js';
 import {
@@ -55,6 +63,7 @@ interface AppendOptions {
   readonly checkpointEvery?: CheckpointSchedule;
   readonly strict?: boolean;
   readonly note?: string;
+  readonly signingThreads?: number;
 }
 
 export function addAppend(
@@ -112,6 +121,11 @@ export function addAppend(
       checkpointSchedule,
     )
     .option('--note <file>', 'where to write the note of each checkpoint (default: LEDGER.checkpoint)')
+    .option(
+      '--signing-threads <n>',
+      'where hundreds of events wait, sign them in so many further threads (default: 1, or 0 where there is one processor); what is written does not depend on it',
+      wholeNumber(0, MAX_SIGNING_THREADS),
+    )
     .action((ledger: string, files: string[], options: AppendOptions) =>
       run((context) => append(context, ledger, files.length === 0 ? [STDIN] : files, options)),
     );
@@ -257,7 +271,7 @@ async function openLedger(
   onCheckpoint: (checkpoint: CheckpointResult, ledger: Ledger) => void,
   onNotice: (notice: Notice) => void,
 ): Promise<Ledger> {
-  const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery } = options;
+  const { unsigned = false, key, origin, principal, segmentBytes, checkpointEvery, signingThreads } = options;
   if (unsigned && key !== undefined) {
     throw new CommandError('USAGE', '--key and --unsigned exclude each other');
   }
@@ -278,6 +292,7 @@ async function openLedger(
         strict: options.strict === true,
         ...(principal === undefined ? {} : { principalId: principal }),
         ...(segmentBytes === undefined ? {} : { segmentBytes }),
+        ...(signingThreads === undefined ? {} : { signingThreads }),
         ...(checkpointEvery === undefined ? {} : { checkpointEvery, onCheckpoint }),
       });
     } catch (error) {

@@ -180,18 +180,19 @@ class Check {
     const decision = decided[0];
     const said = decision === undefined ? undefined : decisionOf(decision.value);
     const run = executed[0] ?? receipts[0];
+    const executedAfter = (denial: Entry): void =>
+      this.#find(
+        'AP-3',
+        'EXECUTED_AFTER_DENY',
+        VIOLATION,
+        run!.entry,
+        'nothing executed',
+        'an execution',
+        request,
+        denial,
+      );
     if (run !== undefined) {
-      if (said === 'deny')
-        this.#find(
-          'AP-3',
-          'EXECUTED_AFTER_DENY',
-          VIOLATION,
-          run.entry,
-          'nothing executed',
-          'an execution',
-          request,
-          decision!.entry,
-        );
+      if (said === 'deny') executedAfter(decision!.entry);
       else if (decision === undefined && each.actuations.length === 0 && executed.length > 0)
         this.#find(
           'AP-3',
@@ -232,16 +233,7 @@ class Check {
         decision!.entry,
       );
     if (response?.value.status === 'denied' && run !== undefined && said === undefined)
-      this.#find(
-        'AP-3',
-        'EXECUTED_AFTER_DENY',
-        VIOLATION,
-        run.entry,
-        'nothing executed',
-        'an execution',
-        request,
-        response.entry,
-      );
+      executedAfter(response.entry);
     for (const receipt of receipts.slice(1)) {
       const isSame = receipt.value.hash === receipts[0]!.value.hash;
       if (!isSame)

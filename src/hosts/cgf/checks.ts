@@ -397,16 +397,26 @@ class CaseChecker {
   /** CGF-4: what has to come before what, and stands there once. */
   #sequence(own: readonly Statement[]): void {
     const events = own.filter(({ vocabulary }) => vocabulary !== undefined);
-    const [proposal, again] = events.filter(({ kind }) => kind === 'proposal');
-    if (again !== undefined)
-      this.#find({
-        rule: 'CGF-4',
-        code: 'PROPOSAL_REPEATED',
-        class: isSameText(proposal!, again) ? 'none' : 'invalid',
-        at: again.at,
-        expected: 'one proposal',
-        actual: 'another of the same id',
-      });
+    const once = (
+      kind: Statement['kind'],
+      code: string,
+      told: { readonly expected: string; readonly actual: string },
+    ): Statement | undefined => {
+      const [only, again] = events.filter((each) => each.kind === kind);
+      if (only !== undefined && again !== undefined)
+        this.#find({
+          rule: 'CGF-4',
+          code,
+          class: isSameText(only, again) ? 'none' : 'invalid',
+          at: again.at,
+          ...told,
+        });
+      return only;
+    };
+    const proposal = once('proposal', 'PROPOSAL_REPEATED', {
+      expected: 'one proposal',
+      actual: 'another of the same id',
+    });
     const before = (code: string, first: Statement | undefined, then: Statement | undefined): void => {
       if (first === undefined || then === undefined || then.index < first.index) return;
       this.#find({
@@ -424,16 +434,10 @@ class CaseChecker {
     before('ENDING_BEFORE_PROPOSAL', first('enacted', 'expired', 'revoked'), proposal);
     before('OUTCOME_BEFORE_ACTION', first('outcome'), first('executing', 'blocked'));
     before('SIDE_EFFECT_BEFORE_OUTCOME', first('side-effect'), first('outcome'));
-    const [enacted, second] = events.filter(({ kind }) => kind === 'enacted');
-    if (second !== undefined)
-      this.#find({
-        rule: 'CGF-4',
-        code: 'ENACTED_REPEATED',
-        class: isSameText(enacted!, second) ? 'none' : 'invalid',
-        at: second.at,
-        expected: 'one proposal_enacted',
-        actual: 'another of the same proposal',
-      });
+    once('enacted', 'ENACTED_REPEATED', {
+      expected: 'one proposal_enacted',
+      actual: 'another of the same proposal',
+    });
   }
 
   #repeatedActions(): void {
