@@ -198,8 +198,3 @@ class BlockReader implements BlockInput {
     }
   }
 }
-
-/** Room for a block of which other threads are not told. */
-export function allocateRoom(size: number): Uint8Array {
-  return allocateBytes(size);
-}

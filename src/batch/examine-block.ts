@@ -85,11 +85,12 @@ export function examineBlock(
   let usual = 0;
   /** @param event - The event's bytes, in the block. */
   const verify = (keyid: string, sig: () => string, event: Uint8Array): void => {
-    const known = given?.[verdicts.length];
     // So many of the verdicts that others came to are believed, and the rest is a sample.
-    const key = known === VALID && Math.random() * SAMPLE >= 1 ? undefined : keys.find(keyid);
-    if (key === undefined) verdicts.push(known === VALID ? VALID : NOT_COMPUTED);
-    else verdicts.push(signatures.add(key, event, sig(), verdicts.length));
+    const isBelieved = given?.[verdicts.length] === VALID && Math.random() * SAMPLE >= 1;
+    const key = isBelieved ? undefined : keys.find(keyid);
+    if (key !== undefined) verdicts.push(signatures.add(key, event, sig(), verdicts.length));
+    // Where the key is not known here, whoever orders the lines computes it.
+    else verdicts.push(isBelieved ? VALID : NOT_COMPUTED);
   };
   let start = 0;
   for (let i = 0; i < lines; i += 1) {

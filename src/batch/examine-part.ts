@@ -1,20 +1,20 @@
 /** Does a part of a verification: what needs no order, for one stretch of a ledger. */
 
-import { encodeLatin1 } from '../bytes/text.js';
+import { allocateBytes } from '../bytes/concat.js';
+import { printable } from '../bytes/printable.js';
+import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
 import { checkOptions, type OptionTypes } from '../options.js';
 import type { Key } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { leafHash } from '../tree/compact-range.js';
-import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { examineLine } from '../ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { allocateRoom, openBlocks, type Block } from './block-reader.js';
+import { openBlocks, type Block } from './block-reader.js';
 import { examineBlock, makeExaminer } from './examine-block.js';
 import { keysDeclaredBy, type KnownKeys } from './known-keys.js';
 import { MAX_PARTS, PartEncoder } from './part-file.js';
-import { decodeLatin1 } from '../bytes/text.js';
 
 /** Which part of how many. */
 export interface PartOptions {
@@ -69,7 +69,7 @@ export async function* examinePart(
   const declared = (options.keys ?? []).map(({ keyid, public_key: publicKey }) => ({ keyid, publicKey }));
   const examiner = makeExaminer(defaultBackend, declared);
   const blocks = openBlocks(source, signal);
-  const room = allocateRoom(BLOCK_BYTES);
+  const room = allocateBytes(BLOCK_BYTES);
   let segment: Segment | undefined;
   try {
     for (let begin = 0; begin < to; begin = blocks.given) {

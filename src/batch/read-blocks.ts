@@ -4,6 +4,7 @@
  */
 
 import { countProcessors, startWorker, viewBytes } from '#platform';
+import { allocateBytes } from '../bytes/concat.js';
 import { decodeLatin1 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
 import { usualLine, type ExaminedLine, type Layout } from '../ledger/examine-line.js';
@@ -11,7 +12,7 @@ import { MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 import type { LedgerLine } from '../ledger/read-lines.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { SignatureBackend } from '../signature/backend.js';
-import { allocateRoom, openBlocks, type BlockInput, type LongLine } from './block-reader.js';
+import { openBlocks, type BlockInput, type LongLine } from './block-reader.js';
 import { examineBlock, makeExaminer, type BlockFacts, type ExaminedBlock } from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
@@ -88,7 +89,7 @@ export async function* readBlocks(
   const reader = openBlocks(source, options.signal, options.onPartOfLine);
   const places = new Places();
   try {
-    const room = allocateRoom(options.blockBytes ?? BLOCK_BYTES);
+    const room = allocateBytes(options.blockBytes ?? BLOCK_BYTES);
     const examiner = makeExaminer(options.backend, options.keys);
     const declared = [...options.keys];
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;

@@ -85,7 +85,8 @@ export class WorkerPool {
   /**
    * Has a block examined.
    *
-   * @throws NorthrootError as `examineBlock`; Error when a thread dies, hangs or is surprised: an internal error, which says nothing of the ledger.
+   * @throws NorthrootError as `examineBlock`; Error when a thread dies, hangs or is surprised: an internal error, which says nothing of
+   *   the ledger.
    */
   examine(room: SharedArrayBuffer, length: number, depth: Depth, given?: Uint8Array): Promise<BlockFacts> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);

@@ -1,12 +1,15 @@
 /** A verification that is spread over jobs gives the report of one run; what is no part, or not one of these, is refused. */
 
 import { describe, expect, test, vi } from 'vitest';
+import { examineBlock, makeExaminer } from '../../src/batch/examine-block.js';
 import { examinePart } from '../../src/batch/examine-part.js';
 import { openParts, type PartInput } from '../../src/batch/open-parts.js';
+import { NOT_COMPUTED, VALID } from '../../src/batch/verdicts.js';
 import { NorthrootError } from '../../src/error.js';
 import { bytesSource, type LedgerSource } from '../../src/fs/source.js';
 import type { Report } from '../../src/report/report.js';
 import { buildReport } from '../../src/report/report.js';
+import { nodeBackend } from '../../src/signature/node-backend.js';
 import { runVerification } from '../../src/verify/run-verification.js';
 import { FILE_CASES, fixtureBytes, optionsOf } from '../fixtures/cases.js';
 import { sample } from '../slow.js';
@@ -60,7 +63,6 @@ test.each(CHOSEN.map((fixture) => [fixture.ledger, fixture] as const))('%s', asy
 test('signatures that a part has verified are not verified again, but for a sample', async () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
   const parts = await partsOf(bytes, 3);
-  const { nodeBackend } = await import('../../src/signature/node-backend.js');
   let computed = 0;
   const backend: typeof nodeBackend = {
     name: 'counting',
@@ -81,6 +83,27 @@ test('signatures that a part has verified are not verified again, but for a samp
   expect(verdict).toBe('ok');
   // Those of the checkpoints' notes.
   expect(computed).toBeLessThan(50);
+});
+
+test('a signature in the sample whose key is not known here is left to who orders the lines', () => {
+  const bytes = Uint8Array.from(fixtureBytes('ledgers/pipeline-1000.jsonl')).subarray(0, 50_000);
+  const given = examineBlock(bytes, makeExaminer(nodeBackend), 'all').verdicts.map(() => VALID);
+  const verdictsBy = (random: number): Uint8Array => {
+    const mock = vi.spyOn(Math, 'random').mockReturnValue(random);
+    const examiner = makeExaminer(nodeBackend);
+    // Without the keys that the lines declare.
+    examiner.keys.find = () => undefined;
+    const { verdicts } = examineBlock(bytes, examiner, 'all', given);
+    mock.mockRestore();
+    return verdicts;
+  };
+  const isOf =
+    (verdict: number) =>
+    (each: number): boolean =>
+      each === verdict;
+  expect(verdictsBy(0.5).length).toBeGreaterThan(10);
+  expect(verdictsBy(0.5).every(isOf(VALID))).toBe(true);
+  expect(verdictsBy(0).every(isOf(NOT_COMPUTED))).toBe(true);
 });
 
 describe('a forged part', () => {
