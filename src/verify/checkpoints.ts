@@ -22,7 +22,7 @@ import {
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
 import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
-import type { KnownCheckpoint, RecordPlace } from './seals.js';
+import type { KnownCheckpoint, RecordPlace, Seals } from './seals.js';
 import { instantOf } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
@@ -81,6 +81,16 @@ function judgeCheckpoint(
   }
   state.seals.known.set(line.eventId, checkpoint);
   updateSeals(state, checkpoint, checkpoint.signers);
+}
+
+/** The ledger's root at the size that a note states, where a right checkpoint of the ledger states the same. */
+export function findStatedRoot(seals: Seals, note: SignedCheckpoint): string | undefined {
+  const { size, root } = note.checkpoint;
+  const textHash = hashText(note);
+  for (const known of seals.known.values()) {
+    if (known.matchesTree && known.treeSize === size && known.textHash === textHash) return root;
+  }
+  return undefined;
 }
 
 function hashText({ text }: SignedCheckpoint): string {

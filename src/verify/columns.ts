@@ -6,7 +6,8 @@
 const PIECE_BITS = 12;
 const PIECE = 1 << PIECE_BITS;
 
-interface CountingPiece {
+/** Some numbers that stand together. */
+export interface CountingPiece {
   readonly first: number;
   cells: Float64Array | undefined;
 }
@@ -35,24 +36,46 @@ export class CountingColumn {
     }
     piece.cells[offset] = value;
   }
+
+  /** Its pieces, as plain data. */
+  save(): CountingPiece[] {
+    return [...this.#pieces];
+  }
+
+  /** Takes the place of an empty column. @param pieces - As {@link CountingColumn.save} gave them, of so many numbers. */
+  restore(pieces: readonly CountingPiece[], length: number): void {
+    for (const { first, cells } of pieces) this.#pieces.push({ first, cells: cells?.slice() });
+    this.#length = length;
+  }
 }
 
-/** Numbers nearly all of which are -1. */
+/** Numbers of at least -1, small ones in a byte; pieces of which all are -1 take no room. */
 export class SparseColumn {
-  readonly #pieces: (Int32Array | undefined)[] = [];
+  /** The numbers + 1. */
+  readonly #pieces: (Uint8Array | Int32Array | undefined)[] = [];
 
   at(index: number): number {
-    return this.#pieces[index >>> PIECE_BITS]?.[index % PIECE] ?? -1;
+    return (this.#pieces[index >>> PIECE_BITS]?.[index % PIECE] ?? 0) - 1;
   }
 
   set(index: number, value: number): void {
     const number = index >>> PIECE_BITS;
-    const piece = this.#pieces[number];
-    if (piece !== undefined) piece[index % PIECE] = value;
-    else if (value !== -1) {
-      this.#pieces[number] = new Int32Array(PIECE).fill(-1);
-      this.set(index, value);
-    }
+    let piece = this.#pieces[number];
+    if (piece === undefined && value === -1) return;
+    piece ??= new Uint8Array(PIECE);
+    if (value > 0xfe && piece instanceof Uint8Array) piece = Int32Array.from(piece);
+    piece[index % PIECE] = value + 1;
+    this.#pieces[number] = piece;
+  }
+
+  /** Its pieces, as plain data. */
+  save(): (Uint8Array | Int32Array | undefined)[] {
+    return [...this.#pieces];
+  }
+
+  /** Takes the place of an empty column. @param pieces - As {@link SparseColumn.save} gave them. */
+  restore(pieces: readonly (Uint8Array | Int32Array | undefined)[]): void {
+    for (const piece of pieces) this.#pieces.push(piece?.slice());
   }
 }
 
@@ -68,5 +91,15 @@ export class ByteColumn {
     const number = index >>> PIECE_BITS;
     while (this.#pieces.length <= number) this.#pieces.push(new Uint8Array(PIECE));
     (this.#pieces[number] as Uint8Array)[index % PIECE] = value;
+  }
+
+  /** Its pieces, as plain data. */
+  save(): Uint8Array[] {
+    return [...this.#pieces];
+  }
+
+  /** Takes the place of an empty column. @param pieces - As {@link ByteColumn.save} gave them. */
+  restore(pieces: readonly Uint8Array[]): void {
+    for (const piece of pieces) this.#pieces.push(piece.slice());
   }
 }
