@@ -3,7 +3,6 @@
  * and ends with the end of one, but for what follows a file's last `\n`.
  */
 
-import { allocateBytes } from '../bytes/concat.js';
 import type { GivenLines, GivenLongLine, LedgerSource, Segment } from '../fs/source.js';
 import { LineSplitter, MAX_LINE_BYTES, type RawLine } from '../ledger/line-splitter.js';
 

@@ -6,12 +6,12 @@
 
 import { examineFully, type ExaminedLine } from '../ledger/examine-line.js';
 import { eventOf, keyidOf, scanUsual, signatureCountOf, signatureOf } from '../ledger/quick-line.js';
-import { ROW_WIDTH } from '../ledger/quick-scan.js';
+import { isChained, writeHash } from '../ledger/quick-identity.js';
+import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import type { SignatureBackend } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { leafHash } from '../tree/compact-range.js';
-import { writeLatin1 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
 import { SignatureQueue } from './signature-queue.js';
@@ -29,8 +29,10 @@ export interface BlockFacts {
   readonly leaves: Uint8Array;
   /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
   readonly rowAt: Int32Array;
-  /** What is where in the usual records: places in the block. Their ids and digests are true. */
+  /** What is where in the usual records: places in the block. Their ids and digests are true; see also `IS_CHAINED`. */
   readonly rows: Int32Array;
+  /** The event's id of each usual record, 32 bytes for each line; of every other line zeros. */
+  readonly ids: Uint8Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
   /** See `verdicts.ts`, for each signature, in their order. */
@@ -76,6 +78,7 @@ export function examineBlock(
   const ends = findLineEnds(bytes);
   const lines = ends.length;
   const leaves = new Uint8Array(lines * HASH_BYTES);
+  const ids = new Uint8Array(lines * HASH_BYTES);
   const verdictsAt = new Int32Array(lines + 1);
   const verdicts: number[] = [];
   const declared: DeclaredKey[] = [];
@@ -100,11 +103,15 @@ export function examineBlock(
     start = end + 1;
     verdictsAt[i] = verdicts.length;
     const isReadable = depth === 'all' && line.length > 0 && line.length <= MAX_LINE_BYTES;
-    if (line.length > 0) writeLatin1(leaves, leafHash(line), i * HASH_BYTES);
+    if (line.length > 0) writeHash(leaves, i * HASH_BYTES, leafHash(line));
     if (!isReadable) continue;
     if ((usual + 1) * ROW_WIDTH > rows.length) rows = grown(rows);
-    if (scanUsual(bytes, begin, end, rows, usual)) {
+    if (scanUsual(bytes, begin, end, rows, usual, ids, i * HASH_BYTES)) {
       rowAt[i] = usual;
+      const followsUsual = i > 0 && rowAt[i - 1] !== -1;
+      if (followsUsual && isChained(bytes, rows, usual, leaves, (i - 1) * HASH_BYTES)) {
+        rows[usual * ROW_WIDTH + FLAGS]! |= IS_CHAINED;
+      }
       const count = signatureCountOf(rows, usual);
       const event = count === 0 ? line : eventOf(bytes, rows, usual);
       for (let index = 0; index < count; index += 1) {
@@ -114,6 +121,7 @@ export function examineBlock(
       usual += 1;
       continue;
     }
+    ids.fill(0, i * HASH_BYTES, (i + 1) * HASH_BYTES);
     const facts = examineFully(line, undefined);
     examined.set(i, facts);
     for (const key of keysDeclaredBy(facts)) {
@@ -133,6 +141,7 @@ export function examineBlock(
     leaves,
     rowAt,
     rows: rows.slice(0, usual * ROW_WIDTH),
+    ids,
     verdictsAt,
     verdicts: Uint8Array.from(verdicts),
     declared,

@@ -37,11 +37,30 @@ export interface KnownLine extends LedgerLine {
   readonly known: LineKnowledge | undefined;
 }
 
-/** The lines of a block. */
+/** The lines of a block, one after the other: each is to be used up before the next is asked for. */
 export interface KnownLines {
-  readonly lines: Iterable<KnownLine>;
-  /** How many bytes of the ledger end with them. */
-  readonly bytes: number;
+  /** Goes on to the next line; false where there is none. */
+  next(): boolean;
+  /** The line that was gone on to. */
+  readonly line: KnownLine;
+  /** The same as a line of facts; undefined where it takes no place, or nothing is known of it. */
+  readonly usual: UsualLine | undefined;
+}
+
+/** A line whose row, hash and verdicts are known, where it has them. */
+export interface UsualLine {
+  readonly facts: BlockFacts;
+  /** Those of the block. */
+  readonly bytes: Uint8Array;
+  readonly segment: Segment;
+  /** Its place among the lines of the block. */
+  readonly index: number;
+  /** In its file, from 1 on. */
+  readonly number: number;
+  /** Of its first byte in its file. */
+  readonly offset: number;
+  /** Without its `\n`. */
+  readonly length: number;
 }
 
 /** The beginning of a line. */
@@ -164,7 +183,7 @@ type Pending =
     }
   | { readonly failure: unknown };
 
-/** Two blocks for each thread are on their way, so that none waits for the thread that orders them. */
+/** Three blocks for each thread are on their way, so that none waits for the thread that orders them. */
 const ROOMS_PER_THREAD = 3;
 
 async function* readInThreads(
@@ -233,92 +252,157 @@ async function* readInThreads(
 /** Where the next line stands: counted here, since nobody else sees every block in order. */
 class Places {
   bytes = 0;
+  /** Of the next line: its number and its first byte in its file, and how many lines took a place before it. */
+  number = 1;
+  offset = 0;
+  ordinal = 0;
   #file: Segment | undefined;
-  #number = 0;
-  #offset = 0;
-  #ordinal = 0;
   /** Where the first file is gone on with. */
   #from: LedgerPlace | undefined;
 
   constructor(from?: LedgerPlace) {
     this.#from = from;
     this.bytes = from?.bytes ?? 0;
-    this.#ordinal = from?.ordinal ?? 0;
+    this.ordinal = from?.ordinal ?? 0;
   }
 
   ofLongLine({ segment, line }: LongLine): KnownLines {
     this.#enter(segment);
-    const { offset, number, ordinal } = this.#next(line.length, line.terminated);
-    const placed: RawLine = { ...line, offset, number };
-    const takesPlace = line.terminated;
-    return { bytes: this.bytes, lines: [{ line: placed, segment, ordinal, takesPlace, known: undefined }] };
+    return new LongLines(this, segment, line);
   }
 
   ofBlock(segment: Segment, bytes: Uint8Array, facts: BlockFacts | ExaminedBlock): KnownLines {
     this.#enter(segment);
-    return { bytes: this.bytes + bytes.length, lines: this.#lines(segment, bytes, facts) };
+    return new BlockLines(this, segment, bytes, facts);
   }
 
-  *#lines(
-    segment: Segment,
-    bytes: Uint8Array,
-    facts: BlockFacts | ExaminedBlock,
-  ): Generator<KnownLine, void, void> {
-    const { leaves, ends, verdicts, verdictsAt, rowAt, rows } = facts;
-    const examined = 'examined' in facts ? facts.examined : undefined;
-    let start = 0;
-    for (let i = 0; i < facts.lines; i += 1) {
-      const end = ends[i] as number;
-      const length = end - start;
-      const terminated = end < bytes.length;
-      const { offset, number, ordinal } = this.#next(length, terminated);
-      const leaf = decodeLatin1(leaves, i * HASH_BYTES, (i + 1) * HASH_BYTES);
-      const line: RawLine = {
-        bytes: bytes.subarray(start, start + Math.min(length, MAX_LINE_BYTES)),
-        length,
-        offset,
-        number,
-        terminated,
-        longLeafHash: length > MAX_LINE_BYTES ? leaf : undefined,
-      };
-      const first = verdictsAt[i] as number;
-      const count = (verdictsAt[i + 1] as number) - first;
-      const isValid = (index: number): boolean | undefined => {
-        const verdict = index < count ? verdicts[first + index] : NOT_COMPUTED;
-        return verdict === NOT_COMPUTED ? undefined : verdict === VALID;
-      };
-      const takesPlace = length > 0 && terminated;
-      const row = rowAt[i] as number;
-      const examine = (layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined => {
-        if (row !== -1) return layout === 'bare' ? undefined : usualLine(bytes, rows, row, isBrief);
-        const full = examined?.get(i);
-        return layout === undefined || full?.layout === layout ? full : undefined;
-      };
-      yield {
-        line,
-        segment,
-        ordinal,
-        takesPlace,
-        known: { leaf, isValid, examine },
-      };
-      start = end + 1;
-    }
+  pass(length: number, terminated: boolean): void {
+    this.number += 1;
+    this.offset += length + 1;
+    this.bytes += length + (terminated ? 1 : 0);
+    if (length > 0 && terminated) this.ordinal += 1;
   }
 
   #enter(segment: Segment): void {
     if (this.#file === segment) return;
     this.#file = segment;
-    this.#number = (this.#from?.line ?? 1) - 1;
-    this.#offset = this.#from?.offset ?? 0;
+    this.number = this.#from?.line ?? 1;
+    this.offset = this.#from?.offset ?? 0;
     this.#from = undefined;
   }
+}
 
-  #next(length: number, terminated: boolean): { offset: number; number: number; ordinal: number } {
-    const place = { offset: this.#offset, number: this.#number + 1, ordinal: this.#ordinal };
-    this.#number += 1;
-    this.#offset += length + 1;
-    this.bytes += length + (terminated ? 1 : 0);
-    if (length > 0 && terminated) this.#ordinal += 1;
-    return place;
+/** The one line of which nothing is known. */
+class LongLines implements KnownLines {
+  readonly line: KnownLine;
+  readonly usual = undefined;
+  readonly #places: Places;
+  #isPassed = false;
+
+  constructor(places: Places, segment: Segment, line: LongLine['line']) {
+    const { offset, number, ordinal } = places;
+    this.#places = places;
+    this.line = {
+      line: { ...line, offset, number },
+      segment,
+      ordinal,
+      takesPlace: line.terminated,
+      known: undefined,
+    };
+  }
+
+  next(): boolean {
+    if (this.#isPassed) return false;
+    this.#isPassed = true;
+    this.#places.pass(this.line.line.length, this.line.line.terminated);
+    return true;
+  }
+}
+
+class BlockLines implements KnownLines, UsualLine {
+  readonly facts: BlockFacts | ExaminedBlock;
+  readonly bytes: Uint8Array;
+  readonly segment: Segment;
+  index = -1;
+  number = 0;
+  offset = 0;
+  length = 0;
+  readonly #places: Places;
+  #ordinal = 0;
+  #start = 0;
+  #end = -1;
+
+  constructor(places: Places, segment: Segment, bytes: Uint8Array, facts: BlockFacts | ExaminedBlock) {
+    this.#places = places;
+    this.segment = segment;
+    this.bytes = bytes;
+    this.facts = facts;
+  }
+
+  next(): boolean {
+    this.index += 1;
+    if (this.index >= this.facts.lines) return false;
+    const places = this.#places;
+    this.#start = this.#end + 1;
+    this.#end = this.facts.ends[this.index] as number;
+    this.length = this.#end - this.#start;
+    this.number = places.number;
+    this.offset = places.offset;
+    this.#ordinal = places.ordinal;
+    places.pass(this.length, this.#isTerminated);
+    return true;
+  }
+
+  get usual(): UsualLine | undefined {
+    return this.#isTerminated ? this : undefined;
+  }
+
+  get line(): KnownLine {
+    const { length, offset, number, bytes, segment, facts, index } = this;
+    const terminated = this.#isTerminated;
+    const known = new Knowledge(facts, bytes, index);
+    const line: RawLine = {
+      bytes: bytes.subarray(this.#start, this.#start + Math.min(length, MAX_LINE_BYTES)),
+      length,
+      offset,
+      number,
+      terminated,
+      longLeafHash: length > MAX_LINE_BYTES ? known.leaf : undefined,
+    };
+    return { line, segment, ordinal: this.#ordinal, takesPlace: length > 0 && terminated, known };
+  }
+
+  get #isTerminated(): boolean {
+    return this.#end < this.bytes.length;
+  }
+}
+
+class Knowledge implements LineKnowledge {
+  readonly leaf: string;
+  readonly #facts: BlockFacts | ExaminedBlock;
+  readonly #bytes: Uint8Array;
+  readonly #index: number;
+
+  constructor(facts: BlockFacts | ExaminedBlock, bytes: Uint8Array, index: number) {
+    this.#facts = facts;
+    this.#bytes = bytes;
+    this.#index = index;
+    this.leaf = decodeLatin1(facts.leaves, index * HASH_BYTES, (index + 1) * HASH_BYTES);
+  }
+
+  examine(layout: Layout | undefined, isBrief: boolean): ExaminedLine | undefined {
+    const facts = this.#facts;
+    const row = facts.rowAt[this.#index] as number;
+    if (row !== -1) return layout === 'bare' ? undefined : usualLine(this.#bytes, facts.rows, row, isBrief);
+    const full = 'examined' in facts ? facts.examined.get(this.#index) : undefined;
+    return layout === undefined || full?.layout === layout ? full : undefined;
+  }
+
+  isValid(index: number): boolean | undefined {
+    const { verdicts, verdictsAt } = this.#facts;
+    const first = verdictsAt[this.#index] as number;
+    const isThere = first + index < (verdictsAt[this.#index + 1] as number);
+    const verdict = isThere ? verdicts[first + index] : NOT_COMPUTED;
+    return verdict === NOT_COMPUTED ? undefined : verdict === VALID;
   }
 }

@@ -16,8 +16,8 @@ parentPort?.on('message', ({ room, length, depth, given, declared }: BlockReques
 });
 
 /** What is handed over and not copied. */
-function buffersOf({ ends, leaves, rowAt, rows, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
-  return [ends, leaves, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
+function buffersOf({ ends, leaves, rowAt, rows, ids, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
+  return [ends, leaves, rowAt, rows, ids, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
 }
 
 function answer(bytes: Uint8Array, depth: Depth, given: Uint8Array | undefined): BlockAnswer {

@@ -29,14 +29,18 @@ import {
 import { addInterval, fitsWindows, peakFraction } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
-/** An execution as the rules of bounds see it. */
-export interface ExecutionFacts {
-  readonly toolName: string;
+/** An execution as the rules of rates and concurrency see it. */
+export interface TimedUse {
   readonly occurredAt: string;
   readonly startedAt: string | undefined;
   readonly endedAt: string | undefined;
   /** What it used; each unit once. */
   readonly used: UnitAmounts;
+}
+
+/** An execution as the rules of bounds see it. */
+export interface ExecutionFacts extends TimedUse {
+  readonly toolName: string;
   /** Whether `used` is a guess. */
   readonly isEstimated?: boolean;
   readonly hasOutputRef: boolean;
@@ -294,9 +298,24 @@ function settle(
   changes.push({ grant, account, used, estimated, reserved });
 }
 
+/** What {@link judgeExecution} says of rates and concurrency alone. */
+export function judgeWindows(facts: TimedUse, chain: readonly Grant[]): Judgement {
+  const findings: RuleFinding[] = [];
+  const updates: (() => void)[] = [];
+  const pointer = facts.startedAt === undefined ? '/occurred_at' : '/started_at';
+  judgeRates(facts, facts.startedAt ?? facts.occurredAt, pointer, chain, findings, updates);
+  judgeConcurrency(facts, chain, findings, updates);
+  return {
+    findings,
+    apply: () => {
+      for (const update of updates) update();
+    },
+  };
+}
+
 /** Rule 6, for events recorded in any order: the event whose recording makes some window too full gets the finding. */
 function judgeRates(
-  facts: ExecutionFacts,
+  facts: TimedUse,
   instant: string,
   pointer: string,
   chain: readonly Grant[],
@@ -331,7 +350,7 @@ function judgeRates(
 
 /** Rule 7, likewise. */
 function judgeConcurrency(
-  facts: ExecutionFacts,
+  facts: TimedUse,
   chain: readonly Grant[],
   findings: RuleFinding[],
   updates: (() => void)[],

@@ -11,6 +11,7 @@ import { NorthrootError } from '../error.js';
 import { checkOptions, checkString } from '../options.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
+import { openScratchFile } from './scratch-file.js';
 import { SEGMENT_NAME, assertUnmixed, type LedgerSource, type Segment, type SourceGrowth } from './source.js';
 
 /** How {@link followLedger} reads. */
@@ -51,7 +52,13 @@ export async function followLedger(path: string, options: FollowOptions): Promis
   if (status.isDirectory()) await assertUnmixed(path);
   const reader = new Follower(path, options, pollMs);
   const segments = status.isDirectory() ? reader.folder() : reader.file();
-  return { paths: [path], size: undefined, segments, findGrowth: () => Promise.resolve(reader.growth) };
+  return {
+    paths: [path],
+    size: undefined,
+    segments,
+    findGrowth: () => Promise.resolve(reader.growth),
+    openScratch: openScratchFile,
+  };
 }
 
 class Follower {

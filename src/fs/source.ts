@@ -13,6 +13,7 @@ import { PrefixHasher, type LedgerPrefix } from '../bytes/ledger-prefix.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
+import { openScratchFile, type ScratchFile } from './scratch-file.js';
 
 /** One file of a ledger. */
 export interface Segment {
@@ -82,12 +83,11 @@ export interface LedgerSource {
    * What follows a prefix, where the ledger begins with that, byte for byte; undefined where it does not, and `segments` gives
    * everything as before. Absent where nothing can be read twice. Whoever gives other `segments` than those of a source leaves it out.
    */
-  readonly readAfter?: (
-    prefix: LedgerPrefix,
-    signal?: AbortSignal,
-  ) => Promise<LedgerRest | undefined>;
+  readonly readAfter?: (prefix: LedgerPrefix, signal?: AbortSignal) => Promise<LedgerRest | undefined>;
   /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
   readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
+  /** Makes a temporary file for what verification does not keep in memory; without it, it keeps all. */
+  readonly openScratch?: () => ScratchFile;
   /** The signed note of the checkpoint that the ledger is published with, and its file: what is there must be what it states. */
   readonly published?: { readonly name: string; readonly note: Uint8Array };
   /** Where reading ended in a ledger that has grown since, when `segments` was read to its end; undefined when it has not. */
@@ -132,7 +132,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const readAfter: LedgerSource['readAfter'] = (prefix, signal) =>
       readBehind([segment], read, prefix, signal);
     return {
-      ...{ paths: [path], size, segments: iterate([segment]), findGrowth },
+      ...{ paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile },
       // A pipe is read once.
       ...(status.isFile() ? { readAfter } : {}),
     };
@@ -156,7 +156,14 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
   };
   const readAfter: LedgerSource['readAfter'] = (prefix, signal) => readBehind(segments, read, prefix, signal);
-  return { paths: [path], size, segments: iterate(segments), findGrowth, readAfter };
+  return {
+    paths: [path],
+    size,
+    segments: iterate(segments),
+    findGrowth,
+    readAfter,
+    openScratch: openScratchFile,
+  };
 }
 
 /** See `LedgerSource.readAfter`. @param read - Goes on with a file that was opened. */
@@ -270,7 +277,8 @@ export function bytesSource(bytes: Uint8Array, name: string): LedgerSource {
 
 /** A ledger that comes as a stream. */
 export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): LedgerSource {
-  return { paths: [name], size: undefined, segments: iterate([{ file: name, firstSeq: undefined, chunks }]) };
+  const segments = iterate([{ file: name, firstSeq: undefined, chunks }]);
+  return { paths: [name], size: undefined, segments, openScratch: openScratchFile };
 }
 
 /**

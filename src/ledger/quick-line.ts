@@ -3,10 +3,8 @@
  * are asked for; nothing is parsed unless somebody wants the event itself.
  */
 
-import { allocateBytes, allocateScratch } from '../bytes/concat.js';
-import { sha256Base64url } from '../bytes/sha256.js';
-import { decodeLatin1, decodeUtf8, encodeLatin1 } from '../bytes/text.js';
-import { EVENT_ID_PREFIX } from '../event/identity.js';
+import { allocateScratch } from '../bytes/concat.js';
+import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type {
   ActionOutline,
   AdjustmentOutline,
@@ -21,56 +19,12 @@ import { toRational } from '../value/quantity.js';
 import { rationalOfDecimal, type Rational } from '../value/rational.js';
 import type { SignatureEntry } from './examine-line.js';
 import type { Span } from './event-bytes.js';
+import { hasTrueIdentity } from './quick-identity.js';
 import * as row from './quick-scan.js';
 
 const { ROW_WIDTH, scanRecord } = row;
 
-const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const B64_LENGTH = 43;
-/** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
-const BEFORE_EVENT_ID = 36;
-const BEFORE_PAYLOAD_DIGEST = 42;
-/** 43 characters, `"` and `}`. */
-const B64_TO_END = B64_LENGTH + 2;
-
-let scratch = allocateBytes(PREFIX.length + 64 * 1024);
-scratch.set(PREFIX);
-
-/**
- * Whether `payload_digest` and `event_id` are those of the content: the payload is the event without the two, copied once and hashed
- * twice.
- *
- * @param bytes - Those that row `at` was filled from.
- */
-export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
-  return trueEventId(bytes, rows, at * ROW_WIDTH) !== undefined;
-}
-
-/** The event's id, base64url, where both are true. */
-function trueEventId(bytes: Uint8Array, rows: Int32Array, base: number): string | undefined {
-  const start = rows[base + row.EVENT_START]!;
-  const end = rows[base + row.EVENT_END]!;
-  const id = rows[base + row.EVENT_ID]!;
-  const digest = rows[base + row.PAYLOAD_DIGEST]!;
-  const room = PREFIX.length + end - start;
-  if (scratch.length < room) {
-    scratch = allocateBytes(room);
-    scratch.set(PREFIX);
-  }
-  // Both have members before them, and `event_id` comes first.
-  let at = PREFIX.length;
-  scratch.set(bytes.subarray(start, id - BEFORE_EVENT_ID), at);
-  at += id - BEFORE_EVENT_ID - start;
-  const between = id + B64_TO_END;
-  scratch.set(bytes.subarray(between, digest - BEFORE_PAYLOAD_DIGEST), at);
-  at += digest - BEFORE_PAYLOAD_DIGEST - between;
-  scratch.set(bytes.subarray(digest + B64_TO_END, end), at);
-  at += end - digest - B64_TO_END;
-  if (!isTextAt(bytes, digest, sha256Base64url(scratch.subarray(PREFIX.length, at)))) return undefined;
-  const eventId = sha256Base64url(scratch.subarray(0, at));
-  return isTextAt(bytes, id, eventId) ? eventId : undefined;
-}
-
 /** How many signatures a record has. */
 export function signatureCountOf(rows: Int32Array, at: number): number {
   return rows[at * ROW_WIDTH + row.SIGNATURE_COUNT]!;
@@ -79,7 +33,7 @@ export function signatureCountOf(rows: Int32Array, at: number): number {
 /** The keyid of signature `index` of a record. */
 export function keyidOf(bytes: Uint8Array, rows: Int32Array, at: number, index: number): string {
   const keyid = keyidAt(bytes, rows, at * ROW_WIDTH, index);
-  return remembered(bytes, keyid, keyid + B64_LENGTH);
+  return recallText(bytes, keyid, keyid + B64_LENGTH);
 }
 
 /** Signature `index` of a record, base64url. */
@@ -96,7 +50,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ZERO = 0x30;
 
-function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index: number): number {
+/** The place of the keyid of signature `index`; `base` is where the record's row begins. */
+export function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index: number): number {
   let keyid = rows[base + row.SIGNATURES]! + BEFORE_KEYID;
   // `"},` and the next one.
   for (let i = 0; i < index; i += 1) keyid = closingQuote(bytes, keyid + SIG_AFTER_KEYID) + 3 + BEFORE_KEYID;
@@ -125,7 +80,8 @@ const texts: string[] = new Array<string>(REMEMBERED).fill('');
 const digestTexts: string[] = new Array<string>(REMEMBERED).fill('');
 const SHA256_PREFIX = 'sha-256:';
 
-function remembered(bytes: Uint8Array, start: number, end: number): string {
+/** A text of the bytes, the same string as when it was last asked for. */
+export function recallText(bytes: Uint8Array, start: number, end: number): string {
   const length = end - start;
   if (length > MAX_REMEMBERED_LENGTH) return decodeLatin1(bytes, start, end);
   const slot = slotOf(bytes, start, end);
@@ -159,6 +115,55 @@ function slotOf(bytes: Uint8Array, start: number, end: number): number {
   return mixed % REMEMBERED;
 }
 
+/** Goes through the meters of a usual record, in their order. */
+export class MeterReader {
+  /** Of the meter that was read last: its unit, where its digits lie, and how many of them are behind the point. */
+  unit = '';
+  start = 0;
+  end = 0;
+  scale = 0;
+  #bytes: Uint8Array = new Uint8Array();
+  #left = 0;
+  #at = 0;
+
+  /** @param base - Where the row of the record begins. */
+  begin(bytes: Uint8Array, rows: Int32Array, base: number): void {
+    this.#bytes = bytes;
+    this.#left = rows[base + row.METER_COUNT]!;
+    this.#at = rows[base + row.METERS]!;
+  }
+
+  /** Reads the next one; false where there is none. */
+  next(): boolean {
+    if (this.#left === 0) return false;
+    this.#left -= 1;
+    const bytes = this.#bytes;
+    const at = this.#at;
+    // `{"amount":{`, then `"t":"int","v":"` or `"m":"`.
+    const isInteger = bytes[at + 12] === 0x74;
+    const start = at + (isInteger ? 26 : 16);
+    const end = closingQuote(bytes, start);
+    // `"},"unit":"`, or `","s":` and a number and `,"t":"dec"},"unit":"`.
+    let scale = 0;
+    let unit = end + 11;
+    if (!isInteger) {
+      let s = end + 6;
+      for (; bytes[s] !== 0x2c; s += 1) scale = scale * 10 + bytes[s]! - ZERO;
+      unit = s + 20;
+    }
+    const unitEnd = closingQuote(bytes, unit);
+    this.unit = recallText(bytes, unit, unitEnd);
+    this.start = start;
+    this.end = end;
+    this.scale = scale;
+    // `"},`
+    this.#at = unitEnd + 3;
+    return true;
+  }
+}
+
+const meters = new MeterReader();
+
 const NO_FAULTS: readonly never[] = [];
 const NO_RESOURCES: readonly ResourceRef[] = [];
 const TYPE_NAMES: readonly TypeName[] = ['other', 'authorization', 'execution', 'adjustment', 'other'];
@@ -181,12 +186,10 @@ export class QuickLine {
   #event: JsonObject | undefined;
   #outline: OutlineOf<TypeName>;
 
-  /** @param eventId - The event's id, base64url, where it is at hand. */
-  constructor(bytes: Uint8Array, rows: Int32Array, at: number, eventId?: string) {
+  constructor(bytes: Uint8Array, rows: Int32Array, at: number) {
     this.#bytes = bytes;
     this.#rows = rows;
     this.#base = at * ROW_WIDTH;
-    this.#eventId = eventId;
     this.type = TYPE_NAMES[rows[this.#base + row.TYPE]!]!;
   }
 
@@ -321,28 +324,11 @@ export class QuickLine {
 
   #readAmounts(): readonly UnitAmount[] {
     const bytes = this.#bytes;
-    const count = this.#get(row.METER_COUNT);
     const amounts: UnitAmount[] = [];
-    // `{"amount":{`, then `"t":"int","v":"` or `"m":"`.
-    for (let i = 0, at = this.#get(row.METERS); i < count; i += 1) {
-      const isInteger = bytes[at + 12] === 0x74;
-      const digits = at + (isInteger ? 26 : 16);
-      const end = closingQuote(bytes, digits);
-      // `"},"unit":"`, or `","s":` and a number and `,"t":"dec"},"unit":"`.
-      let scale = 0;
-      let unit = end + 11;
-      if (!isInteger) {
-        let s = end + 6;
-        for (; bytes[s] !== 0x2c; s += 1) scale = scale * 10 + bytes[s]! - ZERO;
-        unit = s + 20;
-      }
-      const unitEnd = closingQuote(bytes, unit);
-      amounts.push({
-        unit: remembered(bytes, unit, unitEnd),
-        amount: readDecimal(bytes, digits, end, scale),
-      });
-      // `"},`
-      at = unitEnd + 3;
+    meters.begin(bytes, this.#rows, this.#base);
+    while (meters.next()) {
+      const { unit, start, end, scale } = meters;
+      amounts.push({ unit, amount: readDecimal(bytes, start, end, scale) });
     }
     return amounts;
   }
@@ -355,7 +341,7 @@ export class QuickLine {
       const sig = keyid + SIG_AFTER_KEYID;
       const end = closingQuote(this.#bytes, sig);
       entries.push({
-        keyid: remembered(this.#bytes, keyid, keyid + B64_LENGTH),
+        keyid: recallText(this.#bytes, keyid, keyid + B64_LENGTH),
         sig: decodeLatin1(this.#bytes, sig, end),
       });
       at = end + 3;
@@ -378,11 +364,11 @@ export class QuickLine {
 
   #recall43(place: number): string | undefined {
     const at = this.#get(place);
-    return at === 0 ? undefined : remembered(this.#bytes, at, at + B64_LENGTH);
+    return at === 0 ? undefined : recallText(this.#bytes, at, at + B64_LENGTH);
   }
 
   #recall(place: number): string {
-    return remembered(this.#bytes, this.#get(place), this.#get(place + 1));
+    return recallText(this.#bytes, this.#get(place), this.#get(place + 1));
   }
 
   #textAt(place: number): string {
@@ -418,6 +404,10 @@ export function useQuickPath(on: boolean): void {
   isOn = on;
 }
 
+export function isQuickPathOn(): boolean {
+  return isOn;
+}
+
 const briefly = new Int32Array(ROW_WIDTH);
 
 /**
@@ -435,18 +425,24 @@ export function readQuickLine(line: Uint8Array): QuickLine | undefined {
   if (known === undefined) return undefined;
   const bytes = allocateScratch(line.length);
   bytes.set(line);
-  return new QuickLine(bytes, briefly.slice(), 0, known.eventId);
+  return new QuickLine(bytes, briefly.slice(), 0);
 }
 
-/** Whether `bytes[start, end)`, a line, is a usual record and its ids are true: then row `at` says what is where. */
+/**
+ * Whether `bytes[start, end)`, a line, is a usual record and its ids are true: then row `at` says what is where.
+ *
+ * @param ids - The event's id is written to it, 32 bytes from `idAt` on; what stands there after *no* means nothing.
+ */
 export function scanUsual(
   bytes: Uint8Array,
   start: number,
   end: number,
   rows: Int32Array,
   at: number,
+  ids?: Uint8Array,
+  idAt?: number,
 ): boolean {
-  return isOn && scanRecord(bytes, start, end, rows, at) && hasTrueIdentity(bytes, rows, at);
+  return isOn && scanRecord(bytes, start, end, rows, at) && hasTrueIdentity(bytes, rows, at, ids, idAt);
 }
 
 /** The event's bytes in the record of a row. */
@@ -471,8 +467,7 @@ export function copyQuickLine(bytes: Uint8Array, rows: Int32Array, at: number): 
 
 function readQuickly(line: Uint8Array, rows: Int32Array): QuickLine | undefined {
   if (!scanRecord(line, 0, line.length, rows, 0)) return undefined;
-  const eventId = trueEventId(line, rows, 0);
-  return eventId === undefined ? undefined : new QuickLine(line, rows, 0, eventId);
+  return hasTrueIdentity(line, rows, 0) ? new QuickLine(line, rows, 0) : undefined;
 }
 
 /** Digits that fit a number exactly need no text. */
@@ -483,7 +478,13 @@ function readDecimal(bytes: Uint8Array, start: number, end: number, scale: numbe
     const digits = decodeLatin1(bytes, start, end);
     return toRational(scale === 0 ? { t: 'int', v: digits } : { t: 'dec', m: digits, s: scale });
   }
+  return rationalOfDecimal(readDigits(bytes, start, end), scale);
+}
+
+/** The number of the digits; NaN where they are too many for one that is exact. */
+export function readDigits(bytes: Uint8Array, start: number, end: number): number {
+  if (end - start > MAX_SAFE_DIGITS) return NaN;
   let number = 0;
   for (let i = start; i < end; i += 1) number = number * 10 + bytes[i]! - ZERO;
-  return rationalOfDecimal(number, scale);
+  return number;
 }

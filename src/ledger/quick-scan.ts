@@ -84,6 +84,11 @@ export const IS_CREDIT = 1 << 8;
 export const HAS_FAILED_CHECK = 1 << 9;
 export const HAS_RESOURCES = 1 << 10;
 const HAS_ERROR_CODE = 1 << 11;
+/**
+ * Not of the scan but of `examineBlock`: the line directly before this one, in the same block, is a usual record too; `prev` is its
+ * leaf hash, `seq` is its own plus one, and `ledger_id` is there and the same as its own.
+ */
+export const IS_CHAINED = 1 << 12;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

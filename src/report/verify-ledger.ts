@@ -1,6 +1,7 @@
 /** The library's front door to verification: a path, bytes or a stream in, a report out. */
 
 import { checkOptions, describeValue, type OptionTypes } from '../options.js';
+import { openScratchFile } from '../fs/scratch-file.js';
 import type { LedgerSource } from '../fs/source.js';
 import { openLedger } from '../tile/open-ledger.js';
 import { runVerification, VERIFY_OPTIONS, type VerifyOptions } from '../verify/run-verification.js';
@@ -46,8 +47,10 @@ const OPTIONS: OptionTypes<VerifyLedgerOptions> = { ...VERIFY_OPTIONS, predecess
 export async function openVerifiable(where: string, ledger: LedgerInput): Promise<LedgerSource> {
   if (typeof ledger === 'string') return openLedger(ledger);
   const given: unknown = ledger;
-  if (typeof given === 'object' && given !== null && !(given instanceof URL))
-    return toChunkSource(ledger, '-');
+  if (typeof given === 'object' && given !== null && !(given instanceof URL)) {
+    const source = toChunkSource(ledger, '-');
+    return source === ledger ? source : { ...source, openScratch: openScratchFile };
+  }
   const hint = given instanceof URL ? '; fileURLToPath(url) gives the path of a file URL' : '';
   throw new TypeError(
     `${where}: expected a path, bytes, a stream of bytes or a ledger source, found ${describeValue(given)}${hint}`,

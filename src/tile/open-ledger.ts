@@ -1,5 +1,6 @@
 /** Opens whatever a ledger may be on disk: a file, a folder of segments (SPEC §4), or a tile tree (SPEC §6). */
 
+import { openScratchFile } from '../fs/scratch-file.js';
 import { assertUnmixed, openLedgerSource, type LedgerSource } from '../fs/source.js';
 import { isTileTree, openTileTree } from './tile-tree.js';
 import { CHECKPOINT_FILE, inTree } from './tile-writer.js';
@@ -18,5 +19,6 @@ export async function openLedger(path: string): Promise<LedgerSource> {
     ...tree.source,
     published: { name: inTree(path, CHECKPOINT_FILE), note: tree.note },
     findFaults: () => tree.finish(),
+    openScratch: openScratchFile,
   };
 }

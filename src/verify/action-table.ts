@@ -1,6 +1,7 @@
 /**
  * The actions of a verification in memory: each packed into one text of a byte a character, some 250 bytes with its id and its place in the
  * table. Names that recur are kept once; digests are their bytes. What is unpacked is equal to what was put in, and not the same object.
+ * Those that the quick step puts in (`usual-step.ts`) lie in rows of bytes (`action-rows.ts`) instead, where it compares them.
  */
 
 import type { Action } from '../bounds/grant.js';
@@ -8,22 +9,23 @@ import { encodeBase64url, writeBase64url } from '../bytes/encoding.js';
 import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
+import { ActionRows, Names } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 
-/** How many names are kept once; further ones stand in each action. */
-const MAX_NAMES = 4_096;
-/** The longest text that may be one of them. */
-const MAX_NAME_LENGTH = 256;
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
 
 /** See the head of this file. */
 export class ActionTable implements Table<string, Action> {
-  readonly #packed = new Map<string, string>();
+  /** Packed texts by id, and rows by the number of the event: in the order in which they came. */
+  readonly #actions = new Map<string | number, string | number>();
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
+  /** The rows that the actions lie in which {@link ActionTable.place} put there. */
+  readonly rows = new ActionRows(this.#names);
+  #numberOf: (id: string) => number = () => -1;
 
   /** @param grants - Where the grants stand that actions name by number. */
   constructor(grants: Pick<GrantTable, 'at'>) {
@@ -31,29 +33,73 @@ export class ActionTable implements Table<string, Action> {
   }
 
   get size(): number {
-    return this.#packed.size;
+    return this.#actions.size;
   }
 
   get(id: string): Action | undefined {
-    const packed = this.#packed.get(id);
-    return packed === undefined ? undefined : this.#unpack(id, packed);
+    const key = this.#keyOf(id);
+    const value = this.#actions.get(key);
+    return value === undefined ? undefined : this.#read(key, value);
   }
 
   has(id: string): boolean {
-    return this.#packed.has(id);
+    return this.#actions.has(this.#keyOf(id));
   }
 
   set(id: string, action: Action): void {
+    this.#free(this.#actions.get(this.#keyOf(id)));
+    const packed = this.#pack(id, action);
+    const key = this.#keyOf(id);
     // A text that was cut out of a longer one would keep that: this is one of its own.
-    this.#packed.set(decodeLatin1(encodeLatin1(id)), this.#pack(id, action));
+    if (typeof key === 'number') this.#actions.delete(key);
+    this.#actions.set(decodeLatin1(encodeLatin1(id)), packed);
   }
 
   delete(id: string): boolean {
-    return this.#packed.delete(id);
+    const key = this.#keyOf(id);
+    this.#free(this.#actions.get(key));
+    return this.#actions.delete(key);
   }
 
   *values(): Generator<Action, void, void> {
-    for (const [id, packed] of this.#packed) yield this.#unpack(id, packed);
+    for (const [key, value] of this.#actions) yield this.#read(key, value);
+  }
+
+  /** @param numberOf - The number of the event of an id; from here on actions may be placed by it. */
+  number(numberOf: (id: string) => number): void {
+    this.#numberOf = numberOf;
+  }
+
+  /** The row of the action with this number; -1 where it lies in none, or there is no such action. */
+  rowOf(number: number): number {
+    return (this.#actions.get(number) as number | undefined) ?? -1;
+  }
+
+  /** Adds an action that is not in the table, which lies in a row. */
+  place(number: number, row: number): void {
+    this.#actions.set(number, row);
+  }
+
+  /** Removes the action with this number, which lies in a row. */
+  remove(number: number): void {
+    this.#free(this.#actions.get(number));
+    this.#actions.delete(number);
+  }
+
+  #keyOf(id: string): string | number {
+    if (this.#actions.has(id)) return id;
+    const number = this.#numberOf(id);
+    return this.#actions.has(number) ? number : id;
+  }
+
+  #free(value: string | number | undefined): void {
+    if (typeof value === 'number') this.rows.free(value);
+  }
+
+  #read(key: string | number, value: string | number): Action {
+    return typeof value === 'number'
+      ? this.rows.read(value, (index) => this.#grants.at(index))
+      : this.#unpack(key as string, value);
   }
 
   #pack(id: string, action: Action): string {
@@ -123,25 +169,6 @@ export class ActionTable implements Table<string, Action> {
       params,
       reservation,
     };
-  }
-}
-
-/** The first names that are met, by number. */
-class Names {
-  readonly #numbers = new Map<string, number>();
-  readonly #list: string[] = [];
-
-  /** -1 for one that is not kept. */
-  numberOf(text: string): number {
-    const known = this.#numbers.get(text);
-    if (known !== undefined) return known;
-    if (this.#list.length === MAX_NAMES || text.length > MAX_NAME_LENGTH) return -1;
-    this.#numbers.set(text, this.#list.length);
-    return this.#list.push(text) - 1;
-  }
-
-  at(number: number): string {
-    return this.#list[number] as string;
   }
 }
 

@@ -22,7 +22,7 @@ import {
 import { findCheckpointKeyProblem, findValidityProblem } from '../trust/keyring.js';
 import { judgeLedgerNote } from './checkpoint-note.js';
 import type { LineFindings } from './line-findings.js';
-import type { KnownCheckpoint, RecordPlace, Seals } from './seals.js';
+import type { KnownCheckpoint, RecordPlace, Seals, UnsealedRecords } from './seals.js';
 import { instantOf } from './signatures.js';
 import type { EventVerdict, VerifyState } from './state.js';
 
@@ -316,6 +316,14 @@ export function trackUnsealedSigners(
   group.last = records;
   group.counts[verdict] += 1;
   seals.unsealed.set(name, group);
+}
+
+/** The records of the present interval that rest on the signatures of these keys, where there are any. */
+export function findUnsealed(
+  { unsealed, intervalStart }: Seals,
+  keyids: readonly string[],
+): UnsealedRecords | undefined {
+  return unsealed.get(nameGroup(intervalStart, keyids));
 }
 
 let lastGroup = { intervalStart: -1, keyid: '', name: '' };

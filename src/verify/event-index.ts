@@ -1,7 +1,8 @@
 /** Where each event of the ledger stands and what it is, by its id: what links between events are resolved against. */
 
 import { encodeBase64url } from '../bytes/encoding.js';
-import { IdIndex } from '../ledger/id-index.js';
+import type { ScratchFile } from '../fs/scratch-file.js';
+import { IdIndex, idsWithin } from '../ledger/id-index.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
 import { ByteColumn, CountingColumn, SparseColumn, type CountingPiece } from './columns.js';
@@ -62,7 +63,11 @@ export interface EventIndexData {
 
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 
-/** Ids of 43 characters of base64url to positions, in typed arrays: some 45 bytes an event. */
+const ID_BYTES = 32;
+/** What an event takes in memory beside its id. */
+const COLUMN_BYTES = 2;
+
+/** Ids of 43 characters of base64url to positions, in typed arrays: some 45 bytes an event, or 4 of one whose id was put away. */
 export class EventIndex implements EventTable {
   readonly #ids: IdIndex;
   readonly #lines = new CountingColumn();
@@ -89,6 +94,20 @@ export class EventIndex implements EventTable {
     return this.#ids.size;
   }
 
+  /**
+   * From now on takes about `maxMemory` bytes: what ids there is no room for are put away in temporary files, which `open` makes. What it
+   * answers stays the same; all that asks it, or adds to it, may throw what files give.
+   */
+  bound(maxMemory: number, open: () => ScratchFile): void {
+    const ids = (): number => idsWithin(maxMemory - this.#ids.awayBytes - COLUMN_BYTES * this.size);
+    this.#ids.bound({ ids, open });
+  }
+
+  /** Gives temporary files back, where the index is not asked any more. */
+  close(): void {
+    this.#ids.close();
+  }
+
   find(id: string): IndexedEvent | undefined {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) return undefined;
@@ -96,7 +115,7 @@ export class EventIndex implements EventTable {
       file: this.#names[this.#fileOf(ordinal)] as string,
       line: this.#lines.at(ordinal),
       seq: this.#seqs.at(ordinal),
-      kind: KINDS[this.#kinds.at(ordinal)] as EventKind,
+      kind: this.kindOf(ordinal),
       grant: this.#grants.at(ordinal),
     };
   }
@@ -105,9 +124,35 @@ export class EventIndex implements EventTable {
     this.#push(this.#ids.add(id), position, KINDS.indexOf(kind), grant);
   }
 
+  /** The number of the event whose id stands at a place, 43 characters of base64url; -1 for none. */
+  locate(bytes: Uint8Array, at: number): number {
+    return this.#ids.findAt(bytes, at);
+  }
+
+  /** The number of the event of an id; -1 for none. */
+  numberOf(id: string): number {
+    return this.#ids.find(id);
+  }
+
+  kindOf(ordinal: number): EventKind {
+    return KINDS[this.#kinds.at(ordinal)] as EventKind;
+  }
+
+  /** Adds the event that {@link EventIndex.locate} was asked for last, and did not find, and returns its number. */
+  addLocated(position: EventPosition, kind: EventKind, grant: number): number {
+    const number = this.#ids.addLast();
+    this.#push(number, position, KINDS.indexOf(kind), grant);
+    return number;
+  }
+
   spend(id: string, grant: number): void {
     const ordinal = this.#ids.find(id);
     if (ordinal === -1) throw new RangeError('the event is not in the index');
+    this.spendNumber(ordinal, grant);
+  }
+
+  /** As {@link EventIndex.spend}, by the event's number. */
+  spendNumber(ordinal: number, grant: number): void {
     this.#kinds.set(ordinal, KINDS.indexOf('spent'));
     this.#grants.set(ordinal, grant);
   }
@@ -118,18 +163,20 @@ export class EventIndex implements EventTable {
   }
 
   matchNow(name: RecordName): readonly EventMatch[] {
-    if (!('eventId' in name)) return [...this.#entries()].filter((event) => isNamed(event, name));
+    if (!('eventId' in name)) return this.#matchAll(name);
     const event = this.find(fromDigestText(name.eventId));
     return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
   }
 
-  /** Every event in the order of the ledger. */
-  *#entries(): Generator<EventMatch> {
-    for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
-      const eventId = toDigestText(encodeBase64url(this.#ids.at(ordinal)));
-      const kind = KINDS[this.#kinds.at(ordinal)] as EventKind;
-      yield { seq: this.#seqs.at(ordinal), eventId, kind };
-    }
+  #matchAll(name: RecordName): EventMatch[] {
+    const matches: [ordinal: number, event: EventMatch][] = [];
+    this.#ids.each((words, at, ordinal) => {
+      const bytes = new Uint8Array(words.buffer, words.byteOffset + at * 4, ID_BYTES);
+      const eventId = toDigestText(encodeBase64url(bytes));
+      const event = { seq: this.#seqs.at(ordinal), eventId, kind: this.kindOf(ordinal) };
+      if (isNamed(event, name)) matches.push([ordinal, event]);
+    });
+    return matches.sort(([a], [b]) => a - b).map(([, event]) => event);
   }
 
   save(): EventIndexData {

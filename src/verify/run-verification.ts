@@ -16,6 +16,7 @@ import type { LedgerSource, SourceGrowth } from '../fs/source.js';
 import { NorthrootError } from '../error.js';
 import { rememberKeys } from '../batch/known-keys.js';
 import { defaultThreads, readBlocks, type KnownLine } from '../batch/read-blocks.js';
+import { isQuickPathOn } from '../ledger/quick-line.js';
 import { hashLine } from '../ledger/read-lines.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
@@ -25,9 +26,11 @@ import type { WitnessPolicy } from '../trust/witness-policy.js';
 import { isTimestamp } from '../value/timestamp.js';
 import { AnchorWatch, type Anchor } from './anchors.js';
 import { finishVerification, type Ending } from './ending.js';
+import { EventIndex } from './event-index.js';
 import type { FoldedFinding } from './line-findings.js';
 import { viewPredecessor } from './predecessor.js';
 import type { SavedVerification } from './saved-state.js';
+import { UsualStep } from './usual-step.js';
 import { startVerification, type VerifyState } from './state.js';
 import type { VerifiedRecord } from './verified-record.js';
 import { beginReading, type VerifiedPrefix } from './verified-prefix.js';
@@ -38,6 +41,12 @@ export const DEFAULT_MAX_FINDINGS = 1_000;
 
 /** The most threads that may be asked for. */
 export const MAX_THREADS = 256;
+
+/** How many bytes the ids of events and their places may take in memory unless told otherwise: enough for two million events. */
+export const DEFAULT_MAX_MEMORY = 96 * 1024 * 1024;
+
+/** The least that they can do with. */
+export const MIN_MAX_MEMORY = 64 * 1024;
 
 /** What to verify against, and whom to tell. */
 export interface VerifyOptions {
@@ -91,6 +100,12 @@ export interface VerifyOptions {
    * processors, up to 16. The result does not depend on it.
    */
   readonly threads?: number | undefined;
+  /**
+   * How many bytes the ids of events and their places may take in memory, at least 64 KiB; default: 96 MiB, enough for some two million
+   * events. Further ids go to temporary files where the source can make some (files and streams on Node can), and take 4 bytes each. What
+   * else memory grows with, such as open actions, stays there. The result does not depend on it.
+   */
+  readonly maxMemory?: number | undefined;
   /** Aborting makes verification end with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -112,6 +127,7 @@ export const VERIFY_OPTIONS: OptionTypes<VerifyOptions> = {
   from: 'object',
   keepPrefix: 'boolean',
   threads: 'number',
+  maxMemory: 'number',
   signal: 'signal',
 };
 
@@ -160,12 +176,17 @@ export async function runVerification(
   if (!Number.isSafeInteger(threads) || threads < 1 || threads > MAX_THREADS) {
     throw new RangeError(`threads must be an integer from 1 to ${MAX_THREADS}`);
   }
+  const { maxMemory = DEFAULT_MAX_MEMORY } = options;
+  if (!Number.isSafeInteger(maxMemory) || maxMemory < MIN_MAX_MEMORY) {
+    throw new RangeError(`maxMemory must be an integer of at least ${MIN_MAX_MEMORY}`);
+  }
   const { now = new Date().toISOString() } = options;
   if (!isTimestamp(now)) throw new RangeError('now must be a timestamp');
   const anchors = new AnchorWatch(options.checkpoints ?? [], source.published);
   const { backend: given = defaultBackend } = options;
   const backend = rememberKeys(given);
   const state = from?.state ?? startVerification(options.trust, backend, options.witnessPolicy);
+  const index = state.events instanceof EventIndex ? state.events : undefined;
   const { show = () => true, acknowledge = () => false, onFinding = () => undefined } = options;
   // What is gone on from may be shown with another limit.
   const kept = new FindingList(Math.max(maxFindings, DEFAULT_MAX_FINDINGS));
@@ -266,14 +287,30 @@ export async function runVerification(
     signal,
     onPartOfLine: onProgress,
   });
+  // Nobody is told of lines that it steps over.
+  const usualStep = options.onRecord === undefined && isQuickPathOn() ? UsualStep.of(state) : undefined;
   try {
-    for await (const { lines } of blocks) {
-      for (const line of lines) {
-        const told = take(line);
+    if (source.openScratch !== undefined) index?.bound(maxMemory, source.openScratch);
+    for await (const lines of blocks) {
+      while (lines.next()) {
+        const { usual } = lines;
+        if (usualStep !== undefined && usual !== undefined && toSkip === 0) {
+          if (usualStep.take(usual)) {
+            if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
+            continue;
+          }
+          usualStep.settle();
+          usualStep.forget();
+        }
+        const told = take(lines.line);
         if (told !== undefined) await told;
       }
+      usualStep?.settle();
       onProgress();
     }
+  } catch (error) {
+    index?.close();
+    throw error;
   } finally {
     await begun.close();
   }

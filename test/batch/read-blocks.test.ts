@@ -2,7 +2,12 @@
 
 import { expect, describe, test } from 'vitest';
 import { startWorker } from '#platform';
-import { readBlocks, type KnownLine, type ReadBlocksOptions } from '../../src/batch/read-blocks.js';
+import {
+  readBlocks,
+  type KnownLine,
+  type KnownLines,
+  type ReadBlocksOptions,
+} from '../../src/batch/read-blocks.js';
 import { bytesSource, streamSource } from '../../src/fs/source.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
@@ -23,6 +28,10 @@ const IN_THREE: ReadBlocksOptions = {
   start: () => testThread(),
 };
 
+function* linesOf(block: KnownLines): Generator<KnownLine, void, void> {
+  while (block.next()) yield block.line;
+}
+
 /** What a step of the verification gives, by a line that nothing is known of and by one that much is known of. */
 function step(
   state: VerifyState,
@@ -42,8 +51,8 @@ async function collect(bytes: Uint8Array, options: ReadBlocksOptions, sizes?: nu
   const source = sizes === undefined ? bytesSource(bytes, '-') : streamSource(inChunks(bytes, ...sizes), '-');
   const state = startVerification(undefined, nodeBackend);
   const given: unknown[] = [];
-  for await (const { lines } of readBlocks(source, options)) {
-    for (const { line, ordinal, takesPlace, segment, known } of lines) {
+  for await (const block of readBlocks(source, options)) {
+    for (const { line, ordinal, takesPlace, segment, known } of linesOf(block)) {
       if (takesPlace && known !== undefined) expect(known.leaf).toBe(hashLine(line));
       const { bytes: shown, ...place } = line;
       given.push({ ...place, ordinal, takesPlace, text: Buffer.from(shown).toString('latin1') });
@@ -115,7 +124,7 @@ test('signatures are computed in the other threads, also by keys that the ledger
   let known = 0;
   let lines = 0;
   for await (const block of readBlocks(bytesSource(bytes, '-'), { ...IN_THREE, blockBytes: 100_000 })) {
-    for (const line of block.lines) {
+    for (const line of linesOf(block)) {
       lines += 1;
       if (line.known?.isValid(0) === true) known += 1;
     }
@@ -130,7 +139,7 @@ test('what was verified before is only hashed', async () => {
     let examined = 0;
     const reading = { ...options, blockBytes: 50_000, hashedBytes: bytes.length };
     for await (const block of readBlocks(bytesSource(bytes, '-'), reading)) {
-      for (const { line, known } of block.lines) {
+      for (const { line, known } of linesOf(block)) {
         expect(known?.leaf).toBe(hashLine(line));
         if (known?.examine(undefined, true) !== undefined || known?.isValid(0) !== undefined) examined += 1;
       }
@@ -144,7 +153,7 @@ test('what is to be kept stays as it was, whatever becomes of the block', async 
   for (const options of [IN_ONE, IN_THREE]) {
     const kept: { line: Uint8Array; examined: ExaminedLine | undefined }[] = [];
     for await (const block of readBlocks(bytesSource(bytes, '-'), { ...options, blockBytes: 70_000 })) {
-      for (const { line, known } of block.lines) {
+      for (const { line, known } of linesOf(block)) {
         kept.push({ line: Uint8Array.from(line.bytes), examined: known?.examine('records', false) });
       }
     }
@@ -173,7 +182,8 @@ test('nobody waits for a stream to go on before its lines are given', async () =
   for (const options of [IN_ONE, IN_THREE]) {
     const blocks = readBlocks(streamSource(slow(), '-'), options);
     const first = await blocks.next();
-    expect([...(first.value?.lines ?? [])].map(({ line }) => line.length)).toEqual([1, 1]);
+    const lines = first.value === undefined ? [] : [...linesOf(first.value)];
+    expect(lines.map(({ line }) => line.length)).toEqual([1, 1]);
   }
 });
 
@@ -200,7 +210,7 @@ describe('ends early', () => {
       let length = 0;
       const reading = (async () => {
         for await (const block of readBlocks(streamSource(failing(), '-'), options))
-          for (const { line } of block.lines) length += line.length + 1;
+          for (const { line } of linesOf(block)) length += line.length + 1;
       })();
       await expect(reading).rejects.toThrow('the disk is gone');
       expect(length).toBeGreaterThan(280_000);

@@ -6,13 +6,8 @@ import { identifyEvent } from '../../src/event/identity.js';
 import { outlineEvent } from '../../src/event/outline.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
-import {
-  QuickLine,
-  hasTrueIdentity,
-  keyidOf,
-  signatureCountOf,
-  signatureOf,
-} from '../../src/ledger/quick-line.js';
+import { QuickLine, keyidOf, signatureCountOf, signatureOf } from '../../src/ledger/quick-line.js';
+import { hasTrueIdentity } from '../../src/ledger/quick-identity.js';
 import { ROW_WIDTH, scanRecord } from '../../src/ledger/quick-scan.js';
 import { FIXTURES } from '../fixtures/cases.js';
 

@@ -1,0 +1,239 @@
+/**
+ * Open actions in rows of 256 bytes: what an execution is held against, as the bytes of the records say it. Only actions of the usual
+ * form have room there (`UsualAction`); all others are packed (`action-table.ts`).
+ */
+
+import type { Action, Grant } from '../bounds/grant.js';
+import { decodeDigestAt, isDigestAt } from '../bytes/base64url-digest.js';
+import { encodeBase64url } from '../bytes/encoding.js';
+import { decodeLatin1 } from '../bytes/text.js';
+import { toDigestText } from '../value/digest.js';
+import { rationalOfDecimal, type Rational } from '../value/rational.js';
+
+/** How many names are kept once; further ones stand in each action. */
+const MAX_NAMES = 4_096;
+/** The longest text that may be one of them. */
+const MAX_NAME_LENGTH = 256;
+
+/** The first names that are met, by number. */
+export class Names {
+  readonly #numbers = new Map<string, number>();
+  readonly #list: string[] = [];
+
+  /** -1 for one that is not kept. */
+  numberOf(text: string): number {
+    const known = this.#numbers.get(text);
+    if (known !== undefined) return known;
+    if (this.#list.length === MAX_NAMES || text.length > MAX_NAME_LENGTH) return -1;
+    this.#numbers.set(text, this.#list.length);
+    return this.#list.push(text) - 1;
+  }
+
+  at(number: number): string {
+    return this.#list[number] as string;
+  }
+}
+
+/** The most units that a row has room for, and the most characters of a timestamp. */
+export const MAX_ROW_UNITS = 6;
+export const MAX_ROW_TIME = 28;
+
+/* Where things lie in a row, in bytes, and in numbers of their size. */
+const ROW_BYTES = 256;
+const DIGEST_BYTES = 32;
+const PARAMS = 32;
+const USER_INTENT = 64;
+const HAS_USER_INTENT = 96;
+const TIME_LENGTH = 97;
+const UNIT_COUNT = 98;
+const TIME = 100;
+const GRANT = 128 / 4;
+const FILE = 132 / 2;
+const PRINCIPAL = 134 / 2;
+const TOOL = 136 / 2;
+const LINE = 144 / 8;
+const SEQ = 152 / 8;
+const UNITS = 160 / 2;
+const VALUES = 176 / 8;
+const ID = 224;
+/** A unit's name has 12 bits of 16, the scale of its amount the others. */
+const SCALES = 16;
+
+const PIECE_ROWS = 1_024;
+
+/** An allowed action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
+export interface UsualAction {
+  bytes: Uint8Array;
+  /** The places of the base64url of its id and of the digests; 0 for a user intent that is absent. */
+  id: number;
+  intent: number;
+  params: number;
+  userIntent: number;
+  /** The places of `occurred_at` and of its closing quote. */
+  time: number;
+  timeEnd: number;
+  file: string;
+  line: number;
+  seq: number;
+  principalId: string;
+  toolName: string;
+  /** The number of its grant. */
+  grant: number;
+  /** What it reserves: so many multiples of 10^−scale of each unit. */
+  unitCount: number;
+  readonly units: string[];
+  readonly amounts: Float64Array;
+  readonly scales: Uint8Array;
+}
+
+/** See the head of this file. */
+export class ActionRows {
+  readonly #bytes: Uint8Array[] = [];
+  readonly #grants: Int32Array[] = [];
+  readonly #shorts: Uint16Array[] = [];
+  readonly #numbers: Float64Array[] = [];
+  readonly #names: Names;
+  readonly #freed: number[] = [];
+  #length = 0;
+
+  constructor(names: Names) {
+    this.#names = names;
+  }
+
+  /** Puts an action into a free row; -1 where it has no room in one. */
+  add(action: UsualAction): number {
+    const { bytes, unitCount, units, time, timeEnd } = action;
+    if (unitCount > MAX_ROW_UNITS || timeEnd - time > MAX_ROW_TIME) return -1;
+    const file = this.#names.numberOf(action.file);
+    const principal = this.#names.numberOf(action.principalId);
+    const tool = this.#names.numberOf(action.toolName);
+    if (file === -1 || principal === -1 || tool === -1) return -1;
+    for (let i = 0; i < unitCount; i += 1) if (this.#names.numberOf(units[i]!) === -1) return -1;
+    const row = this.#take();
+    const number = Math.floor(row / PIECE_ROWS);
+    const at = (row % PIECE_ROWS) * ROW_BYTES;
+    const target = this.#bytes[number]!;
+    const shorts = this.#shorts[number]!;
+    const numbers = this.#numbers[number]!;
+    decodeDigestAt(bytes, action.id, target, at + ID);
+    decodeDigestAt(bytes, action.intent, target, at);
+    decodeDigestAt(bytes, action.params, target, at + PARAMS);
+    if (action.userIntent !== 0) decodeDigestAt(bytes, action.userIntent, target, at + USER_INTENT);
+    target[at + HAS_USER_INTENT] = action.userIntent === 0 ? 0 : 1;
+    target[at + TIME_LENGTH] = timeEnd - time;
+    target[at + UNIT_COUNT] = unitCount;
+    for (let i = time; i < timeEnd; i += 1) target[at + TIME + i - time] = bytes[i]!;
+    this.#grants[number]![at / 4 + GRANT] = action.grant;
+    const short = at / 2;
+    shorts[short + FILE] = file;
+    shorts[short + PRINCIPAL] = principal;
+    shorts[short + TOOL] = tool;
+    const float = at / 8;
+    numbers[float + LINE] = action.line;
+    numbers[float + SEQ] = action.seq;
+    for (let i = 0; i < unitCount; i += 1) {
+      shorts[short + UNITS + i] = this.#names.numberOf(units[i]!) * SCALES + action.scales[i]!;
+      numbers[float + VALUES + i] = action.amounts[i]!;
+    }
+    return row;
+  }
+
+  free(row: number): void {
+    this.#freed.push(row);
+  }
+
+  /** The action of a row, as the rules see it. */
+  read(row: number, grantAt: (index: number) => Grant | undefined): Action {
+    const bytes = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
+    const at = (row % PIECE_ROWS) * ROW_BYTES;
+    const digest = (place: number): string =>
+      toDigestText(encodeBase64url(bytes.subarray(at + place, at + place + DIGEST_BYTES)));
+    const reservation = new Map<string, Rational>();
+    for (let i = 0; i < this.unitCount(row); i += 1)
+      reservation.set(this.unit(row, i), rationalOfDecimal(this.amount(row, i), this.scale(row, i)));
+    const file = this.#names.at(this.#short(row, FILE));
+    return {
+      place: { file, line: this.#number(row, LINE), seq: this.#number(row, SEQ), eventId: digest(ID) },
+      decision: 'allow',
+      principalId: this.principalId(row),
+      occurredAt: decodeLatin1(bytes, at + TIME, at + TIME + bytes[at + TIME_LENGTH]!),
+      intent: digest(0),
+      userIntent: bytes[at + HAS_USER_INTENT] === 0 ? undefined : digest(USER_INTENT),
+      grant: grantAt(this.grant(row)),
+      toolName: this.toolName(row),
+      params: digest(PARAMS),
+      reservation,
+    };
+  }
+
+  grant(row: number): number {
+    return this.#grants[Math.floor(row / PIECE_ROWS)]![((row % PIECE_ROWS) * ROW_BYTES) / 4 + GRANT]!;
+  }
+
+  principalId(row: number): string {
+    return this.#names.at(this.#short(row, PRINCIPAL));
+  }
+
+  toolName(row: number): string {
+    return this.#names.at(this.#short(row, TOOL));
+  }
+
+  unitCount(row: number): number {
+    return this.#bytes[Math.floor(row / PIECE_ROWS)]![(row % PIECE_ROWS) * ROW_BYTES + UNIT_COUNT]!;
+  }
+
+  unit(row: number, index: number): string {
+    return this.#names.at(Math.floor(this.#short(row, UNITS + index) / SCALES));
+  }
+
+  scale(row: number, index: number): number {
+    return this.#short(row, UNITS + index) % SCALES;
+  }
+
+  amount(row: number, index: number): number {
+    return this.#number(row, VALUES + index);
+  }
+
+  /** Whether the base64url at the two places is that of its intent and its parameters. */
+  hasDigests(row: number, bytes: Uint8Array, intent: number, params: number): boolean {
+    const at = (row % PIECE_ROWS) * ROW_BYTES;
+    const own = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
+    return isDigestAt(bytes, intent, own, at) && isDigestAt(bytes, params, own, at + PARAMS);
+  }
+
+  /** The bytes that its `occurred_at` stands in, and where. */
+  timeBytes(row: number): Uint8Array {
+    return this.#bytes[Math.floor(row / PIECE_ROWS)]!;
+  }
+
+  timeAt(row: number): number {
+    return (row % PIECE_ROWS) * ROW_BYTES + TIME;
+  }
+
+  timeEnd(row: number): number {
+    const at = this.timeAt(row);
+    return at + this.timeBytes(row)[at - TIME + TIME_LENGTH]!;
+  }
+
+  #short(row: number, place: number): number {
+    return this.#shorts[Math.floor(row / PIECE_ROWS)]![((row % PIECE_ROWS) * ROW_BYTES) / 2 + place]!;
+  }
+
+  #number(row: number, place: number): number {
+    return this.#numbers[Math.floor(row / PIECE_ROWS)]![((row % PIECE_ROWS) * ROW_BYTES) / 8 + place]!;
+  }
+
+  #take(): number {
+    const freed = this.#freed.pop();
+    if (freed !== undefined) return freed;
+    if (this.#length % PIECE_ROWS === 0) {
+      const piece = new ArrayBuffer(PIECE_ROWS * ROW_BYTES);
+      this.#bytes.push(new Uint8Array(piece));
+      this.#grants.push(new Int32Array(piece));
+      this.#shorts.push(new Uint16Array(piece));
+      this.#numbers.push(new Float64Array(piece));
+    }
+    this.#length += 1;
+    return this.#length - 1;
+  }
+}

@@ -1,0 +1,745 @@
+/**
+ * The step over a usual record in which no rule finds anything: the same changes to the state as `verifyLine` makes, without the objects
+ * that findings need. It first looks at everything and changes nothing; where it is not sure that a record is sound it says no, and
+ * `verifyLine` is asked, which alone defines what a step does. So it can only ever save time.
+ *
+ * What it counts it keeps to itself as numbers, until {@link UsualStep.settle}.
+ */
+
+import type { UsualLine } from '../batch/read-blocks.js';
+import { VALID } from '../batch/verdicts.js';
+import type { ScaledAccount } from '../bounds/scaled-account.js';
+import { MAX_SCALE, rescale, BoundsView, type UnitBounds } from '../bounds/scaled-account.js';
+import type { Account } from '../bounds/grant.js';
+import { isDigestAt } from '../bytes/base64url-digest.js';
+import { judgeWindows } from '../bounds/judge.js';
+import type { Judgement } from '../bounds/judgement.js';
+import { rationalOfDecimal } from '../value/rational.js';
+import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
+import { MeterReader, keyidAt, readDigits, recallText } from '../ledger/quick-line.js';
+import * as row from '../ledger/quick-scan.js';
+import { appendLeaf, hashToBase64url } from '../tree/compact-range.js';
+import { signingRuleOf, type SigningRule } from '../trust/authority.js';
+import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
+import { orderTimestamps } from '../value/timestamp.js';
+import { MAX_ROW_TIME, MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
+import { ActionTable } from './action-table.js';
+import { findUnsealed } from './checkpoints.js';
+import { EventIndex } from './event-index.js';
+import { Grants } from './grant-table.js';
+import type { UnsealedRecords } from './seals.js';
+import { START_TYPE } from './starts.js';
+import type { SignerTally, VerifyState } from './state.js';
+
+const B64_LENGTH = 43;
+const HASH_BYTES = 32;
+/** `{"alg":"sha-256","b64":"` */
+const B64_IN_DIGEST = 24;
+const ALG_IN_DIGEST = 8;
+const QUOTE = 0x22;
+const SHA256 = encodeLatin1('sha-256"');
+/** What is never usual here: denials, whose executions are judged otherwise, doubts about a decision, and releases. */
+const NOT_SOUND = row.IS_DENY | row.HAS_FAILED_CHECK | row.IS_ABANDONED;
+const MAX_TIME = 30;
+/** Records that more keys signed are left to `verifyLine`. */
+const MAX_SIGNERS = 4;
+/** Whoever has more signers, grants or types at once is served the slow way now and then. */
+const MAX_REMEMBERED = 1_024;
+
+/** A key that signs, and what is counted of it. */
+interface Signer {
+  readonly key: RingKey;
+  readonly tally: SignerTally;
+  readonly group: UnsealedRecords | undefined;
+  readonly intervalStart: number;
+  /** By which it was entitled to sign. */
+  readonly rules: Set<SigningRule>;
+}
+
+/** So much of one unit, as an event says it. */
+interface Amount {
+  unit: string;
+  /** In multiples of 10^−`scale`. */
+  value: number;
+  scale: number;
+}
+
+/** What an account is to hold once the event counts. */
+interface Change {
+  account: ScaledAccount;
+  used: number;
+  estimated: number;
+  reserved: number;
+}
+
+/** See the head of this file. */
+export class UsualStep {
+  readonly #state: VerifyState;
+  readonly #events: EventIndex;
+  readonly #actions: ActionTable;
+  readonly #rows: ActionRows;
+  readonly #meters = new MeterReader();
+  readonly #amounts: Amount[] = [];
+  #amountCount = 0;
+  readonly #changes: Change[] = [];
+  #changeCount = 0;
+  readonly #accounts = new Map<Account, ScaledAccount>();
+  readonly #changed: ScaledAccount[] = [];
+  /** By the number of the grant. */
+  readonly #views = new Map<number, BoundsView>();
+  /** Of the line that is looked at: who signed it, and where such records are counted. */
+  readonly #signing: Signer[] = [];
+  #signerCount = 0;
+  #group: UnsealedRecords | undefined;
+  readonly #authorizationRules = new Map<string, SigningRule>();
+  readonly #otherRules = new Map<string, SigningRule>();
+  readonly #signers = new Map<string, Signer>();
+  readonly #latest = new Uint8Array(MAX_TIME);
+  #latestEnd = 0;
+  /** The leaf hash of the last line, as bytes, where this stepped over it. */
+  readonly #leaf = new Uint8Array(HASH_BYTES);
+  #leafText = '';
+  #hasStepped = false;
+  /** Where the id of the last event stands. */
+  #tipBytes: Uint8Array = this.#leaf;
+  #tipAt = 0;
+  /** Of the event that is looked at: the row of the action that it opens, and of the one that it spends; -1 for none. */
+  #opened = -1;
+  #spent = -1;
+  #spentNumber = -1;
+  /** What bounds the execution that is looked at. */
+  #view: BoundsView | undefined;
+  #windows: Judgement | undefined;
+  readonly #position = { file: '', line: 0, seq: 0 };
+  readonly #draft: UsualAction;
+
+  private constructor(state: VerifyState, events: EventIndex, actions: ActionTable) {
+    this.#state = state;
+    this.#events = events;
+    this.#actions = actions;
+    this.#rows = actions.rows;
+    actions.number((id) => events.numberOf(id));
+    this.#draft = {
+      bytes: this.#leaf,
+      id: 0,
+      intent: 0,
+      params: 0,
+      userIntent: 0,
+      time: 0,
+      timeEnd: 0,
+      file: '',
+      line: 0,
+      seq: 0,
+      principalId: '',
+      toolName: '',
+      grant: 0,
+      unitCount: 0,
+      units: [],
+      amounts: new Float64Array(MAX_ROW_UNITS),
+      scales: new Uint8Array(MAX_ROW_UNITS),
+    };
+  }
+
+  /** The step for a state whose tables are in memory; undefined for any other. */
+  static of(state: VerifyState): UsualStep | undefined {
+    const { events, links, signers, assumedSignatures, observer } = state;
+    const isInMemory =
+      events instanceof EventIndex &&
+      links.actions instanceof ActionTable &&
+      links.grants instanceof Grants &&
+      links.pending instanceof Map &&
+      signers instanceof Map;
+    if (!isInMemory || assumedSignatures !== 'none' || observer !== undefined) return undefined;
+    return new UsualStep(state, events, links.actions);
+  }
+
+  /**
+   * Steps over a line.
+   *
+   * @returns False where `verifyLine` is to be asked, after {@link UsualStep.settle} and {@link UsualStep.forget}; nothing was changed then.
+   */
+  take(line: UsualLine): boolean {
+    const { facts, bytes, index } = line;
+    const { rows, leaves } = facts;
+    const at = facts.rowAt[index]!;
+    if (at === -1 || line.number === 1) return false;
+    const base = at * row.ROW_WIDTH;
+    const state = this.#state;
+    if (state.layout !== 'records' || state.records === 0) return false;
+    if ((rows[base + row.FLAGS]! & NOT_SOUND) !== 0 || !this.#isNext(bytes, rows, base)) return false;
+    const type = rows[base + row.TYPE]!;
+    const typeName =
+      type === row.AUTHORIZATION
+        ? 'authorization'
+        : type === row.EXECUTION
+          ? 'execution'
+          : this.#extensionType(bytes, rows, base);
+    const count = typeName === undefined ? undefined : state.countsByType.get(typeName);
+    if (typeName === undefined || count === undefined || this.#isLate(bytes, rows, base)) return false;
+    const principal = recallText(bytes, rows[base + row.PRINCIPAL]!, rows[base + row.PRINCIPAL + 1]!);
+    if (!this.#findSigners(line, base, principal, type)) return false;
+    const previous = rows[base + row.PREVIOUS_ID]!;
+    if (previous !== 0 && this.#events.locate(bytes, previous) === -1) return false;
+    this.#changeCount = 0;
+    this.#opened = -1;
+    this.#spent = -1;
+    this.#view = undefined;
+    if (type === row.AUTHORIZATION && !this.#judgeAction(line, base, principal)) return false;
+    if (type === row.EXECUTION && !this.#judgeExecution(bytes, rows, base, principal)) return false;
+    if (this.#events.locate(bytes, rows[base + row.EVENT_ID]!) !== -1) return this.#refuse();
+    if (this.#isAwaited(bytes, rows[base + row.EVENT_ID]!)) return this.#refuse();
+    // From here on it is certain, and all is changed.
+    this.#applyLinks(line);
+    state.countsByType.set(typeName, count + 1);
+    this.#countSigners();
+    this.#advance(line, base, leaves);
+    return true;
+  }
+
+  /** Puts what was counted into the state: before anybody else looks at it, and before the bytes of the block change. */
+  settle(): void {
+    for (const account of this.#changed) account.store();
+    this.#changed.length = 0;
+    if (!this.#hasStepped) return;
+    this.#hasStepped = false;
+    const state = this.#state;
+    state.chain.prev = hashToBase64url(this.#leafText);
+    state.tipEventId = decodeLatin1(this.#tipBytes, this.#tipAt, this.#tipAt + B64_LENGTH);
+    state.links.latest = decodeLatin1(this.#latest, 0, this.#latestEnd);
+  }
+
+  /** Forgets what other lines than the usual ones can change. */
+  forget(): void {
+    this.#signers.clear();
+    this.#authorizationRules.clear();
+    this.#otherRules.clear();
+  }
+
+  /** A row that was taken is given back. */
+  #refuse(): false {
+    if (this.#opened !== -1) this.#rows.free(this.#opened);
+    return false;
+  }
+
+  /** Steps 4, 5 and 10: bound to the ledger, next in the chain, no checkpoint due. */
+  #isNext(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
+    const { chain, ledgerId, policy, records, seals, bindingRequired } = this.#state;
+    if (rows[base + row.SEQ_HIGH]! * 2 ** 30 + rows[base + row.SEQ_LOW]! !== chain.seq) return false;
+    const prev = rows[base + row.PREV]!;
+    const isChained = this.#hasStepped
+      ? isDigestAt(bytes, prev, this.#leaf, 0)
+      : isTextAt(bytes, prev, chain.prev, 0);
+    if (!isChained) return false;
+    const bound = rows[base + row.LEDGER_ID]!;
+    if (bound === 0 ? bindingRequired : ledgerId === undefined || !isTextAt(bytes, bound, ledgerId, 0))
+      return false;
+    const sealed = seals.signed?.treeSize ?? -1;
+    if (sealed === records) return false;
+    const limit = policy?.require?.checkpoint_max_records;
+    return limit === undefined || records - sealed <= limit;
+  }
+
+  /** The type of an extension event that means nothing to any rule. */
+  #extensionType(bytes: Uint8Array, rows: Int32Array, base: number): string | undefined {
+    if (rows[base + row.TYPE] !== row.OTHER) return undefined;
+    const type = recallText(bytes, rows[base + row.EVENT_TYPE]!, rows[base + row.EVENT_TYPE + 1]!);
+    return type.startsWith('x.') && type !== START_TYPE ? type : undefined;
+  }
+
+  /** Whether the event is earlier than one before it. */
+  #isLate(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
+    if (!this.#hasStepped) {
+      const latest = encodeLatin1(this.#state.links.latest ?? '');
+      if (latest.length > MAX_TIME) return true;
+      this.#latest.set(latest);
+      this.#latestEnd = latest.length;
+    }
+    const at = rows[base + row.OCCURRED_AT]!;
+    const end = rows[base + row.OCCURRED_AT + 1]!;
+    if (end - at > MAX_TIME) return true;
+    return this.#latestEnd > 0 && orderTimes(bytes, at, end, this.#latest, 0, this.#latestEnd) < 0;
+  }
+
+  /** Step 9: who signed, where all of them were entitled to, and are known to have signed before. */
+  #findSigners({ facts, bytes, index }: UsualLine, base: number, principal: string, type: number): boolean {
+    const { rows, verdicts, verdictsAt } = facts;
+    const state = this.#state;
+    const first = verdictsAt[index]!;
+    const count = verdictsAt[index + 1]! - first;
+    this.#signerCount = count;
+    if (count === 0) return !state.signaturesRequired;
+    if (count > MAX_SIGNERS) return false;
+    for (let i = 0; i < count; i += 1) {
+      if (verdicts[first + i] !== VALID) return false;
+      const at = keyidAt(bytes, rows, base, i);
+      const signer = this.#signerOf(recallText(bytes, at, at + B64_LENGTH));
+      // Copies of one signature count once.
+      for (let j = 0; j < i; j += 1) if (this.#signing[j] === signer) return false;
+      if (signer === undefined || !this.#isEntitled(signer, bytes, rows, base, principal, type)) return false;
+      this.#signing[i] = signer;
+    }
+    const [only] = this.#signing;
+    const keyids = count === 1 ? undefined : this.#signing.slice(0, count).map(({ key }) => key.key.keyid);
+    this.#group = keyids === undefined ? only?.group : findUnsealed(state.seals, keyids);
+    return this.#group !== undefined;
+  }
+
+  #countSigners(): void {
+    const { signatures, records } = this.#state;
+    if (this.#signerCount === 0) {
+      signatures.missing += 1;
+      return;
+    }
+    signatures.valid += this.#signerCount;
+    for (let i = 0; i < this.#signerCount; i += 1) {
+      const { tally } = this.#signing[i]!;
+      tally.records += 1;
+      tally.last = records;
+    }
+    const group = this.#group as UnsealedRecords;
+    group.last = records;
+    group.counts.ok += 1;
+  }
+
+  #signerOf(keyid: string): Signer | undefined {
+    const { keyring, signers, seals } = this.#state;
+    const known = this.#signers.get(keyid);
+    if (known?.intervalStart === seals.intervalStart) return known;
+    const key = keyring.find(keyid);
+    const tally = signers.get(keyid);
+    if (key === undefined || tally === undefined) return undefined;
+    const { intervalStart } = seals;
+    const group = findUnsealed(seals, [keyid]);
+    const signer = { key, tally, group, intervalStart, rules: new Set<SigningRule>() };
+    if (this.#signers.size >= MAX_REMEMBERED) this.#signers.clear();
+    // The group is made by the first record that only this key signed.
+    if (group !== undefined) this.#signers.set(keyid, signer);
+    return signer;
+  }
+
+  #isEntitled(
+    signer: Signer,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+    principal: string,
+    type: number,
+  ): boolean {
+    const rule = this.#ruleFor(principal, type);
+    const { key } = signer.key;
+    if (key.valid_from !== undefined || key.valid_until !== undefined) {
+      const occurredAt = decodeLatin1(bytes, rows[base + row.OCCURRED_AT], rows[base + row.OCCURRED_AT + 1]);
+      const { clock } = this.#state;
+      const instant = clock !== undefined && orderTimestamps(clock, occurredAt) > 0 ? clock : occurredAt;
+      return findEntitlementProblem(signer.key, rule, instant) === undefined;
+    }
+    if (signer.rules.has(rule)) return true;
+    // Without limits in time it is the same at every instant.
+    if (findEntitlementProblem(signer.key, rule, '') !== undefined) return false;
+    if (signer.rules.size >= MAX_REMEMBERED) signer.rules.clear();
+    signer.rules.add(rule);
+    return true;
+  }
+
+  #ruleFor(principalId: string, type: number): SigningRule {
+    const isAuthorization = type === row.AUTHORIZATION;
+    const rules = isAuthorization ? this.#authorizationRules : this.#otherRules;
+    const known = rules.get(principalId);
+    if (known !== undefined) return known;
+    const { hasAuthority } = this.#state.keyring;
+    // An action that is under a grant, which is asked for below.
+    const act = isAuthorization
+      ? ({ type: 'authorization', principalId, isAllow: true, isAction: true, grantId: '' } as const)
+      : ({ type: 'execution', principalId } as const);
+    const rule = signingRuleOf(act, { hasAuthority });
+    if (rules.size >= MAX_REMEMBERED) rules.clear();
+    rules.set(principalId, rule);
+    return rule;
+  }
+
+  #viewOf(index: number): BoundsView | undefined {
+    const known = this.#views.get(index);
+    if (known !== undefined) return known;
+    const grant = this.#state.links.grants.at(index);
+    if (grant?.decision !== 'allow') return undefined;
+    if (this.#views.size >= MAX_REMEMBERED) {
+      // What they hold must be in the accounts before others are made over these.
+      for (const account of this.#changed) account.store();
+      this.#changed.length = 0;
+      this.#views.clear();
+      this.#accounts.clear();
+    }
+    const view = new BoundsView(grant, this.#accounts);
+    this.#views.set(index, view);
+    return view;
+  }
+
+  /** An allowed action, under its grant, of which no rule finds anything (SPEC §8, rules 3, 4, 5 and 14). */
+  #judgeAction(line: UsualLine, base: number, principal: string): boolean {
+    const { bytes, facts, segment } = line;
+    const { rows } = facts;
+    const link = rows[base + row.LINK]!;
+    if (link === 0) return false;
+    const grant = this.#state.links.grants.get(recallText(bytes, link, link + B64_LENGTH));
+    const view = grant && this.#viewOf(grant.index);
+    if (grant === undefined || view === undefined || grant.principalId !== principal) return false;
+    const intent = sha256At(bytes, rows[base + row.INTENT]!);
+    const params = sha256At(bytes, rows[base + row.PARAMS]!);
+    const userPlace = rows[base + row.USER_INTENT]!;
+    const userIntent = userPlace === 0 ? 0 : sha256At(bytes, userPlace);
+    if (intent === -1 || params === -1 || userIntent === -1) return false;
+    const isLinked =
+      isDigestText(bytes, intent, grant.intent) ||
+      (userIntent !== 0 && isDigestText(bytes, userIntent, grant.userIntent ?? grant.intent));
+    if (!isLinked) return false;
+    const time = rows[base + row.OCCURRED_AT]!;
+    const timeEnd = rows[base + row.OCCURRED_AT + 1]!;
+    if (orderTo(bytes, time, timeEnd, grant.occurredAt) < 0 || !isWithin(view, bytes, time, timeEnd))
+      return false;
+    const toolName = recallText(bytes, rows[base + row.TOOL]!, rows[base + row.TOOL + 1]!);
+    if (!view.allowsTool(toolName) || timeEnd - time > MAX_ROW_TIME) return false;
+    if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
+    const draft = this.#draft;
+    for (let i = 0; i < this.#amountCount; i += 1) {
+      const amount = this.#amounts[i]!;
+      draft.units[i] = amount.unit;
+      draft.amounts[i] = amount.value;
+      draft.scales[i] = amount.scale;
+      if (amount.value === 0) continue;
+      const bounds = view.unit(amount.unit);
+      if (bounds === undefined || bounds.accounts.length === 0 || !isCapped(amount, bounds)) return false;
+      for (const account of bounds.accounts) if (!this.#reserve(account, amount)) return false;
+    }
+    draft.bytes = bytes;
+    draft.id = rows[base + row.EVENT_ID]!;
+    draft.intent = intent;
+    draft.params = params;
+    draft.userIntent = userIntent;
+    draft.time = time;
+    draft.timeEnd = timeEnd;
+    draft.file = segment.file;
+    draft.line = line.number;
+    draft.seq = this.#state.chain.seq;
+    draft.principalId = principal;
+    draft.toolName = toolName;
+    draft.grant = grant.index;
+    draft.unitCount = this.#amountCount;
+    this.#opened = this.#rows.add(draft);
+    return this.#opened !== -1;
+  }
+
+  #reserve(account: ScaledAccount, { value, scale }: Amount): boolean {
+    if (!account.reach(scale)) return false;
+    const reserved = account.reserved + rescale(value, scale, account.scale);
+    const total = account.used + reserved;
+    if (!(total <= account.cap && total <= Number.MAX_SAFE_INTEGER)) return false;
+    this.#change(account, account.used, account.estimated, reserved);
+    return true;
+  }
+
+  /** An execution of an open action, or under a grant, of which no rule finds anything (rules 2, 4, 5, 8 and 14). */
+  #judgeExecution(bytes: Uint8Array, rows: Int32Array, base: number, principal: string): boolean {
+    const link = rows[base + row.LINK]!;
+    const number = this.#events.locate(bytes, link);
+    if (number === -1) return false;
+    const kind = this.#events.kindOf(number);
+    if (kind !== 'action' && kind !== 'grant') return false;
+    const { starts, grants } = this.#state.links;
+    if (starts.size > 0 && starts.has(recallText(bytes, link, link + B64_LENGTH))) return false;
+    const action = kind === 'action' ? this.#actions.rowOf(number) : -1;
+    if (kind === 'action' && action === -1) return false;
+    const index =
+      kind === 'action'
+        ? this.#rows.grant(action)
+        : grants.get(recallText(bytes, link, link + B64_LENGTH))?.index;
+    const view = index === undefined ? undefined : this.#viewOf(index);
+    if (view === undefined) return false;
+    const flags = rows[base + row.FLAGS]!;
+    if (view.isDigestOnly && (flags & row.HAS_OUTPUT_REF) !== 0) return false;
+    if (view.limitsResources && (flags & row.HAS_RESOURCES) !== 0) return false;
+    const tool = recallText(bytes, rows[base + row.TOOL]!, rows[base + row.TOOL + 1]!);
+    if (!view.allowsTool(tool) || !this.#isOf(action, view, bytes, rows, base, principal, tool)) return false;
+    if (!this.#hasSoundTimes(action, view, bytes, rows, base)) return false;
+    if (!this.#readAmounts(bytes, rows, base)) return false;
+    if (!this.#settleAmounts(action, view, (flags & row.IS_ESTIMATED) !== 0)) return false;
+    this.#windows = view.hasWindows ? this.#judgeWindows(view, bytes, rows, base) : undefined;
+    if (this.#windows !== undefined && this.#windows.findings.length > 0) return false;
+    this.#view = view;
+    this.#spent = action;
+    this.#spentNumber = action === -1 ? -1 : number;
+    return true;
+  }
+
+  /** Rule 2: the same in the execution and in what authorized it. */
+  #isOf(
+    action: number,
+    { grant }: BoundsView,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+    principal: string,
+    tool: string,
+  ): boolean {
+    const intent = sha256At(bytes, rows[base + row.INTENT]!);
+    if (intent === -1) return false;
+    if (action === -1) return grant.principalId === principal && isDigestText(bytes, intent, grant.intent);
+    const place = rows[base + row.PARAMS]!;
+    const params = place === 0 ? -1 : sha256At(bytes, place);
+    return (
+      params !== -1 &&
+      this.#rows.principalId(action) === principal &&
+      this.#rows.toolName(action) === tool &&
+      this.#rows.hasDigests(action, bytes, intent, params)
+    );
+  }
+
+  #hasSoundTimes(
+    action: number,
+    view: BoundsView,
+    bytes: Uint8Array,
+    rows: Int32Array,
+    base: number,
+  ): boolean {
+    let at = rows[base + row.OCCURRED_AT]!;
+    let end = rows[base + row.OCCURRED_AT + 1]!;
+    const started = rows[base + row.STARTED_AT]!;
+    if (started !== 0) {
+      const startedEnd = rows[base + row.STARTED_AT + 1]!;
+      const ended = rows[base + row.ENDED_AT]!;
+      if (
+        ended !== 0 &&
+        orderTimes(bytes, ended, rows[base + row.ENDED_AT + 1]!, bytes, started, startedEnd) < 0
+      )
+        return false;
+      if (orderTimes(bytes, started, startedEnd, bytes, at, end) > 0) return false;
+      at = started;
+      end = startedEnd;
+    }
+    if (orderTo(bytes, at, end, view.latest) < 0 || !isWithin(view, bytes, at, end)) return false;
+    if (action === -1) return true;
+    const all = this.#rows;
+    return orderTimes(bytes, at, end, all.timeBytes(action), all.timeAt(action), all.timeEnd(action)) >= 0;
+  }
+
+  /** Rules 6 and 7. */
+  #judgeWindows(view: BoundsView, bytes: Uint8Array, rows: Int32Array, base: number): Judgement {
+    const textAt = (place: number): string => decodeLatin1(bytes, rows[base + place], rows[base + place + 1]);
+    const maybeTextAt = (place: number): string | undefined =>
+      rows[base + place] === 0 ? undefined : textAt(place);
+    const used = this.#amounts
+      .slice(0, this.#amountCount)
+      .map(({ unit, value, scale }) => ({ unit, amount: rationalOfDecimal(value, scale) }));
+    const [startedAt, endedAt] = [maybeTextAt(row.STARTED_AT), maybeTextAt(row.ENDED_AT)];
+    return judgeWindows({ occurredAt: textAt(row.OCCURRED_AT), startedAt, endedAt, used }, view.chain);
+  }
+
+  /** Rule 5: what was reserved comes back, what was used is counted. */
+  #settleAmounts(action: number, view: BoundsView, isEstimated: boolean): boolean {
+    const all = this.#rows;
+    const reserved = action === -1 ? 0 : all.unitCount(action);
+    for (let i = 0; i < this.#amountCount; i += 1) {
+      const amount = this.#amounts[i]!;
+      const bounds = view.unit(amount.unit);
+      if (bounds === undefined || !isCapped(amount, bounds)) return false;
+      let place = 0;
+      while (place < reserved && all.unit(action, place) !== amount.unit) place += 1;
+      const isReserved = place < reserved;
+      if (isReserved && !isAtMost(amount, all.amount(action, place), all.scale(action, place))) return false;
+      if (!isReserved && amount.value !== 0 && bounds.accounts.length === 0) return false;
+      const [back, backScale] = isReserved ? [all.amount(action, place), all.scale(action, place)] : [0, 0];
+      for (const account of bounds.accounts)
+        if (!this.#count(account, amount, back, backScale, isEstimated)) return false;
+    }
+    for (let place = 0; place < reserved; place += 1) {
+      const unit = all.unit(action, place);
+      let i = 0;
+      while (i < this.#amountCount && this.#amounts[i]!.unit !== unit) i += 1;
+      if (i < this.#amountCount) continue;
+      const bounds = view.unit(unit);
+      if (bounds === undefined) return false;
+      for (const account of bounds.accounts)
+        if (!this.#count(account, NOTHING, all.amount(action, place), all.scale(action, place), isEstimated))
+          return false;
+    }
+    return true;
+  }
+
+  #count(
+    account: ScaledAccount,
+    amount: Amount,
+    back: number,
+    backScale: number,
+    isEstimated: boolean,
+  ): boolean {
+    if (!account.reach(Math.max(amount.scale, backScale))) return false;
+    const { scale, cap, used, estimated } = account;
+    const value = rescale(amount.value, amount.scale, scale);
+    const reserved = account.reserved - rescale(back, backScale, scale);
+    const total = used + value + reserved;
+    // Where anything is no safe integer, this is false.
+    if (!(reserved >= 0 && total <= Number.MAX_SAFE_INTEGER)) return false;
+    // What stays within its own reservation is counted whatever else is over the cap.
+    if (value > 0 && (used + value > cap || (total > cap && value > rescale(back, backScale, scale))))
+      return false;
+    const nowEstimated = isEstimated ? estimated + value : estimated;
+    if (nowEstimated > Number.MAX_SAFE_INTEGER) return false;
+    this.#change(account, used + value, nowEstimated, reserved);
+    return true;
+  }
+
+  #change(account: ScaledAccount, used: number, estimated: number, reserved: number): void {
+    const change = (this.#changes[this.#changeCount] ??= { account, used, estimated, reserved });
+    change.account = account;
+    change.used = used;
+    change.estimated = estimated;
+    change.reserved = reserved;
+    this.#changeCount += 1;
+  }
+
+  /** Reads the meters; false where one of them is too large or too fine. */
+  #readAmounts(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
+    const meters = this.#meters;
+    let count = 0;
+    meters.begin(bytes, rows, base);
+    while (meters.next()) {
+      const { unit, start, end, scale } = meters;
+      const value = readDigits(bytes, start, end);
+      if (Number.isNaN(value) || scale > MAX_SCALE) return false;
+      const amount = (this.#amounts[count] ??= { unit, value, scale });
+      amount.unit = unit;
+      amount.value = value;
+      amount.scale = scale;
+      count += 1;
+    }
+    this.#amountCount = count;
+    return true;
+  }
+
+  /** Whether an execution named the event before it came. */
+  #isAwaited(bytes: Uint8Array, id: number): boolean {
+    const { pending } = this.#state.links;
+    if (!(pending instanceof Map) || pending.size === 0) return false;
+    return pending.has(decodeLatin1(bytes, id, id + B64_LENGTH));
+  }
+
+  #applyLinks({ segment, number }: UsualLine): void {
+    for (let i = 0; i < this.#changeCount; i += 1) {
+      const { account, used, estimated, reserved } = this.#changes[i]!;
+      account.used = used;
+      account.estimated = estimated;
+      account.reserved = reserved;
+      if (!account.isChanged) this.#changed.push(account);
+      account.isChanged = true;
+    }
+    const position = this.#position;
+    position.file = segment.file;
+    position.line = number;
+    position.seq = this.#state.chain.seq;
+    if (this.#opened !== -1) {
+      this.#actions.place(this.#events.addLocated(position, 'action', -1), this.#opened);
+    } else if (this.#view !== undefined) {
+      this.#windows?.apply();
+      for (const grant of this.#view.chain) grant.executions += 1;
+      this.#events.addLocated(position, 'execution', this.#view.grant.index);
+      if (this.#spent !== -1) {
+        this.#actions.remove(this.#spentNumber);
+        this.#events.spendNumber(this.#spentNumber, this.#view.grant.index);
+      }
+    } else this.#events.addLocated(position, 'other', -1);
+  }
+
+  #advance(line: UsualLine, base: number, leaves: Uint8Array): void {
+    const { bytes, index, length, facts, segment } = line;
+    const { rows } = facts;
+    const state = this.#state;
+    const { chain, end } = state;
+    state.lines += 1;
+    state.bytes += length + 1;
+    end.file = segment.file;
+    end.line = line.number + 1;
+    end.byteOffset = line.offset + length + 1;
+    chain.otherSeq = chain.seq + 1;
+    chain.seq += 1;
+    const leafAt = index * HASH_BYTES;
+    for (let i = 0; i < HASH_BYTES; i += 1) this.#leaf[i] = leaves[leafAt + i]!;
+    this.#leafText = decodeLatin1(leaves, leafAt, leafAt + HASH_BYTES);
+    appendLeaf(state.tree, this.#leafText);
+    state.records += 1;
+    state.countsByVerdict.ok += 1;
+    const time = rows[base + row.OCCURRED_AT]!;
+    this.#latestEnd = rows[base + row.OCCURRED_AT + 1]! - time;
+    for (let i = 0; i < this.#latestEnd; i += 1) this.#latest[i] = bytes[time + i]!;
+    this.#tipBytes = bytes;
+    this.#tipAt = rows[base + row.EVENT_ID]!;
+    this.#hasStepped = true;
+  }
+}
+
+const NOTHING: Amount = { unit: '', value: 0, scale: 0 };
+
+function isTextAt(bytes: Uint8Array, at: number, text: string, from: number): boolean {
+  for (let i = from; i < text.length; i += 1) if (bytes[at + i - from] !== text.charCodeAt(i)) return false;
+  return true;
+}
+
+/** The place of the base64url of the digest at a place; -1 where that is not SHA-256. */
+function sha256At(bytes: Uint8Array, at: number): number {
+  for (let i = 0; i < SHA256.length; i += 1) if (bytes[at + ALG_IN_DIGEST + i] !== SHA256[i]) return -1;
+  const b64 = at + B64_IN_DIGEST;
+  return bytes[b64 + B64_LENGTH] === QUOTE ? b64 : -1;
+}
+
+const SHA256_TEXT_LENGTH = 'sha-256:'.length + B64_LENGTH;
+
+/** Whether a digest's text, `sha-256:…`, is that of the base64url at a place. */
+function isDigestText(bytes: Uint8Array, b64: number, text: string): boolean {
+  return (
+    text.length === SHA256_TEXT_LENGTH &&
+    text.startsWith('sha-256:') &&
+    isTextAt(bytes, b64, text, SHA256_TEXT_LENGTH - B64_LENGTH)
+  );
+}
+
+/** As `orderTimestamps`, of the texts at two places. */
+function orderTimes(
+  a: Uint8Array,
+  at: number,
+  end: number,
+  b: Uint8Array,
+  bAt: number,
+  bEnd: number,
+): number {
+  const length = end - at;
+  if (length !== bEnd - bAt) return orderTimestamps(decodeLatin1(a, at, end), decodeLatin1(b, bAt, bEnd));
+  for (let i = 0; i < length; i += 1) {
+    const difference = a[at + i]! - b[bAt + i]!;
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function orderTo(bytes: Uint8Array, at: number, end: number, text: string): number {
+  const length = end - at;
+  if (length !== text.length) return orderTimestamps(decodeLatin1(bytes, at, end), text);
+  for (let i = 0; i < length; i += 1) {
+    const difference = bytes[at + i]! - text.charCodeAt(i);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Whether the grants are valid at the instant that stands at a place. */
+function isWithin({ notBefore, expiresAt }: BoundsView, bytes: Uint8Array, at: number, end: number): boolean {
+  if (notBefore !== undefined && orderTo(bytes, at, end, notBefore) < 0) return false;
+  return expiresAt === undefined || orderTo(bytes, at, end, expiresAt) < 0;
+}
+
+function isAtMost({ value, scale }: Amount, limit: number, limitScale: number): boolean {
+  const common = Math.max(scale, limitScale);
+  return rescale(value, scale, common) <= rescale(limit, limitScale, common);
+}
+
+/** Rule 14. */
+function isCapped(amount: Amount, { actionCap, capScale }: UnitBounds): boolean {
+  return actionCap === undefined || isAtMost(amount, actionCap, capScale);
+}
