@@ -63,6 +63,18 @@ export interface UsualLine {
   readonly length: number;
 }
 
+/** The beginning of a line. */
+export interface LedgerPlace {
+  /** Of its first byte in the ledger. */
+  readonly bytes: number;
+  /** How many lines before it take a place. */
+  readonly ordinal: number;
+  /** In its file, from 1 on. */
+  readonly line: number;
+  /** Of its first byte in its file. */
+  readonly offset: number;
+}
+
 /** How {@link readBlocks} reads. */
 export interface ReadBlocksOptions {
   readonly backend: SignatureBackend;
@@ -72,6 +84,8 @@ export interface ReadBlocksOptions {
   readonly threads: number;
   /** So many bytes at the beginning were verified before: of their lines only the hashes are wanted. */
   readonly hashedBytes?: number | undefined;
+  /** Where the source begins, where it is the rest of a ledger. */
+  readonly from?: LedgerPlace | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called when a chunk was read that ends no line, and so gives none. */
   readonly onPartOfLine?: (() => void) | undefined;
@@ -106,13 +120,16 @@ export async function* readBlocks(
   options: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
   const reader = openBlocks(source, options.signal, options.onPartOfLine);
-  const places = new Places();
+  const { from } = options;
+  const places = new Places(from);
   try {
     const room = allocateBytes(options.blockBytes ?? BLOCK_BYTES);
     const examiner = makeExaminer(options.backend, options.keys);
     const declared = [...options.keys];
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
-    const isLarge = (source.size ?? 0) >= worthwhileBytes;
+    const before = from?.bytes ?? 0;
+    const size = source.size === undefined ? undefined : source.size - before;
+    const isLarge = (size ?? 0) >= worthwhileBytes;
     let block = await reader.read(room.subarray(0, Math.min(room.length, FIRST_BLOCK_BYTES)));
     while (block !== undefined) {
       const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
@@ -121,10 +138,10 @@ export async function* readBlocks(
       yield 'line' in block
         ? places.ofLongLine(block)
         : places.ofBlock(block.segment, block.bytes, facts as ExaminedBlock);
-      if (threads > 1 && (isLarge || places.bytes >= worthwhileBytes)) {
+      if (threads > 1 && (isLarge || places.bytes - before >= worthwhileBytes)) {
         // No more than there are blocks for.
-        const blocks = Math.ceil((source.size ?? Infinity) / (options.blockBytes ?? BLOCK_BYTES));
-        const members = startThreads(Math.min(threads, blocks), options.start ?? startWorker);
+        const blocks = Math.ceil((size ?? Infinity) / (options.blockBytes ?? BLOCK_BYTES));
+        const members = await startThreads(Math.min(threads, blocks), options.start ?? startWorker);
         if (members.length > 0) {
           yield* readInThreads(reader, places, new WorkerPool(members, declared), options);
           return;
@@ -137,8 +154,22 @@ export async function* readBlocks(
   }
 }
 
-function startThreads(count: number, start: () => WorkerThread | undefined): WorkerThread[] {
-  return Array.from({ length: count }, start).filter((each) => each !== undefined);
+/** Where one cannot be started, none is left behind. */
+async function startThreads(
+  count: number,
+  start: () => WorkerThread | undefined,
+): Promise<readonly WorkerThread[]> {
+  const started: WorkerThread[] = [];
+  try {
+    for (let left = count; left > 0; left -= 1) {
+      const thread = start();
+      if (thread !== undefined) started.push(thread);
+    }
+  } catch (error) {
+    await Promise.all(started.map((thread) => thread.stop()));
+    throw error;
+  }
+  return started;
 }
 
 /** What was read, and what will be known of it. */
@@ -226,6 +257,14 @@ class Places {
   offset = 0;
   ordinal = 0;
   #file: Segment | undefined;
+  /** Where the first file is gone on with. */
+  #from: LedgerPlace | undefined;
+
+  constructor(from?: LedgerPlace) {
+    this.#from = from;
+    this.bytes = from?.bytes ?? 0;
+    this.ordinal = from?.ordinal ?? 0;
+  }
 
   ofLongLine({ segment, line }: LongLine): KnownLines {
     this.#enter(segment);
@@ -247,8 +286,9 @@ class Places {
   #enter(segment: Segment): void {
     if (this.#file === segment) return;
     this.#file = segment;
-    this.number = 1;
-    this.offset = 0;
+    this.number = this.#from?.line ?? 1;
+    this.offset = this.#from?.offset ?? 0;
+    this.#from = undefined;
   }
 }
 

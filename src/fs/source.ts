@@ -4,10 +4,12 @@
  */
 
 import type { FileFault } from '../fault.js';
+import type { Stats } from 'node:fs';
 import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../error.js';
+import { PrefixHasher, type LedgerPrefix } from '../bytes/ledger-prefix.js';
 import { printable } from '../bytes/printable.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
@@ -51,6 +53,16 @@ export interface SourceGrowth {
   readonly byteOffset: number;
 }
 
+/** What follows a prefix of a ledger. */
+export interface LedgerRest {
+  /** The file in which the prefix ends, from there on, and those after it. */
+  readonly segments: AsyncIterable<Segment>;
+  /** Has hashed the prefix. */
+  readonly hasher: PrefixHasher;
+  /** To be called when `segments` is not needed any more, wherever reading it ended. */
+  readonly close: () => Promise<void>;
+}
+
 /** How {@link openLedgerSource} reads. */
 export interface SourceOptions {
   /**
@@ -67,6 +79,11 @@ export interface LedgerSource {
   /** Size in bytes when reading began, where known. */
   readonly size: number | undefined;
   readonly segments: AsyncIterable<Segment>;
+  /**
+   * What follows a prefix, where the ledger begins with that, byte for byte; undefined where it does not, and `segments` gives
+   * everything as before. Absent where nothing can be read twice. Whoever gives other `segments` than those of a source leaves it out.
+   */
+  readonly readAfter?: (prefix: LedgerPrefix, signal?: AbortSignal) => Promise<LedgerRest | undefined>;
   /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
   readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
   /** Makes a temporary file for what verification does not keep in memory; without it, it keeps all. */
@@ -105,14 +122,20 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
   const { patienceMs = PATIENCE_MS } = options;
   if (!(patienceMs >= 0)) throw new RangeError('patienceMs must be at least 0');
   let growth: SourceGrowth | undefined;
-  const read = (file: string): AsyncIterable<Uint8Array> =>
-    readChunks(file, patienceMs, (byteOffset) => (growth ??= { file, byteOffset }));
+  const read = (file: string, opened?: OpenedFile): AsyncGenerator<Uint8Array, void, void> =>
+    readChunks(file, patienceMs, (byteOffset) => (growth ??= { file, byteOffset }), opened);
   const status = await orIoError(stat(path), path);
   if (!status.isDirectory()) {
     const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
     const size = status.isFile() ? status.size : undefined;
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
-    return { paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile };
+    const readAfter: LedgerSource['readAfter'] = (prefix, signal) =>
+      readBehind([segment], read, prefix, signal);
+    return {
+      ...{ paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile },
+      // A pipe is read once.
+      ...(status.isFile() ? { readAfter } : {}),
+    };
   }
   await assertUnmixed(path);
   const names = await listSegments(path);
@@ -122,7 +145,7 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     });
   }
   let size = 0;
-  const segments = [];
+  const segments: Segment[] = [];
   for (const name of names) {
     const file = join(path, name);
     size += (await orIoError(stat(file), file)).size;
@@ -132,7 +155,96 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const next = (await listSegments(path)).find((name) => !names.includes(name));
     return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
   };
-  return { paths: [path], size, segments: iterate(segments), findGrowth, openScratch: openScratchFile };
+  const readAfter: LedgerSource['readAfter'] = (prefix, signal) => readBehind(segments, read, prefix, signal);
+  return {
+    paths: [path],
+    size,
+    segments: iterate(segments),
+    findGrowth,
+    readAfter,
+    openScratch: openScratchFile,
+  };
+}
+
+/** See `LedgerSource.readAfter`. @param read - Goes on with a file that was opened. */
+async function readBehind(
+  files: readonly Segment[],
+  read: (file: string, opened: OpenedFile) => AsyncGenerator<Uint8Array, void, void>,
+  prefix: LedgerPrefix,
+  signal: AbortSignal | undefined,
+): Promise<LedgerRest | undefined> {
+  const hasher = new PrefixHasher();
+  for (const [index, segment] of files.slice(0, prefix.files).entries()) {
+    const isLast = index === prefix.files - 1;
+    const opened = await openFile(segment.file);
+    let isFound = false;
+    try {
+      hasher.beginFile();
+      const length = isLast ? prefix.bytes : opened.before.size;
+      const isWhole = await hashFile(opened, length, hasher, signal);
+      // Of the last it is found out when the rest of it was read.
+      isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw toIoError(error, 'read', segment.file);
+    } finally {
+      if (!isLast || !isFound) await orIoError(opened.file.close(), segment.file);
+    }
+    if (!isFound) return undefined;
+    if (!isLast) continue;
+    const chunks = read(segment.file, opened);
+    const close = async (): Promise<void> => {
+      await chunks.return();
+      // One that was not begun closes nothing.
+      await opened.file.close();
+    };
+    return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
+  }
+  return undefined;
+}
+
+/** A file, and what it was when it was opened. */
+interface OpenedFile {
+  readonly file: FileHandle;
+  readonly before: Stats;
+  /** Where reading goes on; at the beginning of a line. */
+  position: number;
+}
+
+async function openFile(path: string): Promise<OpenedFile> {
+  const file = await orIoError(open(path, 'r'), path);
+  try {
+    return { file, before: await file.stat(), position: 0 };
+  } catch (error) {
+    await file.close();
+    throw toIoError(error, 'read', path);
+  }
+}
+
+/** Hashes the first `length` bytes of a file. @returns Whether it has as many. */
+async function hashFile(
+  opened: OpenedFile,
+  length: number,
+  hasher: PrefixHasher,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const { file, before } = opened;
+  if (!before.isFile() || before.size < length) return false;
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  while (opened.position < length) {
+    signal?.throwIfAborted();
+    const wanted = Math.min(CHUNK_BYTES, length - opened.position);
+    const { bytesRead } = await file.read(buffer, 0, wanted, opened.position);
+    if (bytesRead === 0) return false;
+    hasher.update(buffer.subarray(0, bytesRead));
+    opened.position += bytesRead;
+  }
+  return true;
+}
+
+async function isUnchanged({ file, before }: OpenedFile): Promise<boolean> {
+  const after = await file.stat();
+  return after.size === before.size && after.mtimeMs === before.mtimeMs;
 }
 
 async function listSegments(folder: string): Promise<string[]> {
@@ -174,19 +286,18 @@ export function streamSource(chunks: AsyncIterable<Uint8Array>, name: string): L
  * up to the end instead would never end beside a busy writer.
  *
  * @param onGrowth - Told of the first byte that was not read, where the file has one by then.
+ * @param opened - To go on with; it is closed at the end.
  */
 async function* readChunks(
   path: string,
   patienceMs: number,
   onGrowth: (byteOffset: number) => void,
+  opened?: OpenedFile,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const file = await open(path, 'r').catch((error: unknown) => {
-    throw toIoError(error, 'read', path);
-  });
+  const { file, before, position: start } = opened ?? (await openFile(path));
   try {
-    const before = await file.stat();
     const buffer = Buffer.alloc(CHUNK_BYTES);
-    let position = 0;
+    let position = start;
     let lastByte = NEWLINE;
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {

@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { ECDH, createHash, createPublicKey, hash, verify, type KeyObject } from 'node:crypto';
+import { ECDH, createHash, createPublicKey, hash, verify, type Hash, type KeyObject } from 'node:crypto';
 
 import { asBuffer } from './buffer.js';
 import type { Equation, Hasher, WorkerThread } from './platform.js';
@@ -104,12 +104,16 @@ export function sha256Latin1(bytes: Uint8Array): string {
 }
 
 export function createSha256(): Hasher {
-  const running = createHash('sha256');
+  return toHasher(createHash('sha256'));
+}
+
+function toHasher(running: Hash): Hasher {
   const hasher: Hasher = {
     update(bytes) {
       running.update(bytes);
       return hasher;
     },
+    copy: () => toHasher(running.copy()),
     digestLatin1: () => running.digest('binary'),
   };
   return hasher;

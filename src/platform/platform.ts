@@ -8,6 +8,8 @@ import type { SpkiKey } from './spki.js';
 /** SHA-256 of bytes that come in parts. */
 export interface Hasher {
   update(bytes: Uint8Array): Hasher;
+  /** One of its own, which has seen the same bytes. */
+  copy(): Hasher;
   /** The hash as 32 characters, U+0000 to U+00FF; to be called once. */
   digestLatin1(): string;
 }

@@ -159,12 +159,16 @@ export function sha256Latin1(bytes: Uint8Array): string {
 }
 
 export function createSha256(): Hasher {
-  const running = nobleSha256.create();
+  return toHasher(nobleSha256.create());
+}
+
+function toHasher(running: ReturnType<typeof nobleSha256.create>): Hasher {
   const hasher: Hasher = {
     update(bytes) {
       running.update(bytes);
       return hasher;
     },
+    copy: () => toHasher(running.clone()),
     digestLatin1: () => decodeLatin1(running.digest()),
   };
   return hasher;

@@ -6,7 +6,7 @@
 import { printable } from '../bytes/printable.js';
 import { NorthrootError } from '../error.js';
 import { decodeCheckpoint, type SignedCheckpoint } from '../note/checkpoint.js';
-import { rangeRoot, type CompactRange } from '../tree/compact-range.js';
+import { emptyRange, rangeRoot, type CompactRange } from '../tree/compact-range.js';
 import { findRoleProblem, findRevocationProblem } from '../trust/keyring.js';
 import type { NoteVerdict } from '../trust/checkpoint-judge.js';
 import { judgeLedgerNote } from './checkpoint-note.js';
@@ -75,6 +75,41 @@ export class AnchorWatch {
       anchor.root = rangeRoot(tree);
       this.#next += 1;
     }
+  }
+
+  /**
+   * Call in place of {@link AnchorWatch.observe} for every tree up to one that was verified before.
+   *
+   * @param findRoot - The root of that ledger's tree at a checkpoint's size, where it is known.
+   * @returns Whether all are known at which anchors end; nothing has happened otherwise.
+   */
+  skipTo(tree: CompactRange, findRoot: (note: SignedCheckpoint) => string | undefined): boolean {
+    const covered = this.#bySize.filter(({ note }) => note.checkpoint.size <= tree.size);
+    const known = covered.map(({ note }) => {
+      const { size } = note.checkpoint;
+      if (size === tree.size) return rangeRoot(tree);
+      return size === 0 ? rangeRoot(emptyRange()) : findRoot(note);
+    });
+    if (known.includes(undefined)) return false;
+    covered.forEach((anchor, index) => (anchor.root = known[index]));
+    this.#next = covered.length;
+    return true;
+  }
+
+  /** Begins again with the empty tree. */
+  restart(): void {
+    this.#next = 0;
+    for (const anchor of this.#inOrder) anchor.root = undefined;
+    this.observe(emptyRange());
+  }
+
+  /** The ledger's roots at which anchors have ended, by size. */
+  roots(): Map<number, string> {
+    return new Map(
+      this.#bySize
+        .slice(0, this.#next)
+        .map(({ note, root }) => [note.checkpoint.size, root as string] as const),
+    );
   }
 
   /** How many records each covers. */

@@ -83,6 +83,16 @@ function judgeCheckpoint(
   updateSeals(state, checkpoint, checkpoint.signers);
 }
 
+/** The ledger's root at the size that a note states, where a right checkpoint of the ledger states the same. */
+export function findStatedRoot(seals: Seals, note: SignedCheckpoint): string | undefined {
+  const { size, root } = note.checkpoint;
+  const textHash = hashText(note);
+  for (const known of seals.known.values()) {
+    if (known.matchesTree && known.treeSize === size && known.textHash === textHash) return root;
+  }
+  return undefined;
+}
+
 function hashText({ text }: SignedCheckpoint): string {
   return sha256Base64url(encodeUtf8(text));
 }

@@ -6,7 +6,8 @@
 const PIECE_BITS = 12;
 const PIECE = 1 << PIECE_BITS;
 
-interface CountingPiece {
+/** Some numbers that stand together. */
+export interface CountingPiece {
   readonly first: number;
   cells: Float64Array | undefined;
 }
@@ -35,6 +36,17 @@ export class CountingColumn {
     }
     piece.cells[offset] = value;
   }
+
+  /** Its pieces, as plain data. */
+  save(): CountingPiece[] {
+    return [...this.#pieces];
+  }
+
+  /** Takes the place of an empty column. @param pieces - As {@link CountingColumn.save} gave them, of so many numbers. */
+  restore(pieces: readonly CountingPiece[], length: number): void {
+    for (const { first, cells } of pieces) this.#pieces.push({ first, cells: cells?.slice() });
+    this.#length = length;
+  }
 }
 
 /** Numbers of at least -1, small ones in a byte; pieces of which all are -1 take no room. */
@@ -55,6 +67,16 @@ export class SparseColumn {
     piece[index % PIECE] = value + 1;
     this.#pieces[number] = piece;
   }
+
+  /** Its pieces, as plain data. */
+  save(): (Uint8Array | Int32Array | undefined)[] {
+    return [...this.#pieces];
+  }
+
+  /** Takes the place of an empty column. @param pieces - As {@link SparseColumn.save} gave them. */
+  restore(pieces: readonly (Uint8Array | Int32Array | undefined)[]): void {
+    for (const piece of pieces) this.#pieces.push(piece?.slice());
+  }
 }
 
 /** Numbers below 256; 0 where none was set. */
@@ -69,5 +91,15 @@ export class ByteColumn {
     const number = index >>> PIECE_BITS;
     while (this.#pieces.length <= number) this.#pieces.push(new Uint8Array(PIECE));
     (this.#pieces[number] as Uint8Array)[index % PIECE] = value;
+  }
+
+  /** Its pieces, as plain data. */
+  save(): Uint8Array[] {
+    return [...this.#pieces];
+  }
+
+  /** Takes the place of an empty column. @param pieces - As {@link ByteColumn.save} gave them. */
+  restore(pieces: readonly Uint8Array[]): void {
+    for (const piece of pieces) this.#pieces.push(piece.slice());
   }
 }

@@ -5,7 +5,7 @@ import type { ScratchFile } from '../fs/scratch-file.js';
 import { IdIndex, idsWithin } from '../ledger/id-index.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
-import { ByteColumn, CountingColumn, SparseColumn } from './columns.js';
+import { ByteColumn, CountingColumn, SparseColumn, type CountingPiece } from './columns.js';
 
 /**
  * What links need to know of an event's type. `spent` is an allowed action that was executed, `malformed` an authorization that
@@ -49,15 +49,16 @@ export interface EventTable {
   match(name: RecordName, limit?: number): Promise<readonly EventMatch[] | undefined>;
 }
 
-/** The index as plain data. */
+/** The index as plain data: ids, and the pieces of its columns. */
 export interface EventIndexData {
   readonly ids: Uint32Array;
-  readonly lines: Float64Array;
-  readonly seqs: Float64Array;
-  readonly files: Uint32Array;
-  readonly kinds: Uint8Array;
-  readonly grants: Int32Array;
+  readonly lines: readonly CountingPiece[];
+  readonly seqs: readonly CountingPiece[];
+  readonly kinds: readonly Uint8Array[];
+  readonly grants: readonly (Uint8Array | Int32Array | undefined)[];
+  /** The files, and of each the number of its first event. */
   readonly names: readonly string[];
+  readonly begins: readonly number[];
 }
 
 const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
@@ -81,18 +82,12 @@ export class EventIndex implements EventTable {
   constructor(data?: EventIndexData) {
     this.#ids = new IdIndex(data?.ids);
     if (data === undefined) return;
-    for (let ordinal = 0; ordinal < this.size; ordinal += 1) {
-      this.#push(
-        ordinal,
-        {
-          file: data.names[data.files[ordinal] as number] as string,
-          line: data.lines[ordinal] as number,
-          seq: data.seqs[ordinal] as number,
-        },
-        data.kinds[ordinal] as number,
-        data.grants[ordinal] as number,
-      );
-    }
+    this.#lines.restore(data.lines, this.size);
+    this.#seqs.restore(data.seqs, this.size);
+    this.#kinds.restore(data.kinds);
+    this.#grants.restore(data.grants);
+    for (const name of data.names) this.#names.push(name);
+    for (const begin of data.begins) this.#begins.push(begin);
   }
 
   get size(): number {
@@ -185,15 +180,14 @@ export class EventIndex implements EventTable {
   }
 
   save(): EventIndexData {
-    const length = this.size;
     return {
       ids: this.#ids.save(),
-      lines: Float64Array.from({ length }, (_, ordinal) => this.#lines.at(ordinal)),
-      seqs: Float64Array.from({ length }, (_, ordinal) => this.#seqs.at(ordinal)),
-      files: Uint32Array.from({ length }, (_, ordinal) => this.#fileOf(ordinal)),
-      kinds: Uint8Array.from({ length }, (_, ordinal) => this.#kinds.at(ordinal)),
-      grants: Int32Array.from({ length }, (_, ordinal) => this.#grants.at(ordinal)),
+      lines: this.#lines.save(),
+      seqs: this.#seqs.save(),
+      kinds: this.#kinds.save(),
+      grants: this.#grants.save(),
       names: [...this.#names],
+      begins: [...this.#begins],
     };
   }
 

@@ -36,12 +36,13 @@ import {
   type HeadForm,
 } from './state-form.js';
 import { startVerification, type SignerTally, type VerifyState } from './state.js';
+import type { VerifiedPrefix } from './verified-prefix.js';
 
 const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Raised when what is saved takes another form within one version. */
-const FORM = 2;
+const FORM = 3;
 
 interface SavedGrant {
   readonly form: GrantForm;
@@ -65,6 +66,7 @@ interface Saved {
   readonly signers: readonly SignerTally[];
   readonly foldRoots: ReadonlyMap<string, Finding>;
   readonly kept: readonly Finding[];
+  readonly prefix: VerifiedPrefix | undefined;
 }
 
 /** A verification that can be gone on with. */
@@ -72,6 +74,8 @@ export interface SavedVerification {
   readonly state: VerifyState;
   /** The findings so far that do not depend on where the ledger ends. */
   readonly findings: readonly Finding[];
+  /** What was read, as a whole (`VerificationResult.prefix`): without it each line of that is hashed when it is gone on with. */
+  readonly prefix?: VerifiedPrefix | undefined;
 }
 
 /**
@@ -79,7 +83,7 @@ export interface SavedVerification {
  *
  * @throws TypeError for a state that is not in memory
  */
-export function saveVerification({ state, findings }: SavedVerification): Uint8Array {
+export function saveVerification({ state, findings, prefix }: SavedVerification): Uint8Array {
   const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
   if (!(events instanceof EventIndex && foldRoots instanceof Map))
     throw new TypeError('expected a state that is in memory');
@@ -99,10 +103,11 @@ export function saveVerification({ state, findings }: SavedVerification): Uint8A
     signers: [...signers.values()],
     foldRoots,
     kept: findings,
+    prefix,
   };
   const body = serialize(saved);
   const header = `northroot-state ${VERSION} ${toDigestText(sha256Base64url(body))}\n`;
-  return new Uint8Array(Buffer.concat([Buffer.from(header, 'latin1'), body]));
+  return Buffer.concat([Buffer.from(header, 'latin1'), body]);
 }
 
 /**
@@ -154,7 +159,7 @@ function saveWholeGrant(grant: Grant): SavedGrant {
 }
 
 function revive(saved: Saved, backend: SignatureBackend): SavedVerification {
-  const { policy, witnessPolicy, head, keys, events, kept } = saved;
+  const { policy, witnessPolicy, head, keys, events, kept, prefix } = saved;
   const keyring = new Keyring(backend);
   keyring.restore(keys);
   const state: VerifyState = {
@@ -184,7 +189,7 @@ function revive(saved: Saved, backend: SignatureBackend): SavedVerification {
   for (const [name, group] of saved.unsealed) state.seals.unsealed.set(name, group);
   for (const tally of saved.signers) state.signers.set(tally.keyid, tally);
   restoreHead(state, head);
-  return { state, findings: kept };
+  return { state, findings: kept, prefix };
 }
 
 function invalid(cause: unknown): NorthrootError {

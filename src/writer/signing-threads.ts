@@ -34,6 +34,7 @@ export class SigningThreads {
   readonly #signer: Signer;
   readonly #threads: number;
   readonly #program: URL;
+  readonly #maxWaitMs: number;
   /** Waiting to be handed over. */
   #waiting: Uint8Array[] = [];
   #workers: Worker[] | undefined;
@@ -46,11 +47,12 @@ export class SigningThreads {
   readonly #pending = new WeakMap<Uint8Array, Promise<void>>();
   readonly #signatures = new WeakMap<Uint8Array, string>();
 
-  /** @param program - For tests: what the threads run. */
-  constructor(signer: Signer, threads: number, program = PROGRAM) {
+  /** @param program - For tests: what the threads run, and how long one of them may take. */
+  constructor(signer: Signer, threads: number, program = PROGRAM, maxWaitMs = MAX_WAIT_MS) {
     this.#signer = signer;
     this.#threads = threads;
     this.#program = program;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /** Where threads can sign for a signer: it must be one that holds its key in memory. */
@@ -81,7 +83,7 @@ export class SigningThreads {
       this.#pending.delete(bytes);
     }
     if (pending.size === 0) return;
-    const timer = setTimeout(() => this.#giveUp(), MAX_WAIT_MS);
+    const timer = setTimeout(() => this.#giveUp(), this.#maxWaitMs);
     await Promise.all(pending);
     clearTimeout(timer);
   }

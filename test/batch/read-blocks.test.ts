@@ -12,6 +12,7 @@ import { bytesSource, streamSource } from '../../src/fs/source.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { hashLine, readLines } from '../../src/ledger/read-lines.js';
+import type { WorkerThread } from '../../src/platform/platform.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import { startVerification, type VerifyState } from '../../src/verify/state.js';
 import { verifyLine } from '../../src/verify/verify-line.js';
@@ -198,6 +199,23 @@ describe('ends early', () => {
     await blocks.next();
     await blocks.return();
     expect([first?.isStopped(), second?.isStopped()]).toEqual([true, true]);
+  });
+
+  test('with no thread left behind, where one cannot be started', async () => {
+    const first = testThread();
+    const threads = [first];
+    const start = (): WorkerThread => {
+      const thread = threads.pop();
+      if (thread === undefined) throw new Error('no more threads');
+      return thread;
+    };
+    const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
+    const reading = (async () => {
+      const blocks = readBlocks(bytesSource(bytes, '-'), { ...IN_THREE, start, blockBytes: 65_536 });
+      for await (const block of blocks) void block;
+    })();
+    await expect(reading).rejects.toThrow('no more threads');
+    expect(first.isStopped()).toBe(true);
   });
 
   test('with the error of the source, after the lines before it', async () => {

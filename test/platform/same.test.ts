@@ -116,6 +116,23 @@ describe('SHA-256', () => {
     );
   });
 
+  it('goes on in a copy, and in what was copied', () => {
+    fc.assert(
+      fc.property(bytes, bytes, (a, b) => {
+        expectSame((p) => {
+          const hasher = p.createSha256().update(a);
+          const copy = hasher.copy();
+          const whole = p.sha256Latin1(p.concatBytes([a, b]));
+          return [
+            copy.digestLatin1() === p.sha256Latin1(a),
+            hasher.update(b).digestLatin1() === whole,
+          ].join();
+        });
+        expect(node.createSha256().update(a).copy().digestLatin1()).toBe(node.sha256Latin1(a));
+      }),
+    );
+  });
+
   it('ids are written where they are looked for', () => {
     const id = node.sha256Base64url(Uint8Array.of(7));
     expectSame((p) => {

@@ -11,7 +11,13 @@ import { canonicalBytes, canonicalText } from '../../src/json/canonicalize.js';
 import { formatCheckpoint } from '../../src/note/checkpoint.js';
 import { signNote } from '../../src/note/note-key.js';
 import { formatNote } from '../../src/note/signed-note.js';
-import { appendLeaf, emptyRange, leafHash, rangeRoot } from '../../src/tree/compact-range.js';
+import {
+  appendLeaf,
+  emptyRange,
+  leafHash,
+  rangeRoot,
+  type CompactRange,
+} from '../../src/tree/compact-range.js';
 import { meters } from '../../src/value/meter.js';
 import type { VerifyOptions } from '../../src/verify/run-verification.js';
 import { attestation, boundTo, checkpoint, event, genesis, keyOf, ledger } from '../docs/ledger-kit.js';
@@ -343,9 +349,7 @@ function mend(lines: readonly Line[], { resign }: { readonly resign: boolean }):
         const members = { ...(whole as Members) };
         if (members['event_type'] === 'genesis' && typeof members['origin'] === 'string')
           ({ origin } = members as { origin: string });
-        if (members['event_type'] === 'checkpoint' && resign)
-          reseal(members, tree.size, rangeRoot(tree), tip, origin, record);
-        bytes = rewrite(record, members, prev, tree.size, renamed, resign) ?? bytes;
+        bytes = rewrite(record, members, { prev, tree, tip, origin, renamed, resign }) ?? bytes;
         tip = members['event_id'];
       }
     }
@@ -358,15 +362,22 @@ function mend(lines: readonly Line[], { resign }: { readonly resign: boolean }):
   });
 }
 
-function rewrite(
-  record: Members,
-  members: Members,
-  prev: string,
-  seq: number,
-  renamed: Map<string, string>,
-  resign: boolean,
-): Buffer | undefined {
+/** What a line is made right for. */
+interface Mending {
+  readonly prev: string;
+  readonly tree: CompactRange;
+  readonly tip: unknown;
+  readonly origin: string;
+  /** Ids that have become others. */
+  readonly renamed: Map<string, string>;
+  readonly resign: boolean;
+}
+
+/** Undefined for what cannot be made right. */
+function rewrite(record: Members, members: Members, mending: Mending): Buffer | undefined {
+  const { prev, tree, renamed, resign } = mending;
   try {
+    if (members['event_type'] === 'checkpoint' && resign) reseal(record, members, mending);
     const before = (members['event_id'] as { b64?: unknown } | undefined)?.b64;
     const { eventId, payloadDigest } = identifyEvent(members);
     if ('event_id' in members) members['event_id'] = { alg: 'sha-256', b64: eventId };
@@ -386,21 +397,16 @@ function rewrite(
       event: members,
       ...('signatures' in record ? { signatures } : {}),
       prev: { alg: 'sha-256', b64: prev },
-      seq,
+      seq: tree.size,
     });
   } catch {
     return undefined;
   }
 }
 
-function reseal(
-  members: Members,
-  size: number,
-  root: string,
-  tip: unknown,
-  origin: string,
-  record: Members,
-): void {
+function reseal(record: Members, members: Members, { tree, tip, origin }: Mending): void {
+  const { size } = tree;
+  const root = rangeRoot(tree);
   const [first] = (record['signatures'] ?? []) as { keyid?: string }[];
   const signer = SIGNERS.get(String(first?.keyid));
   if (signer === undefined || members['tree_size'] === size) return;

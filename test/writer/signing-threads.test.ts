@@ -61,6 +61,16 @@ describe('SigningThreads', () => {
     expect(await sign(signing, (_signed, round) => round === 12)).toBe(0);
   });
 
+  it('gives none, and holds nobody up, where a thread hangs', async () => {
+    const signing = new SigningThreads(
+      signer,
+      1,
+      program('parentPort.on("message", () => { for (;;); })'),
+      50,
+    );
+    expect(await sign(signing, (_signed, round) => round === 12)).toBe(0);
+  });
+
   it('gives none for a signer whose key is elsewhere', () => {
     const { publicKey } = signer;
     expect(SigningThreads.of({ publicKey, sign: (message) => signer.sign(message) }, 2)).toBeUndefined();

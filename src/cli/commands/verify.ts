@@ -311,6 +311,7 @@ async function verify(
       checkpoints,
       ...(predecessor === undefined ? {} : { predecessor }),
       ...(from === undefined ? {} : { from }),
+      keepPrefix: options.state !== undefined,
       ...(options.threads === undefined ? {} : { threads: options.threads }),
       ...(options.maxMemory === undefined ? {} : { maxMemory: options.maxMemory }),
       onProgress: (done, size) => terminal.progress(done, size),
@@ -330,7 +331,11 @@ async function verify(
   });
   // A state with broken evidence is not worth going on from: the ledger may be mended, and must then be read anew.
   if (options.state !== undefined && !result.state.hasInvalid) {
-    const saved = saveVerification({ state: result.state, findings: result.kept });
+    const saved = saveVerification({
+      state: result.state,
+      findings: result.kept,
+      prefix: result.prefix,
+    });
     await replaceFile(options.state, saved);
   }
   return exitStatus;
