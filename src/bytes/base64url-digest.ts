@@ -2,9 +2,6 @@
 
 import { encodeLatin1 } from './text.js';
 
-/** How many characters 32 bytes have. */
-export const DIGEST_CHARACTERS = 43;
-
 const ALPHABET = encodeLatin1('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_');
 const VALUES = new Uint8Array(256);
 ALPHABET.forEach((character, value) => (VALUES[character] = value));

@@ -25,7 +25,7 @@ const UNITS = ['usd', 'calls', 'tokens.input', 'time.ms', 'gpu.s', 'bytes', 'req
 
 export function ledgerNearBounds(random: () => number, signer: Signer | undefined, length: number): Buffer {
   const below = (end: number): number => Math.floor(random() * end);
-  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
+  const pick = <T>(list: readonly T[]): T => list[below(list.length)];
   let second = 0;
   const at = (): string => {
     second += below(4);
@@ -65,7 +65,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
     const bounds = {
       allowed_tools: random() < 0.7 ? ['*'] : ['fs.*', 'net.get'],
       meter_caps: meters(caps),
-      ...(random() < 0.15 && { action_caps: meters({ [units[0] as string]: fromText(pick(CAPS)) }) }),
+      ...(random() < 0.15 && { action_caps: meters({ [units[0]]: fromText(pick(CAPS)) }) }),
       ...(random() < 0.2 && { rate_limits: meters({ 'calls.per_min': 5 }) }),
       ...(random() < 0.2 && { concurrency_limit: { t: 'int', v: '2' } }),
       ...(random() < 0.3 && { expires_at: '2026-01-02T00:01:00.5Z' }),
@@ -118,7 +118,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
     } else if (kind < 0.9) {
       const isUnder = open.length > 0 && random() < 0.8;
       const index = below(open.length);
-      const under = isUnder ? (open[index] as AnyEvent) : grant;
+      const under = isUnder ? (open[index]) : grant;
       if (isUnder && random() < 0.95) open.splice(index, 1);
       const occurredAt = (members as { occurred_at: string }).occurred_at;
       const reserved = (under['authorization'] as { action?: { meter_reservation: unknown } }).action
