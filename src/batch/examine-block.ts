@@ -30,8 +30,6 @@ export interface BlockFacts {
   readonly rowAt: Int32Array;
   /** What is where in the usual records: places in the block. Their ids and digests are true; see also `IS_CHAINED`. */
   readonly rows: Int32Array;
-  /** The event's id of each usual record, 32 bytes for each line; of every other line zeros. */
-  readonly ids: Uint8Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
   /** See `verdicts.ts`, for each signature, in their order. */
@@ -85,7 +83,6 @@ export function examineBlock(
   const ends = scanner.begin(bytes);
   const lines = ends.length;
   const leaves = new Uint8Array(lines * HASH_BYTES);
-  const ids = new Uint8Array(lines * HASH_BYTES);
   const verdictsAt = new Int32Array(lines + 1);
   const verdicts: number[] = [];
   const declared: DeclaredKey[] = [];
@@ -111,7 +108,7 @@ export function examineBlock(
     const hashAt = i * HASH_BYTES;
     writeHash(leaves, hashAt, scanner.leafHash(start, end));
     if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
-    if (isQuick && scanner.scan(start, end, usual, ids, hashAt)) {
+    if (isQuick && scanner.scan(start, end, usual)) {
       const { rows } = scanner;
       rowAt[i] = usual;
       const followsUsual = i > 0 && rowAt[i - 1] !== -1;
@@ -128,7 +125,6 @@ export function examineBlock(
       usual += 1;
       continue;
     }
-    ids.fill(0, hashAt, hashAt + HASH_BYTES);
     const line = bytes.subarray(start, end);
     const facts = examineFully(line, undefined);
     examined.set(i, facts);
@@ -152,7 +148,6 @@ export function examineBlock(
     leaves,
     rowAt,
     rows: scanner.rows.slice(0, usual * ROW_WIDTH),
-    ids,
     verdictsAt,
     verdicts: Uint8Array.from(verdicts),
     declared,

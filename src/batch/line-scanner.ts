@@ -27,9 +27,8 @@ export interface LineScanner {
    * Whether the line `[start, end)` is a usual record and its ids are true: then row `at` says what is where.
    *
    * @param at - 0, or at most one more than that of a row that was filled.
-   * @param ids - The event's id is written to it, 32 bytes from `idAt` on; what stands there after *no* means nothing.
    */
-  scan(start: number, end: number, at: number, ids: Uint8Array, idAt: number): boolean;
+  scan(start: number, end: number, at: number): boolean;
   /** The rows that were filled, until the next block. */
   readonly rows: Int32Array;
 }
@@ -79,14 +78,14 @@ class PlainScanner implements LineScanner {
     return leafHash(this.#bytes.subarray(start, end));
   }
 
-  scan(start: number, end: number, at: number, ids: Uint8Array, idAt: number): boolean {
+  scan(start: number, end: number, at: number): boolean {
     if ((at + 1) * ROW_WIDTH > this.rows.length) {
       const larger = new Int32Array(this.rows.length * 2);
       larger.set(this.rows);
       this.rows = larger;
     }
     const { rows } = this;
-    return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at, ids, idAt);
+    return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
   }
 }
 
@@ -152,19 +151,17 @@ class WasmScanner implements LineScanner {
     return sha256Latin1(this.#memory.subarray(from, this.#block + end));
   }
 
-  scan(start: number, end: number, at: number, ids: Uint8Array, idAt: number): boolean {
+  scan(start: number, end: number, at: number): boolean {
     if (at >= this.#capacity) return false;
     const { rows } = this;
     const row = this.#rowsAt + at * ROW_BYTES;
     if (this.#exports.scan(this.#block, start, end, row) !== 1) {
       // It says nothing of events of other types, nor of texts that are not ASCII.
-      return (
-        scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at, ids, idAt)
-      );
+      return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
     }
     const length = PREFIX.length + this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
     const prefixed = this.#memory.subarray(this.#prefix, this.#prefix + length);
-    return isIdentity(this.#bytes, rows, at * ROW_WIDTH, prefixed, ids, idAt);
+    return isIdentity(this.#bytes, rows, at * ROW_WIDTH, prefixed);
   }
 
   #reserve(bytes: number): void {

@@ -17,8 +17,8 @@ parentPort?.on('message', ({ room, length, depth, given, declared, threads }: Bl
 });
 
 /** What is handed over and not copied. */
-function buffersOf({ ends, leaves, rowAt, rows, ids, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
-  return [ends, leaves, rowAt, rows, ids, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
+function buffersOf({ ends, leaves, rowAt, rows, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
+  return [ends, leaves, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
 }
 
 function answer(

@@ -1,11 +1,11 @@
 /**
  * The digests of usual records, over the rows that `scanRecord` filled: whether the two of an event are those of its content, and
- * whether `prev` is the hash of the line before. Digests are compared as bytes with the base64url that stands in the record, so that
- * no text of them is made.
+ * whether `prev` is the hash of the line before.
  */
 
+import { isDigestAt } from '../bytes/base64url-digest.js';
 import { allocateBytes } from '../bytes/concat.js';
-import { sha256Latin1 } from '../bytes/sha256.js';
+import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeLatin1 } from '../bytes/text.js';
 import { EVENT_ID_PREFIX } from '../event/identity.js';
 import * as row from './quick-row.js';
@@ -16,27 +16,17 @@ const { ROW_WIDTH } = row;
 /** What stands before the payload where the event's id is computed. */
 export const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const HASH_BYTES = 32;
-/** What each character of base64url stands for. */
-const ALPHABET = encodeLatin1('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_');
 
 let scratch = allocateBytes(PREFIX.length + 64 * 1024);
 scratch.set(PREFIX);
-const digest = new Uint8Array(HASH_BYTES);
 
 /**
  * Whether `payload_digest` and `event_id` are those of the content: the payload is the event without the two, copied once and hashed
  * twice.
  *
  * @param bytes - Those that row `at` was filled from.
- * @param ids - The event's id is written to it, 32 bytes from `idAt` on; what stands there after *no* means nothing.
  */
-export function hasTrueIdentity(
-  bytes: Uint8Array,
-  rows: Int32Array,
-  at: number,
-  ids: Uint8Array = digest,
-  idAt = 0,
-): boolean {
+export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
   const base = at * ROW_WIDTH;
   const room = PREFIX.length + rows[base + row.EVENT_END]! - rows[base + row.EVENT_START]!;
   if (scratch.length < room) {
@@ -44,7 +34,7 @@ export function hasTrueIdentity(
     scratch.set(PREFIX);
   }
   const to = PREFIX.length + copyPayload(bytes, rows, base, scratch, PREFIX.length);
-  return isIdentity(bytes, rows, base, scratch.subarray(0, to), ids, idAt);
+  return isIdentity(bytes, rows, base, scratch.subarray(0, to));
 }
 
 /** Copies the payload, the event without its two digests; gives its length. */
@@ -76,23 +66,20 @@ function copyPayload(
  *
  * @param prefixed - {@link PREFIX} and the payload.
  */
-export function isIdentity(
-  bytes: Uint8Array,
-  rows: Int32Array,
-  base: number,
-  prefixed: Uint8Array,
-  ids: Uint8Array,
-  idAt: number,
-): boolean {
-  writeHash(digest, 0, sha256Latin1(prefixed.subarray(PREFIX.length)));
-  if (!isBase64urlAt(bytes, rows[base + row.PAYLOAD_DIGEST]!, digest, 0)) return false;
-  writeHash(ids, idAt, sha256Latin1(prefixed));
-  return isBase64urlAt(bytes, rows[base + row.EVENT_ID]!, ids, idAt);
+export function isIdentity(bytes: Uint8Array, rows: Int32Array, base: number, prefixed: Uint8Array): boolean {
+  const digest = sha256Base64url(prefixed.subarray(PREFIX.length));
+  if (!isTextAt(bytes, rows[base + row.PAYLOAD_DIGEST]!, digest)) return false;
+  return isTextAt(bytes, rows[base + row.EVENT_ID]!, sha256Base64url(prefixed));
+}
+
+function isTextAt(bytes: Uint8Array, at: number, text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) if (bytes[at + i] !== text.charCodeAt(i)) return false;
+  return true;
 }
 
 /**
  * Whether the record of row `at` follows upon that of the row before it: its `prev` is `leaf`, 32 bytes at `leafAt` of `leaves` and the
- * leaf hash of that record's line; its `seq` is one more; and both have the same `ledger_id`, and have one.
+ * leaf hash of that record's line; its `seq` is one more; and both have the same `ledger_id`, or neither has one.
  */
 export function isChained(
   bytes: Uint8Array,
@@ -109,35 +96,14 @@ export function isChained(
   if (rows[base + row.SEQ_HIGH] !== rows[before + row.SEQ_HIGH]! + carry) return false;
   const ledger = rows[base + row.LEDGER_ID]!;
   const ledgerBefore = rows[before + row.LEDGER_ID]!;
-  if (ledger === 0 || ledgerBefore === 0) return false;
-  for (let i = 0; i < B64_LENGTH; i += 1) if (bytes[ledger + i] !== bytes[ledgerBefore + i]) return false;
-  return isBase64urlAt(bytes, rows[base + row.PREV]!, leaves, leafAt);
+  if (ledger === 0 || ledgerBefore === 0) {
+    if (ledger !== ledgerBefore) return false;
+  } else
+    for (let i = 0; i < B64_LENGTH; i += 1) if (bytes[ledger + i] !== bytes[ledgerBefore + i]) return false;
+  return isDigestAt(bytes, rows[base + row.PREV]!, leaves, leafAt);
 }
 
 /** Writes a hash, a binary string of 32 characters. */
 export function writeHash(target: Uint8Array, at: number, hash: string): void {
   for (let i = 0; i < HASH_BYTES; i += 1) target[at + i] = hash.charCodeAt(i);
-}
-
-/** Whether the 43 characters at `at` are the base64url of the 32 bytes at `hashAt`. */
-function isBase64urlAt(bytes: Uint8Array, at: number, hash: Uint8Array, hashAt: number): boolean {
-  let i = at;
-  let h = hashAt;
-  for (const last = hashAt + 30; h < last; h += 3, i += 4) {
-    const three = (hash[h]! << 16) | (hash[h + 1]! << 8) | hash[h + 2]!;
-    if (
-      bytes[i] !== ALPHABET[three >> 18] ||
-      bytes[i + 1] !== ALPHABET[(three >> 12) & 63] ||
-      bytes[i + 2] !== ALPHABET[(three >> 6) & 63] ||
-      bytes[i + 3] !== ALPHABET[three & 63]
-    ) {
-      return false;
-    }
-  }
-  const two = (hash[h]! << 10) | (hash[h + 1]! << 2);
-  return (
-    bytes[i] === ALPHABET[two >> 12] &&
-    bytes[i + 1] === ALPHABET[(two >> 6) & 63] &&
-    bytes[i + 2] === ALPHABET[two & 63]
-  );
 }

@@ -65,6 +65,6 @@ export const HAS_RESOURCES = 1 << 10;
 export const HAS_ERROR_CODE = 1 << 11;
 /**
  * Not of the scan but of `examineBlock`: the line directly before this one, in the same block, is a usual record too; `prev` is its
- * leaf hash, `seq` is its own plus one, and `ledger_id` is there and the same as its own.
+ * leaf hash, `seq` is its own plus one, and `ledger_id` is the same as its own, or neither has one.
  */
 export const IS_CHAINED = 1 << 12;

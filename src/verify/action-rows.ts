@@ -237,3 +237,53 @@ export class ActionRows {
     return this.#length - 1;
   }
 }
+
+const PIECE_BITS = 12;
+const PIECE = 1 << PIECE_BITS;
+
+/** Rows by the number of their event; a piece of the numbers in which there are none takes no room. */
+export class RowColumn {
+  /** The rows + 1. */
+  readonly #pieces: (Int32Array | undefined)[] = [];
+  readonly #counts: number[] = [];
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** -1 for none. */
+  at(number: number): number {
+    return (this.#pieces[number >> PIECE_BITS]?.[number % PIECE] ?? 0) - 1;
+  }
+
+  /** Adds the row of a number that has none. */
+  set(number: number, row: number): void {
+    const index = number >> PIECE_BITS;
+    (this.#pieces[index] ??= new Int32Array(PIECE))[number % PIECE] = row + 1;
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#size += 1;
+  }
+
+  /** Removes the row of a number that has one. */
+  remove(number: number): void {
+    const index = number >> PIECE_BITS;
+    const piece = this.#pieces[index] as Int32Array;
+    piece[number % PIECE] = 0;
+    const count = (this.#counts[index] as number) - 1;
+    this.#counts[index] = count;
+    if (count === 0) this.#pieces[index] = undefined;
+    this.#size -= 1;
+  }
+
+  /** Numbers and their rows, in the order of the numbers. */
+  *entries(): Generator<readonly [number: number, row: number], void, void> {
+    for (const [index, piece] of this.#pieces.entries()) {
+      if (piece === undefined) continue;
+      for (let offset = 0; offset < PIECE; offset += 1) {
+        const row = piece[offset]! - 1;
+        if (row !== -1) yield [index * PIECE + offset, row];
+      }
+    }
+  }
+}

@@ -9,7 +9,7 @@ import { encodeBase64url, writeBase64url } from '../bytes/encoding.js';
 import { decodeLatin1, decodeUtf8, encodeLatin1, encodeUtf8, writeLatin1 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';
 import type { Rational } from '../value/rational.js';
-import { ActionRows, Names } from './action-rows.js';
+import { ActionRows, Names, RowColumn } from './action-rows.js';
 import type { GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 
@@ -18,8 +18,10 @@ const DIGEST_SIZE = 32;
 
 /** See the head of this file. */
 export class ActionTable implements Table<string, Action> {
-  /** Packed texts by id, and rows by the number of the event: in the order in which they came. */
-  readonly #actions = new Map<string | number, string | number>();
+  /** Packed texts by id, in the order in which they came. */
+  readonly #packed = new Map<string, string>();
+  /** Rows by the number of the event. */
+  readonly #placed = new RowColumn();
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
@@ -33,73 +35,70 @@ export class ActionTable implements Table<string, Action> {
   }
 
   get size(): number {
-    return this.#actions.size;
+    return this.#packed.size + this.#placed.size;
   }
 
   get(id: string): Action | undefined {
-    const key = this.#keyOf(id);
-    const value = this.#actions.get(key);
-    return value === undefined ? undefined : this.#read(key, value);
+    const packed = this.#packed.get(id);
+    if (packed !== undefined) return this.#unpack(id, packed);
+    const row = this.rowOf(this.#numberOf(id));
+    return row === -1 ? undefined : this.#read(row);
   }
 
   has(id: string): boolean {
-    return this.#actions.has(this.#keyOf(id));
+    return this.#packed.has(id) || this.rowOf(this.#numberOf(id)) !== -1;
   }
 
   set(id: string, action: Action): void {
-    this.#free(this.#actions.get(this.#keyOf(id)));
     const packed = this.#pack(id, action);
-    const key = this.#keyOf(id);
+    this.remove(this.#numberOf(id));
     // A text that was cut out of a longer one would keep that: this is one of its own.
-    if (typeof key === 'number') this.#actions.delete(key);
-    this.#actions.set(decodeLatin1(encodeLatin1(id)), packed);
+    this.#packed.set(decodeLatin1(encodeLatin1(id)), packed);
   }
 
   delete(id: string): boolean {
-    const key = this.#keyOf(id);
-    this.#free(this.#actions.get(key));
-    return this.#actions.delete(key);
+    return this.#packed.delete(id) || this.remove(this.#numberOf(id));
   }
 
+  /** In the order of the ledger. */
   *values(): Generator<Action, void, void> {
-    for (const [key, value] of this.#actions) yield this.#read(key, value);
+    const placed = this.#placed.entries();
+    let next = placed.next();
+    for (const [id, packed] of this.#packed) {
+      const number = next.done === true ? -1 : this.#numberOf(id);
+      for (; next.done !== true && next.value[0] < number; next = placed.next())
+        yield this.#read(next.value[1]);
+      yield this.#unpack(id, packed);
+    }
+    for (; next.done !== true; next = placed.next()) yield this.#read(next.value[1]);
   }
 
-  /** @param numberOf - The number of the event of an id; from here on actions may be placed by it. */
+  /** @param numberOf - The number of the event of an id, -1 for none; from here on actions may be placed by it. */
   number(numberOf: (id: string) => number): void {
     this.#numberOf = numberOf;
   }
 
   /** The row of the action with this number; -1 where it lies in none, or there is no such action. */
   rowOf(number: number): number {
-    return (this.#actions.get(number) as number | undefined) ?? -1;
+    return this.#placed.at(number);
   }
 
   /** Adds an action that is not in the table, which lies in a row. */
   place(number: number, row: number): void {
-    this.#actions.set(number, row);
+    this.#placed.set(number, row);
   }
 
-  /** Removes the action with this number, which lies in a row. */
-  remove(number: number): void {
-    this.#free(this.#actions.get(number));
-    this.#actions.delete(number);
+  /** Removes the action with this number; false where it lies in no row. */
+  remove(number: number): boolean {
+    const row = this.#placed.at(number);
+    if (row === -1) return false;
+    this.#placed.remove(number);
+    this.rows.free(row);
+    return true;
   }
 
-  #keyOf(id: string): string | number {
-    if (this.#actions.has(id)) return id;
-    const number = this.#numberOf(id);
-    return this.#actions.has(number) ? number : id;
-  }
-
-  #free(value: string | number | undefined): void {
-    if (typeof value === 'number') this.rows.free(value);
-  }
-
-  #read(key: string | number, value: string | number): Action {
-    return typeof value === 'number'
-      ? this.rows.read(value, (index) => this.#grants.at(index))
-      : this.#unpack(key as string, value);
+  #read(row: number): Action {
+    return this.rows.read(row, (index) => this.#grants.at(index));
   }
 
   #pack(id: string, action: Action): string {

@@ -11,6 +11,7 @@ import { VALID } from '../batch/verdicts.js';
 import type { ScaledAccount } from '../bounds/scaled-account.js';
 import { MAX_SCALE, rescale, BoundsView, type UnitBounds } from '../bounds/scaled-account.js';
 import type { Account } from '../bounds/grant.js';
+import { encodeBase64url } from '../bytes/encoding.js';
 import { isDigestAt } from '../bytes/base64url-digest.js';
 import { judgeWindows } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
@@ -18,7 +19,7 @@ import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import { MeterReader, keyidAt, readDigits, recallText } from '../ledger/quick-line.js';
 import * as row from '../ledger/quick-scan.js';
-import { appendLeaf, hashToBase64url } from '../tree/compact-range.js';
+import { appendLeaf } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
 import { orderTimestamps } from '../value/timestamp.js';
@@ -96,12 +97,12 @@ export class UsualStep {
   readonly #signers = new Map<string, Signer>();
   readonly #latest = new Uint8Array(MAX_TIME);
   #latestEnd = 0;
-  /** The leaf hash of the last line, as bytes, where this stepped over it. */
-  readonly #leaf = new Uint8Array(HASH_BYTES);
-  #leafText = '';
+  /** The leaf hash of the last line, where this stepped over it. */
+  #leaves: Uint8Array = new Uint8Array();
+  #leafAt = 0;
   #hasStepped = false;
   /** Where the id of the last event stands. */
-  #tipBytes: Uint8Array = this.#leaf;
+  #tipBytes: Uint8Array = this.#leaves;
   #tipAt = 0;
   /** Of the event that is looked at: the row of the action that it opens, and of the one that it spends; -1 for none. */
   #opened = -1;
@@ -120,7 +121,7 @@ export class UsualStep {
     this.#rows = actions.rows;
     actions.number((id) => events.numberOf(id));
     this.#draft = {
-      bytes: this.#leaf,
+      bytes: this.#leaves,
       id: 0,
       intent: 0,
       params: 0,
@@ -203,7 +204,7 @@ export class UsualStep {
     if (!this.#hasStepped) return;
     this.#hasStepped = false;
     const state = this.#state;
-    state.chain.prev = hashToBase64url(this.#leafText);
+    state.chain.prev = encodeBase64url(this.#leaves.subarray(this.#leafAt, this.#leafAt + HASH_BYTES));
     state.tipEventId = decodeLatin1(this.#tipBytes, this.#tipAt, this.#tipAt + B64_LENGTH);
     state.links.latest = decodeLatin1(this.#latest, 0, this.#latestEnd);
   }
@@ -225,18 +226,19 @@ export class UsualStep {
   #isNext(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
     const { chain, ledgerId, policy, records, seals, bindingRequired } = this.#state;
     if (rows[base + row.SEQ_HIGH]! * 2 ** 30 + rows[base + row.SEQ_LOW]! !== chain.seq) return false;
-    const prev = rows[base + row.PREV]!;
-    const isChained = this.#hasStepped
-      ? isDigestAt(bytes, prev, this.#leaf, 0)
-      : isTextAt(bytes, prev, chain.prev, 0);
-    if (!isChained) return false;
-    const bound = rows[base + row.LEDGER_ID]!;
-    if (bound === 0 ? bindingRequired : ledgerId === undefined || !isTextAt(bytes, bound, ledgerId, 0))
-      return false;
     const sealed = seals.signed?.treeSize ?? -1;
     if (sealed === records) return false;
     const limit = policy?.require?.checkpoint_max_records;
-    return limit === undefined || records - sealed <= limit;
+    if (limit !== undefined && records - sealed > limit) return false;
+    // The line before it was stepped over, so that what it has in common with that is right.
+    if (this.#hasStepped && (rows[base + row.FLAGS]! & row.IS_CHAINED) !== 0) return true;
+    const prev = rows[base + row.PREV]!;
+    const isChained = this.#hasStepped
+      ? isDigestAt(bytes, prev, this.#leaves, this.#leafAt)
+      : isTextAt(bytes, prev, chain.prev, 0);
+    if (!isChained) return false;
+    const bound = rows[base + row.LEDGER_ID]!;
+    return bound === 0 ? !bindingRequired : ledgerId !== undefined && isTextAt(bytes, bound, ledgerId, 0);
   }
 
   /** The type of an extension event that means nothing to any rule. */
@@ -661,9 +663,9 @@ export class UsualStep {
     chain.otherSeq = chain.seq + 1;
     chain.seq += 1;
     const leafAt = index * HASH_BYTES;
-    for (let i = 0; i < HASH_BYTES; i += 1) this.#leaf[i] = leaves[leafAt + i]!;
-    this.#leafText = decodeLatin1(leaves, leafAt, leafAt + HASH_BYTES);
-    appendLeaf(state.tree, this.#leafText);
+    this.#leaves = leaves;
+    this.#leafAt = leafAt;
+    appendLeaf(state.tree, decodeLatin1(leaves, leafAt, leafAt + HASH_BYTES));
     state.records += 1;
     state.countsByVerdict.ok += 1;
     const time = rows[base + row.OCCURRED_AT]!;

@@ -18,12 +18,11 @@ const PIPELINE = Buffer.from(fixtureBytes('ledgers/pipeline-1000.jsonl'));
 function saidBy(scanner: LineScanner, block: Uint8Array): object {
   const ends = scanner.begin(block);
   const hashes: string[] = [];
-  const ids = new Uint8Array(ends.length * 32);
   const usual: number[] = [];
   for (const [i, end] of ends.entries()) {
     const start = i === 0 ? 0 : ends[i - 1] + 1;
     hashes.push(scanner.leafHash(start, end));
-    if (scanner.scan(start, end, usual.length, ids, i * 32)) usual.push(i);
+    if (scanner.scan(start, end, usual.length)) usual.push(i);
   }
   return { ends, hashes, usual, rows: scanner.rows.slice(0, usual.length * ROW_WIDTH) };
 }

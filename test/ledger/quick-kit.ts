@@ -402,7 +402,7 @@ export function holdAgainst(line: Buffer): boolean {
 
 const scanners = { plain: makePlainScanner(), wasm: makeWasmScanner() };
 
-/** What the scanner in WebAssembly says of a line is what the other one says: the same row, the same id, the same hash. */
+/** What the scanner in WebAssembly says of a line is what the other one says: the same row, the same hash. */
 export function holdScanners(line: Buffer): void {
   const { plain, wasm } = scanners;
   if (wasm === undefined) throw new Error('no WebAssembly');
@@ -418,11 +418,10 @@ export function holdScanners(line: Buffer): void {
 function saidBy(scanner: LineScanner, block: Uint8Array, start: number, end: number): object {
   const ends = scanner.begin(block);
   const leaf = scanner.leafHash(start, end);
-  const ids = new Uint8Array(40);
-  const isTrue = scanner.scan(start, end, 0, ids, 8);
+  const isTrue = scanner.scan(start, end, 0);
   // A row is filled where the form is a usual record's; whether its ids are true comes after that.
   const row = scanner.rows[TYPE] === 0 ? [] : [...scanner.rows.subarray(0, ROW_WIDTH)];
-  return { ends, leaf, isTrue, id: isTrue ? ids : undefined, row };
+  return { ends, leaf, isTrue, row };
 }
 
 function factsOf(line: ExaminedLine): object {
