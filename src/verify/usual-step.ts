@@ -274,9 +274,10 @@ export class UsualStep {
     for (let i = 0; i < count; i += 1) {
       if (verdicts[first + i] !== VALID) return false;
       const at = keyidAt(bytes, rows, base, i);
-      const signer = this.#signerOf(recallText(bytes, at, at + B64_LENGTH));
+      const keyid = recallText(bytes, at, at + B64_LENGTH);
       // Copies of one signature count once.
-      for (let j = 0; j < i; j += 1) if (this.#signing[j] === signer) return false;
+      for (let j = 0; j < i; j += 1) if (this.#signing[j]!.key.key.keyid === keyid) return false;
+      const signer = this.#signerOf(keyid);
       if (signer === undefined || !this.#isEntitled(signer, bytes, rows, base, principal, type)) return false;
       this.#signing[i] = signer;
     }
