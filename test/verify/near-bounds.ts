@@ -118,7 +118,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
     } else if (kind < 0.9) {
       const isUnder = open.length > 0 && random() < 0.8;
       const index = below(open.length);
-      const under = isUnder ? (open[index]) : grant;
+      const under = isUnder ? open[index] : grant;
       if (isUnder && random() < 0.95) open.splice(index, 1);
       const occurredAt = (members as { occurred_at: string }).occurred_at;
       const reserved = (under['authorization'] as { action?: { meter_reservation: unknown } }).action
