@@ -5,7 +5,14 @@
  */
 
 import { examineFully, type ExaminedLine } from '../ledger/examine-line.js';
-import { eventOf, isQuickPathOn, keyidOf, signatureCountOf, signatureOf } from '../ledger/quick-line.js';
+import {
+  closingQuote,
+  eventOf,
+  isQuickPathOn,
+  keyidOf,
+  signatureAt,
+  signatureCountOf,
+} from '../ledger/quick-line.js';
 import { isChained, writeHash } from '../ledger/quick-identity.js';
 import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
@@ -119,8 +126,10 @@ export function examineBlock(
       for (let index = 0; index < count; index += 1) {
         const key = keyOfNext(keyidOf(bytes, rows, usual, index));
         if (key === undefined) continue;
-        const sig = signatureOf(bytes, rows, usual, index);
-        verdicts.push(signatures.add(key, eventOf(bytes, rows, usual), sig, verdicts.length));
+        const at = signatureAt(bytes, rows, usual, index);
+        const event = eventOf(bytes, rows, usual);
+        const end = closingQuote(bytes, at);
+        verdicts.push(signatures.addAt(key, event, bytes, at, end, verdicts.length));
       }
       usual += 1;
       continue;
@@ -139,7 +148,7 @@ export function examineBlock(
       if (key !== undefined) verdicts.push(signatures.add(key, event, sig, verdicts.length));
     }
   }
-  for (const { place, verdict } of signatures.flush()) verdicts[place] = verdict;
+  signatures.flush(verdicts);
   if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
   verdictsAt[lines] = verdicts.length;
   return {
@@ -149,7 +158,7 @@ export function examineBlock(
     rowAt,
     rows: scanner.rows.slice(0, usual * ROW_WIDTH),
     verdictsAt,
-    verdicts: Uint8Array.from(verdicts),
+    verdicts: new Uint8Array(verdicts),
     declared,
     examined,
   };

@@ -1,7 +1,9 @@
 /** The signatures of a block, verified together: many of one key at a time take a part of what each takes alone. */
 
+import { decodeSignatureAt, SIGNATURE_BYTES, SIGNATURE_CHARACTERS } from '../bytes/base64url-at.js';
 import { tryDecodeBase64url } from '../bytes/encoding.js';
-import { BatchVerifier } from '../signature/batch-verifier.js';
+import { decodeLatin1 } from '../bytes/text.js';
+import { BatchVerifier, MAX_WAITING } from '../signature/batch-verifier.js';
 import type { VerificationKey } from '../signature/backend.js';
 import { eventMessage, isValidSignature } from '../signature/event-signature.js';
 import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
@@ -10,16 +12,14 @@ import { INVALID, NOT_COMPUTED, VALID } from './verdicts.js';
 const TABLE_BYTES = 64 * 1024 * 1024;
 const MIN_TABLE_BYTES_OF_THREAD = 8 * 1024 * 1024;
 
-/** A verdict, and where it belongs. */
-export interface PlacedVerdict {
-  readonly place: number;
-  readonly verdict: number;
-}
-
 /** Signatures whose verdicts are waited for. */
 export class SignatureQueue {
   readonly #verifier: BatchVerifier | undefined;
-  #places: number[] = [];
+  readonly #places: number[] = [];
+  #count = 0;
+  /** Room for as many signatures as wait at most, used in turn. */
+  readonly #room: Uint8Array[] = [];
+  #next = 0;
 
   /**
    * @param usesTables - Whether they may be verified otherwise than by the backend of their keys, to the same verdict.
@@ -41,17 +41,49 @@ export class SignatureQueue {
       return isValidSignature(eventMessage(event), sig, key) ? VALID : INVALID;
     }
     const signature = tryDecodeBase64url(sig);
-    if (signature === undefined) return INVALID;
-    this.#verifier.add(key, event, signature);
-    this.#places.push(place);
+    return signature === undefined ? INVALID : this.#enqueue(this.#verifier, key, event, signature, place);
+  }
+
+  /** The same of a signature whose text stands at `bytes[at, end)`. */
+  addAt(
+    key: VerificationKey,
+    event: Uint8Array,
+    bytes: Uint8Array,
+    at: number,
+    end: number,
+    place: number,
+  ): number {
+    if (this.#verifier === undefined || end - at !== SIGNATURE_CHARACTERS)
+      return this.add(key, event, decodeLatin1(bytes, at, end), place);
+    const signature = (this.#room[this.#next] ??= new Uint8Array(SIGNATURE_BYTES));
+    this.#next = (this.#next + 1) % MAX_WAITING;
+    if (!decodeSignatureAt(bytes, at, signature)) return INVALID;
+    return this.#enqueue(this.#verifier, key, event, signature, place);
+  }
+
+  #enqueue(
+    verifier: BatchVerifier,
+    key: VerificationKey,
+    event: Uint8Array,
+    signature: Uint8Array,
+    place: number,
+  ): number {
+    verifier.add(key, event, signature);
+    this.#places[this.#count] = place;
+    this.#count += 1;
     return NOT_COMPUTED;
   }
 
-  /** The verdicts that were not given at once. @throws Error, an internal one, where two ways to compute one differ. */
-  flush(): PlacedVerdict[] {
-    const verdicts = this.#verifier?.flush() ?? [];
-    const places = this.#places;
-    this.#places = [];
-    return places.map((place, index) => ({ place, verdict: verdicts[index] === 1 ? VALID : INVALID }));
+  /**
+   * Puts the verdicts that were not given at once into their places.
+   *
+   * @throws Error, an internal one, where two ways to compute one differ.
+   */
+  flush(verdicts: number[]): void {
+    if (this.#verifier === undefined) return;
+    const given = this.#verifier.flush();
+    for (let i = 0; i < this.#count; i += 1)
+      verdicts[this.#places[i] as number] = given[i] === 1 ? VALID : INVALID;
+    this.#count = 0;
   }
 }

@@ -6,7 +6,7 @@
  */
 
 import { allocateBytes } from '../bytes/concat.js';
-import { decodeDigestAt } from '../bytes/base64url-digest.js';
+import { decodeDigestAt } from '../bytes/base64url-at.js';
 import { writeBase64url } from '../bytes/encoding.js';
 import type { ScratchFile } from '../fs/scratch-file.js';
 import { ID_WORDS, IdRuns, type IdHashes, type TakeEntry } from './id-runs.js';

@@ -3,7 +3,7 @@
  * whether `prev` is the hash of the line before.
  */
 
-import { isDigestAt } from '../bytes/base64url-digest.js';
+import { isDigestAt } from '../bytes/base64url-at.js';
 import { allocateBytes } from '../bytes/concat.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeLatin1 } from '../bytes/text.js';

@@ -36,10 +36,9 @@ export function keyidOf(bytes: Uint8Array, rows: Int32Array, at: number, index: 
   return recallText(bytes, keyid, keyid + B64_LENGTH);
 }
 
-/** Signature `index` of a record, base64url. */
-export function signatureOf(bytes: Uint8Array, rows: Int32Array, at: number, index: number): string {
-  const sig = keyidAt(bytes, rows, at * ROW_WIDTH, index) + SIG_AFTER_KEYID;
-  return decodeLatin1(bytes, sig, closingQuote(bytes, sig));
+/** The place of signature `index` of a record, base64url. */
+export function signatureAt(bytes: Uint8Array, rows: Int32Array, at: number, index: number): number {
+  return keyidAt(bytes, rows, at * ROW_WIDTH, index) + SIG_AFTER_KEYID;
 }
 
 /** `{"keyid":"` */
@@ -58,8 +57,8 @@ export function keyidAt(bytes: Uint8Array, rows: Int32Array, base: number, index
   return keyid;
 }
 
-/** Of a text without escapes. */
-function closingQuote(bytes: Uint8Array, from: number): number {
+/** The place of the quote behind a text without escapes. */
+export function closingQuote(bytes: Uint8Array, from: number): number {
   let at = from;
   while (bytes[at] !== QUOTE) at += 1;
   return at;

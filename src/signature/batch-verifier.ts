@@ -44,13 +44,18 @@ const TABLES_AFTER = 32;
 /** No verdict yet. */
 const OPEN = 2;
 
+/** A signature that waits; one after the other in the same object. */
 interface Pending {
-  readonly key: VerificationKey;
+  key: VerificationKey;
   /** An event's, or the message itself. */
-  readonly bytes: Uint8Array;
-  readonly isEvent: boolean;
-  readonly signature: Uint8Array;
+  bytes: Uint8Array;
+  isEvent: boolean;
+  signature: Uint8Array;
 }
+
+/** So many signatures wait at most: then they are decided. */
+export const MAX_WAITING = CAPACITY;
+const NO_BYTES = new Uint8Array();
 
 /**
  * Verifies signatures of events in batches.
@@ -65,7 +70,8 @@ export class BatchVerifier {
   readonly #sample: number;
   readonly #minUses: number;
   readonly #uses = new WeakMap<VerificationKey, KeyUse>();
-  #pending: Pending[] = [];
+  readonly #pending: Pending[] = [];
+  #waiting = 0;
   #verdicts = new Uint8Array(CAPACITY);
   #decided = 0;
   #seen = 0;
@@ -94,12 +100,12 @@ export class BatchVerifier {
    * @throws Error as {@link flush} does
    */
   add(key: VerificationKey, eventBytes: Uint8Array, signature: Uint8Array): number {
-    return this.#add({ key, bytes: eventBytes, isEvent: true, signature });
+    return this.#add(key, eventBytes, true, signature);
   }
 
   /** Adds a signature of a message that is no event, as {@link add} does. */
   addMessage(key: VerificationKey, message: Uint8Array, signature: Uint8Array): number {
-    return this.#add({ key, bytes: message, isEvent: false, signature });
+    return this.#add(key, message, false, signature);
   }
 
   /** How many signatures were decided by tables until now. */
@@ -107,10 +113,15 @@ export class BatchVerifier {
     return this.#byTables;
   }
 
-  #add(pending: Pending): number {
-    const place = this.#decided + this.#pending.length;
-    this.#pending.push(pending);
-    if (this.#pending.length >= CAPACITY) this.#decide();
+  #add(key: VerificationKey, bytes: Uint8Array, isEvent: boolean, signature: Uint8Array): number {
+    const place = this.#decided + this.#waiting;
+    const pending = (this.#pending[this.#waiting] ??= { key, bytes, isEvent, signature });
+    pending.key = key;
+    pending.bytes = bytes;
+    pending.isEvent = isEvent;
+    pending.signature = signature;
+    this.#waiting += 1;
+    if (this.#waiting === MAX_WAITING) this.#decide();
     return place;
   }
 
@@ -129,9 +140,10 @@ export class BatchVerifier {
   #decide(): void {
     if (this.#failure !== undefined) throw this.#failure;
     const pending = this.#pending;
+    const count = this.#waiting;
     const first = this.#decided;
-    this.#pending = [];
-    this.#decided += pending.length;
+    this.#waiting = 0;
+    this.#decided += count;
     if (this.#decided > this.#verdicts.length) {
       const more = new Uint8Array(2 * this.#decided);
       more.set(this.#verdicts);
@@ -139,18 +151,22 @@ export class BatchVerifier {
     }
     const verdicts = this.#verdicts.subarray(first, this.#decided).fill(OPEN);
     try {
-      this.#decideByTables(pending, verdicts);
-      pending.forEach((each, place) => {
+      this.#decideByTables(pending, count, verdicts);
+      for (let place = 0; place < count; place += 1) {
+        const each = pending[place] as Pending;
         if (verdicts[place] === OPEN) verdicts[place] = Number(verifyAlone(each));
-      });
+        // What was given is not kept.
+        each.bytes = NO_BYTES;
+        each.signature = NO_BYTES;
+      }
     } catch (error) {
       this.#failure = error as Error;
       throw error;
     }
   }
 
-  #decideByTables(pending: readonly Pending[], verdicts: Uint8Array): void {
-    const uses = this.#groupByKey(pending, verdicts);
+  #decideByTables(pending: readonly Pending[], count: number, verdicts: Uint8Array): void {
+    const uses = this.#groupByKey(pending, count, verdicts);
     if (this.#tables === undefined && this.#seen >= TABLES_AFTER * this.#minUses) {
       this.#tables = Ed25519Tables.tryCreate(this.#tableBytes, this.#minUses) ?? null;
     }
@@ -167,11 +183,11 @@ export class BatchVerifier {
   }
 
   /** The keys that tables may serve, with the places of their signatures; decides what their bytes alone decide. */
-  #groupByKey(pending: readonly Pending[], verdicts: Uint8Array): KeyUse[] {
+  #groupByKey(pending: readonly Pending[], count: number, verdicts: Uint8Array): KeyUse[] {
     const uses: KeyUse[] = [];
     let last: VerificationKey | undefined;
     let use: KeyUse | undefined;
-    for (let place = 0; place < pending.length; place++) {
+    for (let place = 0; place < count; place++) {
       const { key, bytes, signature } = pending[place] as Pending;
       if (key.publicKey.alg !== 'ed25519') continue;
       if (!key.usable || checkEd25519Signature(signature) !== 'ok') {

@@ -4,7 +4,7 @@
  */
 
 import type { Action, Grant } from '../bounds/grant.js';
-import { decodeDigestAt, isDigestAt } from '../bytes/base64url-digest.js';
+import { decodeDigestAt, isDigestAt } from '../bytes/base64url-at.js';
 import { encodeBase64url } from '../bytes/encoding.js';
 import { decodeLatin1 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';

@@ -12,7 +12,7 @@ import type { ScaledAccount } from '../bounds/scaled-account.js';
 import { MAX_SCALE, rescale, BoundsView, type UnitBounds } from '../bounds/scaled-account.js';
 import type { Account } from '../bounds/grant.js';
 import { encodeBase64url } from '../bytes/encoding.js';
-import { isDigestAt } from '../bytes/base64url-digest.js';
+import { isDigestAt } from '../bytes/base64url-at.js';
 import { judgeWindows } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { rationalOfDecimal } from '../value/rational.js';

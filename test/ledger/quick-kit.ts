@@ -8,7 +8,13 @@ import { outlineEvent } from '../../src/event/outline.js';
 import { canonicalText } from '../../src/json/canonicalize.js';
 import { examineFully, type ExaminedLine } from '../../src/ledger/examine-line.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
-import { QuickLine, keyidOf, signatureCountOf, signatureOf } from '../../src/ledger/quick-line.js';
+import {
+  QuickLine,
+  closingQuote,
+  keyidOf,
+  signatureAt,
+  signatureCountOf,
+} from '../../src/ledger/quick-line.js';
 import { hasTrueIdentity } from '../../src/ledger/quick-identity.js';
 import { ROW_WIDTH, TYPE, scanRecord } from '../../src/ledger/quick-scan.js';
 import { FIXTURES } from '../fixtures/cases.js';
@@ -392,10 +398,11 @@ export function holdAgainst(line: Buffer): boolean {
   const said = factsOf(quick as object as ExaminedLine);
   const expected = factsOf(full);
   if (!isDeepStrictEqual(said, expected)) fail(line, `${JSON.stringify(said)}\n${JSON.stringify(expected)}`);
-  const signatures = Array.from({ length: signatureCountOf(rows, 1) }, (_, i) => ({
-    keyid: keyidOf(around, rows, 1, i),
-    sig: signatureOf(around, rows, 1, i),
-  }));
+  const signatures = Array.from({ length: signatureCountOf(rows, 1) }, (_, i) => {
+    const at = signatureAt(around, rows, 1, i);
+    const sig = around.subarray(at, closingQuote(around, at)).toString('latin1');
+    return { keyid: keyidOf(around, rows, 1, i), sig };
+  });
   if (!isDeepStrictEqual(signatures, full.signatures)) fail(line, JSON.stringify(signatures));
   return true;
 }
