@@ -47,7 +47,7 @@ class TemporaryFile implements ScratchFile {
         rmdirSync(own);
       }
     } catch (error) {
-      throw toIoError(error, 'create', folder);
+      throw toIoError(error, 'create a temporary file in', folder);
     }
     forgotten.register(this, this.#fd, this);
   }
