@@ -18,7 +18,7 @@ test('digests of any bytes, and no other text is one', () => {
     expect(target.subarray(5, 37)).toEqual(hash);
     expect(isDigestAt(text, 2, target, 5)).toBe(true);
     const at = 2 + Math.floor(random() * 43);
-    text[at] = (text[at]) ^ (1 + Math.floor(random() * 255));
+    text[at] = text[at] ^ (1 + Math.floor(random() * 255));
     expect(isDigestAt(text, 2, target, 5)).toBe(false);
   }
 });
