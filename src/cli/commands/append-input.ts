@@ -72,7 +72,12 @@ export async function* readEvents(
     const name = input === STDIN ? 'stdin' : input;
     const { start, chunks } = await peek(openInput(input, context));
     if (isJournal(start)) {
-      yield* readJournalEvents(chunks, name, options);
+      try {
+        yield* readJournalEvents(chunks, name, options);
+      } finally {
+        // A journal is not read to its end where one of its events is refused.
+        await chunks.return();
+      }
       continue;
     }
     const splitter = new JsonTextSplitter({ maxBytes: MAX_EVENT_TEXT_BYTES });
