@@ -45,8 +45,13 @@ function maxIdsOf(slots: number): number {
 /** Maps 32-byte ids to the ordinals 0, 1, 2, … in which they were added. */
 export class IdIndex {
   readonly #pieces: Uint32Array[] = [];
-  /** Ordinal + 1, less those put away; or 0 for a free slot. */
+  /**
+   * Ordinal + 1, less those put away, or 0 for a free slot. The bits above that, for which slots have no number, are of the hash: so few
+   * ids need to be looked at that are not the one that is asked for.
+   */
   #slots = new Uint32Array(LEAST_SLOTS);
+  /** How many bits of an entry are the ordinal. */
+  #bits = Math.log2(LEAST_SLOTS);
   #size: number;
   /** How many were put away: the ids in memory are those that came after them. */
   #away = 0;
@@ -124,7 +129,7 @@ export class IdIndex {
   /** The ordinal of the probe, whose slot this is. */
   #ordinalAt(slot: number): number {
     const entry = this.#slots[slot] as number;
-    if (entry !== EMPTY) return this.#away + entry - 1;
+    if (entry !== EMPTY) return this.#away + this.#indexOf(entry);
     return this.#runs === undefined ? -1 : this.#findAway(this.#runs);
   }
 
@@ -165,7 +170,7 @@ export class IdIndex {
     if (index >>> PIECE_BITS === this.#pieces.length)
       this.#pieces.push(new Uint32Array(PIECE_IDS * ID_WORDS));
     this.#pieceOf(index).set(this.#probe, (index % PIECE_IDS) * ID_WORDS);
-    this.#slots[slot] = index + 1;
+    this.#slots[slot] = this.#entryOf(index, this.#lastHash);
     this.#size += 1;
     return this.#size - 1;
   }
@@ -189,8 +194,18 @@ export class IdIndex {
     const mask = this.#slots.length - 1;
     for (let slot = this.#homeOf(hash); ; slot = (slot + 1) & mask) {
       const entry = this.#slots[slot] as number;
-      if (entry === EMPTY || this.#holds(entry - 1, words, from)) return slot;
+      if (entry === EMPTY) return slot;
+      const isLike = (entry ^ (hash << this.#bits)) >>> this.#bits === 0;
+      if (isLike && this.#holds(this.#indexOf(entry), words, from)) return slot;
     }
+  }
+
+  #entryOf(index: number, hash: number): number {
+    return (hash << this.#bits) | (index + 1);
+  }
+
+  #indexOf(entry: number): number {
+    return (entry & (this.#slots.length - 1)) - 1;
   }
 
   /** Slots are in the order of the hashes, but for those of a cluster. */
@@ -227,11 +242,21 @@ export class IdIndex {
 
   #rehash(capacity: number): void {
     this.#lastId = undefined;
-    this.#slots = new Uint32Array(capacity);
+    this.#makeSlots(capacity);
+    const slots = this.#slots;
+    const mask = capacity - 1;
     for (let index = 0; index < this.#inMemory; index += 1) {
-      const [piece, at] = [this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS];
-      this.#slots[this.#slotOf(piece, at, this.#hash(piece, at))] = index + 1;
+      const hash = this.#hash(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS);
+      let slot = this.#homeOf(hash);
+      // All are different.
+      while (slots[slot] !== EMPTY) slot = (slot + 1) & mask;
+      slots[slot] = this.#entryOf(index, hash);
     }
+  }
+
+  #makeSlots(capacity: number): void {
+    this.#slots = new Uint32Array(capacity);
+    this.#bits = Math.log2(capacity);
   }
 
   #pieceOf(index: number): Uint32Array {
@@ -269,7 +294,7 @@ export class IdIndex {
     let capacity = this.#slots.length;
     while (capacity > LEAST_SLOTS && maxIdsOf(capacity / 2) >= this.#most) capacity /= 2;
     if (capacity === this.#slots.length) this.#slots.fill(EMPTY);
-    else this.#slots = new Uint32Array(capacity);
+    else this.#makeSlots(capacity);
   }
 
   /** The ids in memory, ordered by their hashes: as their slots are, but for those of a cluster. */
@@ -293,7 +318,7 @@ export class IdIndex {
         if (cluster.length > 0) give();
         continue;
       }
-      const index = entry - 1;
+      const index = this.#indexOf(entry);
       const hash = this.#hash(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS);
       // There was no slot left for it behind its own: it went on at the beginning.
       if (this.#homeOf(hash) > slot) last.push({ index, hash });
