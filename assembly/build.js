@@ -1,6 +1,6 @@
 /**
  * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
- * this folder to `../src/key/generated/ed25519-wasm.ts`, and `quick-scan.ts` with the walk of `../src/ledger` to
+ * this folder to `../src/key/generated/ed25519-wasm.ts`, and `quick-scan.ts` with the walk of `../src/ledger` and the nodes of trees to
  * `../src/ledger/generated/scan-wasm.ts`. Part of `npm run build`; the files are committed. `--check` writes nothing and exits with
  * status 1 when they are not what would be written.
  */
@@ -21,6 +21,7 @@ await compile('src/ledger/generated/scan-wasm.ts', 'SCAN_WASM', 'quick-scan.ts',
   'quick-scan.ts': here('quick-scan.ts'),
   'quick-primitives.ts': here('quick-primitives.ts'),
   'quick-walk.ts': walk(),
+  'tree-nodes.ts': here('tree-nodes.ts'),
   ...(await tables()),
 });
 

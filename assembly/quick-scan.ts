@@ -28,6 +28,8 @@ import {
 } from './quick-tables';
 import { endOfEvent, endOfRecord, typeOf } from './quick-walk';
 
+export { hashNodes } from './tree-nodes';
+
 /**
  * @param block - The address of the bytes of which row and line are places.
  * @param to - The address of the row, which is filled.

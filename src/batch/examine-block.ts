@@ -14,8 +14,9 @@ import {
   signatureCountOf,
 } from '../ledger/quick-line.js';
 import { isChained, writeHash } from '../ledger/quick-identity.js';
-import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../ledger/quick-scan.js';
+import { FLAGS, IS_CHAINED, ROW_WIDTH, SEQ_LOW } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
+import { SEQ_BASE } from '../ledger/quick-tables.js';
 import type { SignatureBackend, VerificationKey } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { NorthrootError } from '../error.js';
@@ -33,6 +34,13 @@ export interface BlockFacts {
   readonly ends: Int32Array;
   /** The RFC 6962 leaf hash of each line; of a blank one zeros. */
   readonly leaves: Uint8Array;
+  /**
+   * Nodes of the Merkle tree, where they were computed; else empty. The root of the perfect subtree over the lines [i, i + 2^k), k > 0,
+   * is hash i + 2^(k-1), for every i of which `ordinal` + i is a multiple of 2^k. Every line takes a place then.
+   */
+  readonly nodes: Uint8Array;
+  /** How many lines before the block take a place, modulo 2^30, as its records say. */
+  readonly ordinal: number;
   /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
   readonly rowAt: Int32Array;
   /** What is where in the usual records: places in the block. Their ids and digests are true; see also `IS_CHAINED`. */
@@ -97,6 +105,9 @@ export function examineBlock(
   const rowAt = new Int32Array(lines).fill(-1);
   const isQuick = depth === 'all' && isQuickPathOn();
   let usual = 0;
+  /** The first usual record, and whether there is a line that takes no place. */
+  let first = -1;
+  let hasBlank = false;
   /** The key by which the next verdict is computed; where there is none, that verdict is given. */
   const keyOfNext = (keyid: string): VerificationKey | undefined => {
     // So many of the verdicts that others came to are believed, and the rest is a sample.
@@ -111,12 +122,16 @@ export function examineBlock(
     const start = end + 1;
     end = ends[i] as number;
     verdictsAt[i] = verdicts.length;
-    if (end === start) continue;
+    if (end === start) {
+      hasBlank = true;
+      continue;
+    }
     const hashAt = i * HASH_BYTES;
     writeHash(leaves, hashAt, scanner.leafHash(start, end));
     if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
     if (isQuick && scanner.scan(start, end, usual)) {
       const { rows } = scanner;
+      if (first === -1) first = i;
       rowAt[i] = usual;
       const followsUsual = i > 0 && rowAt[i - 1] !== -1;
       if (followsUsual && isChained(bytes, rows, usual, leaves, hashAt - HASH_BYTES)) {
@@ -149,14 +164,19 @@ export function examineBlock(
     }
   }
   signatures.flush(verdicts);
+  const rows = scanner.rows.slice(0, usual * ROW_WIDTH);
+  const ordinal = first === -1 ? 0 : (rows[SEQ_LOW]! - first) & (SEQ_BASE - 1);
+  const hasNodes = first !== -1 && !hasBlank;
   if (given !== undefined && depth === 'all') assertTrue(given, verdicts);
   verdictsAt[lines] = verdicts.length;
   return {
     lines,
     ends,
     leaves,
+    nodes: hasNodes ? scanner.hashNodes(leaves, ordinal) : new Uint8Array(),
+    ordinal,
     rowAt,
-    rows: scanner.rows.slice(0, usual * ROW_WIDTH),
+    rows,
     verdictsAt,
     verdicts: new Uint8Array(verdicts),
     declared,

@@ -31,6 +31,13 @@ export interface LineScanner {
   scan(start: number, end: number, at: number): boolean;
   /** The rows that were filled, until the next block. */
   readonly rows: Int32Array;
+  /**
+   * The nodes of the Merkle tree that lie whole among the lines of the block, see `BlockFacts.nodes`; empty where they are not computed.
+   *
+   * @param leaves - The leaf hashes of all its lines, 32 bytes each.
+   * @param ordinal - Of the first one, modulo 2^30. Lines and rows are not asked for any more.
+   */
+  hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array;
 }
 
 /** To compile the WebAssembly, and to copy a block, pays for blocks of so many bytes. */
@@ -87,6 +94,10 @@ class PlainScanner implements LineScanner {
     const { rows } = this;
     return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
   }
+
+  hashNodes(): Uint8Array {
+    return new Uint8Array();
+  }
 }
 
 /** The part of the WebAssembly API that is used, which ECMAScript's types do not have. */
@@ -102,9 +113,11 @@ interface Exports {
   findEnds(block: number, length: number, to: number, most: number): number;
   scan(block: number, start: number, end: number, row: number): number;
   copyPayload(block: number, row: number, to: number): number;
+  hashNodes(leaves: number, count: number, ordinal: number, nodes: number): void;
 }
 
 const PAGE_BYTES = 65_536;
+const HASH_BYTES = 32;
 /** So many bytes behind the block can be read, and are zeros. */
 const PADDING = 128;
 /** A usual record has more bytes. */
@@ -162,6 +175,15 @@ class WasmScanner implements LineScanner {
     const length = PREFIX.length + this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
     const prefixed = this.#memory.subarray(this.#prefix, this.#prefix + length);
     return isIdentity(this.#bytes, rows, at * ROW_WIDTH, prefixed);
+  }
+
+  hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array {
+    const { length } = leaves;
+    // Where the block was: it is used up.
+    this.#reserve(this.#block + 2 * length);
+    this.#memory.set(leaves, this.#block);
+    this.#exports.hashNodes(this.#block, length / HASH_BYTES, ordinal, this.#block + length);
+    return this.#memory.slice(this.#block + length, this.#block + 2 * length);
   }
 
   #reserve(bytes: number): void {

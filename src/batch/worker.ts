@@ -17,8 +17,9 @@ parentPort?.on('message', ({ room, length, depth, given, declared, threads }: Bl
 });
 
 /** What is handed over and not copied. */
-function buffersOf({ ends, leaves, rowAt, rows, verdictsAt, verdicts }: BlockFacts): ArrayBuffer[] {
-  return [ends, leaves, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
+function buffersOf(facts: BlockFacts): ArrayBuffer[] {
+  const { ends, leaves, nodes, rowAt, rows, verdictsAt, verdicts } = facts;
+  return [ends, leaves, nodes, rowAt, rows, verdictsAt, verdicts].map(({ buffer }) => buffer as ArrayBuffer);
 }
 
 function answer(

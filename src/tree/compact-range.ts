@@ -50,10 +50,20 @@ export function emptyRange(): CompactRange {
 
 /** Adds one leaf hash at the end of the range, in place. */
 export function appendLeaf(range: CompactRange, leafHashOfLine: string): void {
-  let last = leafHashOfLine;
-  for (let n = range.size; n % 2 === 1; n = (n - 1) / 2) last = nodeHash(range.hashes.pop() as string, last);
+  appendSubtree(range, 1, leafHashOfLine);
+}
+
+/**
+ * Adds the next `leaves` leaves at the end of the range, in place, by the root of the perfect subtree that they make.
+ *
+ * @param leaves - A power of two that divides the range's size.
+ */
+export function appendSubtree(range: CompactRange, leaves: number, root: string): void {
+  let last = root;
+  for (let n = range.size / leaves; n % 2 === 1; n = (n - 1) / 2)
+    last = nodeHash(range.hashes.pop() as string, last);
   range.hashes.push(last);
-  range.size += 1;
+  range.size += leaves;
 }
 
 /** The tree's root as a binary string; for an empty tree SHA-256(""). */

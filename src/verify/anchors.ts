@@ -62,8 +62,13 @@ export class AnchorWatch {
     this.#bySize = [...this.#inOrder].sort((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
   }
 
+  /** How many leaves the tree has where the next anchor ends that was not observed; Infinity where there is none. */
+  get nextSize(): number {
+    return this.#bySize[this.#next]?.note.checkpoint.size ?? Infinity;
+  }
+
   /**
-   * Call for the empty tree, and after each leaf.
+   * Call for the empty tree, and after each leaf; it is enough to call at {@link AnchorWatch.nextSize}.
    *
    * @returns Whether an anchor ends there.
    */

@@ -296,6 +296,8 @@ export async function runVerification(
         const { usual } = lines;
         if (usualStep !== undefined && usual !== undefined && toSkip === 0) {
           if (usualStep.take(usual)) {
+            if (usualStep.treeSize < anchors.nextSize) continue;
+            usualStep.settle();
             if (anchors.observe(state.tree)) state.seals.intervalStart = state.records;
             continue;
           }

@@ -6,6 +6,7 @@
  * What it counts it keeps to itself as numbers, until {@link UsualStep.settle}.
  */
 
+import type { BlockFacts } from '../batch/examine-block.js';
 import type { UsualLine } from '../batch/read-blocks.js';
 import { VALID } from '../batch/verdicts.js';
 import type { ScaledAccount } from '../bounds/scaled-account.js';
@@ -19,7 +20,7 @@ import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import { MeterReader, keyidAt, readDigits, recallText } from '../ledger/quick-line.js';
 import * as row from '../ledger/quick-scan.js';
-import { appendLeaf } from '../tree/compact-range.js';
+import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
 import { orderTimestamps } from '../value/timestamp.js';
@@ -101,6 +102,10 @@ export class UsualStep {
   #leaves: Uint8Array = new Uint8Array();
   #leafAt = 0;
   #hasStepped = false;
+  /** The block whose lines were stepped over last; those of them that are not in the tree yet, `[from, to)`. */
+  #block: BlockFacts | undefined;
+  #leavesFrom = 0;
+  #leavesTo = 0;
   /** Where the id of the last event stands. */
   #tipBytes: Uint8Array = this.#leaves;
   #tipAt = 0;
@@ -203,10 +208,16 @@ export class UsualStep {
     this.#changed.length = 0;
     if (!this.#hasStepped) return;
     this.#hasStepped = false;
+    this.#growTree();
     const state = this.#state;
     state.chain.prev = encodeBase64url(this.#leaves.subarray(this.#leafAt, this.#leafAt + HASH_BYTES));
     state.tipEventId = decodeLatin1(this.#tipBytes, this.#tipAt, this.#tipAt + B64_LENGTH);
     state.links.latest = decodeLatin1(this.#latest, 0, this.#latestEnd);
+  }
+
+  /** How many leaves the tree has, those among them that {@link UsualStep.settle} adds to it. */
+  get treeSize(): number {
+    return this.#state.tree.size + this.#leavesTo - this.#leavesFrom;
   }
 
   /** Forgets what other lines than the usual ones can change. */
@@ -651,6 +662,28 @@ export class UsualStep {
     } else this.#events.addLocated(position, 'other', -1);
   }
 
+  /** Adds the leaves of lines that follow upon each other, by the largest subtrees that are known. */
+  #growTree(): void {
+    const { tree } = this.#state;
+    const { leaves, nodes, ordinal } = this.#block as BlockFacts;
+    const to = this.#leavesTo;
+    for (let from = this.#leavesFrom; from < to;) {
+      const mostLeaves = nodes.length === 0 ? 1 : to - from;
+      let count = 1;
+      while (
+        2 * count <= mostLeaves &&
+        ((ordinal + from) & (2 * count - 1)) === 0 &&
+        tree.size % (2 * count) === 0
+      )
+        count *= 2;
+      const [hashes, at] = count === 1 ? [leaves, from] : [nodes, from + count / 2];
+      const root = decodeLatin1(hashes, at * HASH_BYTES, (at + 1) * HASH_BYTES);
+      appendSubtree(tree, count, root);
+      from += count;
+    }
+    this.#leavesFrom = to;
+  }
+
   #advance(line: UsualLine, base: number, leaves: Uint8Array): void {
     const { bytes, index, length, facts, segment } = line;
     const { rows } = facts;
@@ -666,7 +699,11 @@ export class UsualStep {
     const leafAt = index * HASH_BYTES;
     this.#leaves = leaves;
     this.#leafAt = leafAt;
-    appendLeaf(state.tree, decodeLatin1(leaves, leafAt, leafAt + HASH_BYTES));
+    if (this.#leavesTo === this.#leavesFrom) {
+      this.#block = facts;
+      this.#leavesFrom = index;
+    }
+    this.#leavesTo = index + 1;
     state.records += 1;
     state.countsByVerdict.ok += 1;
     const time = rows[base + row.OCCURRED_AT]!;

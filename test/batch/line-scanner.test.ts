@@ -9,6 +9,7 @@ import {
 } from '../../src/batch/line-scanner.js';
 import { MAX_LINE_BYTES } from '../../src/ledger/line-splitter.js';
 import { ROW_WIDTH } from '../../src/ledger/quick-scan.js';
+import { nodeHash } from '../../src/tree/compact-range.js';
 import { fixtureBytes } from '../fixtures/cases.js';
 import { fixtureLines, makeRandom } from '../ledger/quick-kit.js';
 
@@ -75,6 +76,34 @@ test('what was there before is not seen', () => {
     expect(scanner.begin(block.subarray(0, length)).at(-1) ?? 0).toBeLessThanOrEqual(length);
     expect(saidBy(scanner, block)).toEqual(first);
   }
+});
+
+test('nodes of the tree are those of RFC 6962, wherever the block begins', () => {
+  const random = makeRandom(11);
+  const scanner = wasm as LineScanner;
+  let nodes = 0;
+  for (const ordinal of [0, 1, 2, 3, 5, 8, 100, 2 ** 30 - 3]) {
+    for (const count of [0, 1, 2, 3, 4, 7, 8, 9, 31, 32, 33, 500]) {
+      const leaves = Buffer.from(Array.from({ length: 32 * count }, () => Math.floor(random() * 256)));
+      scanner.begin(PIPELINE.subarray(0, 10_000));
+      const hashed = Buffer.from(scanner.hashNodes(leaves, ordinal));
+      expect(hashed.length).toBe(leaves.length);
+      const hashOf = (from: number, size: number): string => {
+        if (size === 1) return leaves.subarray(32 * from, 32 * (from + 1)).toString('latin1');
+        return hashed.subarray(32 * (from + size / 2), 32 * (from + size / 2 + 1)).toString('latin1');
+      };
+      for (let size = 2; size <= count; size *= 2) {
+        for (let from = 0; from + size <= count; from += 1) {
+          if ((ordinal + from) % size !== 0) continue;
+          const expected = nodeHash(hashOf(from, size / 2), hashOf(from + size / 2, size / 2));
+          expect(hashOf(from, size)).toBe(expected);
+          nodes += 1;
+        }
+      }
+    }
+  }
+  expect(nodes).toBeGreaterThan(4_000);
+  expect(makePlainScanner().hashNodes(Buffer.alloc(64), 0)).toHaveLength(0);
 });
 
 afterEach(() => vi.unstubAllGlobals());

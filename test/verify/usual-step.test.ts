@@ -12,8 +12,10 @@ import { makeRandom } from '../ledger/quick-kit.js';
 import { times } from '../slow.js';
 import { makeSigner } from '../docs/ledger-kit.js';
 import { ledgerNearBounds } from './near-bounds.js';
+import type { Anchor } from '../../src/verify/anchors.js';
 import { makeOrigin, mutateLedger } from './mutation-kit.js';
-import { linesOf, rememberingBackend } from './support.js';
+import { anchorOf } from './seal-kit.js';
+import { ledgerOf, linesOf, rememberingBackend } from './support.js';
 
 const backend = rememberingBackend();
 const SIGNER = makeSigner();
@@ -70,6 +72,12 @@ test(
   },
 );
 
+/** A checkpoint of so many records, with the root of another tree. */
+function anchorAt(bytes: Buffer, size: number): Anchor {
+  const { event } = JSON.parse(linesOf(bytes)[0]?.toString() ?? '') as { event: { origin: string } };
+  return anchorOf(`${event.origin}\n${size}\n${Buffer.alloc(32).toString('base64')}\n`, SIGNER);
+}
+
 describe('a ledger of a thousand records', () => {
   const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
 
@@ -91,6 +99,29 @@ describe('a ledger of a thousand records', () => {
       const goOn = (isQuick: boolean): Promise<unknown> =>
         stateOf(bytes, isQuick, { from: restoreVerification(saved, backend) });
       expect(await goOn(true)).toEqual(await goOn(false));
+    }
+  });
+
+  test('with blank lines, and lines left out, doubled and swapped', async () => {
+    const random = makeRandom(3);
+    for (let n = 0; n < times(6, 200); n += 1) {
+      const lines: Uint8Array[] = linesOf(bytes);
+      for (let changes = n % 4; changes > 0; changes -= 1) {
+        const at = 1 + Math.floor(random() * (lines.length - 2));
+        const line = lines[at] as Uint8Array;
+        const others = [[], [line, line], [Buffer.alloc(0), line], [lines[at + 1] as Uint8Array, line]];
+        lines.splice(at, 1, ...(others[Math.floor(random() * 4)] as Uint8Array[]));
+      }
+      const changed = ledgerOf(lines);
+      const checkpoints = [1, 2, 100, 333, 512, 777].map((size) => anchorAt(changed, size));
+      const expected = await stateOf(changed, false, { checkpoints });
+      expect(await stateOf(changed, true, { checkpoints })).toEqual(expected);
+      const roots = async (isQuick: boolean): Promise<unknown> => {
+        useQuickPath(isQuick);
+        const { ending } = await runVerification(bytesSource(changed, 'ledger'), { ...OPTIONS, checkpoints });
+        return ending.anchors.map(({ relation, root }) => [relation, root]);
+      };
+      expect(await roots(true)).toEqual(await roots(false));
     }
   });
 
