@@ -28,7 +28,7 @@ export interface BlockInput {
   /** How many bytes of the ledger end with what was given last. */
   readonly given: number;
   /**
-   * The next block, written into `room`; undefined at the end.
+   * The next block, written into `room`, of which nothing is needed any more then; undefined at the end.
    *
    * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
    */
@@ -138,7 +138,8 @@ class BlockReader implements BlockInput {
         this.#given += line.length + (line.terminated ? 1 : 0);
         return { segment, line };
       } else {
-        this.#rest = room.slice(end, filled);
+        // A copy: what is behind the block may be written to.
+        this.#rest = Uint8Array.from(room.subarray(end, filled));
         return this.#give(segment, room.subarray(0, end));
       }
     }

@@ -183,6 +183,8 @@ type Pending =
     }
   | { readonly failure: unknown };
 
+/** Behind a block, for its facts: those of records of some 700 bytes. */
+const FACTS_BYTES = 384 * 1024;
 /** Three blocks for each thread are on their way, so that none waits for the thread that orders them. */
 const ROOMS_PER_THREAD = 3;
 
@@ -192,7 +194,10 @@ async function* readInThreads(
   pool: WorkerPool,
   { blockBytes = BLOCK_BYTES, hashedBytes = 0 }: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
-  const rooms = Array.from({ length: pool.size * ROOMS_PER_THREAD }, () => new SharedArrayBuffer(blockBytes));
+  const rooms = Array.from(
+    { length: pool.size * ROOMS_PER_THREAD },
+    () => new SharedArrayBuffer(blockBytes + FACTS_BYTES),
+  );
   const pending: Pending[] = [];
   let wake: () => void = () => undefined;
   let isEnd = false;
@@ -203,7 +208,7 @@ async function* readInThreads(
     isReading = true;
     try {
       for (let room = rooms.pop(); room !== undefined; room = isEnd ? undefined : rooms.pop()) {
-        const block = await reader.read(viewBytes(room, 0, room.byteLength));
+        const block = await reader.read(viewBytes(room, 0, blockBytes));
         if (block === undefined) {
           isEnd = true;
         } else if ('line' in block) {

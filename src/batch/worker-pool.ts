@@ -4,10 +4,11 @@ import { NorthrootError } from '../error.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { BlockFacts, Depth } from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
+import { readFacts, type SharedFacts } from './shared-facts.js';
 
 /** What a thread is asked. */
 export interface BlockRequest {
-  /** Its first `length` bytes are the block; nobody writes to it until the answer is there. */
+  /** Its first `length` bytes are the block; nobody but the thread writes to it until the answer is there. */
   readonly room: SharedArrayBuffer;
   readonly length: number;
   readonly depth: Depth;
@@ -19,8 +20,12 @@ export interface BlockRequest {
   readonly threads: number;
 }
 
-/** What a thread answers: the facts, what is wrong with what it was given, or what surprised it. */
+/**
+ * What a thread answers: the facts, behind the block where there is room for them; what is wrong with what it was given; or what
+ * surprised it.
+ */
 export type BlockAnswer =
+  | { readonly shared: SharedFacts }
   | { readonly facts: BlockFacts }
   | {
       readonly refusal: {
@@ -35,6 +40,8 @@ export type BlockAnswer =
 const PATIENCE_S = 120;
 
 interface Waiting {
+  readonly room: SharedArrayBuffer;
+  readonly length: number;
   readonly resolve: (facts: BlockFacts) => void;
   readonly reject: (error: Error) => void;
 }
@@ -85,7 +92,7 @@ export class WorkerPool {
   }
 
   /**
-   * Has a block examined.
+   * Has a block examined. What it gives means something as long as nothing else is written to `room`.
    *
    * @throws NorthrootError as `examineBlock`; Error when a thread dies, hangs or is surprised: an internal error, which says nothing of
    *   the ledger.
@@ -106,7 +113,7 @@ export class WorkerPool {
     };
     member.told = this.#keys.length;
     return new Promise((resolve, reject) => {
-      member.waiting.push({ resolve, reject });
+      member.waiting.push({ room, length, resolve, reject });
       member.thread.post(request);
     });
   }
@@ -135,9 +142,11 @@ export class WorkerPool {
     } else if ('refusal' in answer) {
       const { code, message, hint } = answer.refusal;
       waiting?.reject(new NorthrootError(code, message, hint === undefined ? {} : { hint }));
-    } else {
-      this.declare(answer.facts.declared);
-      waiting?.resolve(answer.facts);
+    } else if (waiting !== undefined) {
+      const { room, length } = waiting;
+      const facts = 'shared' in answer ? readFacts(room, length, answer.shared) : answer.facts;
+      this.declare(facts.declared);
+      waiting.resolve(facts);
     }
   }
 

@@ -5,6 +5,7 @@ import { viewBytes } from '#platform';
 import { NorthrootError } from '../error.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { examineBlock, makeExaminer, type BlockFacts, type Depth, type Examiner } from './examine-block.js';
+import { writeFacts, type SharedFacts } from './shared-facts.js';
 import type { BlockAnswer, BlockRequest } from './worker-pool.js';
 
 let examiner: Examiner | undefined;
@@ -13,7 +14,9 @@ parentPort?.on('message', ({ room, length, depth, given, declared, threads }: Bl
   examiner ??= makeExaminer(defaultBackend, [], threads);
   examiner.keys.add(declared);
   const found = answer(viewBytes(room, 0, length), examiner, depth, given);
-  parentPort?.postMessage(found, 'facts' in found ? buffersOf(found.facts) : []);
+  const shared = 'facts' in found ? writeFacts(room, length, found.facts) : undefined;
+  const message: BlockAnswer = shared === undefined ? found : { shared };
+  parentPort?.postMessage(message, 'facts' in message ? buffersOf(message.facts) : []);
 });
 
 /** What is handed over and not copied. */
@@ -27,7 +30,7 @@ function answer(
   examiner: Examiner,
   depth: Depth,
   given: Uint8Array | undefined,
-): BlockAnswer {
+): Exclude<BlockAnswer, { readonly shared: SharedFacts }> {
   try {
     const { examined, ...facts } = examineBlock(bytes, examiner, depth, given);
     void examined;

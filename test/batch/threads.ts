@@ -1,6 +1,7 @@
 /** Threads for tests: they examine in this one, some time later, and are sent what could be sent. */
 
 import { examineBlock, makeExaminer } from '../../src/batch/examine-block.js';
+import { writeFacts } from '../../src/batch/shared-facts.js';
 import type { BlockAnswer, BlockRequest } from '../../src/batch/worker-pool.js';
 import type { WorkerThread } from '../../src/platform/platform.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
@@ -26,7 +27,8 @@ export function testThread(answer?: BlockAnswer | 'silence'): TestThread {
         examiner.keys.add(declared);
         const { examined, ...facts } = examineBlock(new Uint8Array(room, 0, length), examiner, depth);
         void examined;
-        told(structuredClone(answer ?? { facts }));
+        const shared = writeFacts(room, length, facts);
+        told(structuredClone(answer ?? (shared === undefined ? { facts } : { shared })));
       });
     },
     onMessage: (listener) => (told = listener),
