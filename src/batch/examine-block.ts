@@ -13,13 +13,14 @@ import {
   signatureAt,
   signatureCountOf,
 } from '../ledger/quick-line.js';
-import { isChained, writeHash } from '../ledger/quick-identity.js';
-import { FLAGS, IS_CHAINED, ROW_WIDTH, SEQ_LOW } from '../ledger/quick-scan.js';
+import { isChained, isInOrder, writeHash } from '../ledger/quick-identity.js';
+import { FLAGS, IS_CHAINED, IS_IN_ORDER, ROW_WIDTH, SEQ_LOW } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { SEQ_BASE } from '../ledger/quick-tables.js';
 import type { SignatureBackend, VerificationKey } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { NorthrootError } from '../error.js';
+import { EarlierRows } from './earlier-rows.js';
 import { scannerFor } from './line-scanner.js';
 import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
 import { SignatureQueue } from './signature-queue.js';
@@ -43,7 +44,7 @@ export interface BlockFacts {
   readonly ordinal: number;
   /** The row of each usual record among `rows` (`quick-scan.ts`), and -1 for every other line. */
   readonly rowAt: Int32Array;
-  /** What is where in the usual records: places in the block. Their ids and digests are true; see also `IS_CHAINED`. */
+  /** What is where in the usual records: places in the block. Their ids and digests are true; see `quick-row.ts`. */
   readonly rows: Int32Array;
   /** Where the verdicts of each line begin; one number more than there are lines. */
   readonly verdictsAt: Int32Array;
@@ -62,6 +63,7 @@ export interface ExaminedBlock extends BlockFacts {
 export interface Examiner {
   readonly keys: KnownKeys;
   readonly signatures: SignatureQueue;
+  readonly earlier: EarlierRows;
 }
 
 /**
@@ -75,7 +77,8 @@ export function makeExaminer(
 ): Examiner {
   const keys = new KnownKeys(backend);
   keys.add(declared);
-  return { keys, signatures: new SignatureQueue(backend.name === defaultBackend.name, threads) };
+  const signatures = new SignatureQueue(backend.name === defaultBackend.name, threads);
+  return { keys, signatures, earlier: new EarlierRows() };
 }
 
 /** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
@@ -90,12 +93,13 @@ export type Depth = 'hashes' | 'all';
  */
 export function examineBlock(
   bytes: Uint8Array,
-  { keys, signatures }: Examiner,
+  { keys, signatures, earlier }: Examiner,
   depth: Depth,
   given?: Uint8Array,
 ): ExaminedBlock {
   const scanner = scannerFor(bytes.length);
   const ends = scanner.begin(bytes);
+  earlier.begin();
   const lines = ends.length;
   const leaves = new Uint8Array(lines * HASH_BYTES);
   const verdictsAt = new Int32Array(lines + 1);
@@ -133,9 +137,11 @@ export function examineBlock(
       const { rows } = scanner;
       if (first === -1) first = i;
       rowAt[i] = usual;
-      const followsUsual = i > 0 && rowAt[i - 1] !== -1;
-      if (followsUsual && isChained(bytes, rows, usual, leaves, hashAt - HASH_BYTES)) {
-        rows[usual * ROW_WIDTH + FLAGS]! |= IS_CHAINED;
+      earlier.add(bytes, rows, scanner.rowBytes, usual);
+      if (i > 0 && rowAt[i - 1] !== -1) {
+        const flags = usual * ROW_WIDTH + FLAGS;
+        if (isChained(bytes, rows, usual, leaves, hashAt - HASH_BYTES)) rows[flags]! |= IS_CHAINED;
+        if (isInOrder(bytes, rows, usual)) rows[flags]! |= IS_IN_ORDER;
       }
       const count = signatureCountOf(rows, usual);
       for (let index = 0; index < count; index += 1) {

@@ -29,8 +29,9 @@ export interface LineScanner {
    * @param at - 0, or at most one more than that of a row that was filled.
    */
   scan(start: number, end: number, at: number): boolean;
-  /** The rows that were filled, until the next block. */
+  /** The rows that were filled, until the next block, and their bytes. */
   readonly rows: Int32Array;
+  readonly rowBytes: Uint8Array;
   /**
    * The nodes of the Merkle tree that lie whole among the lines of the block, see `BlockFacts.nodes`; empty where they are not computed.
    *
@@ -74,6 +75,7 @@ export function makeWasmScanner(): LineScanner | undefined {
 
 class PlainScanner implements LineScanner {
   rows = new Int32Array(64 * ROW_WIDTH);
+  rowBytes = new Uint8Array(this.rows.buffer);
   #bytes: Uint8Array = new Uint8Array();
 
   begin(bytes: Uint8Array): Int32Array {
@@ -90,6 +92,7 @@ class PlainScanner implements LineScanner {
       const larger = new Int32Array(this.rows.length * 2);
       larger.set(this.rows);
       this.rows = larger;
+      this.rowBytes = new Uint8Array(larger.buffer);
     }
     const { rows } = this;
     return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
@@ -127,6 +130,7 @@ const ROW_BYTES = 4 * ROW_WIDTH;
 /** Its memory holds {@link PREFIX} and room for a payload, the block, and the rows. */
 class WasmScanner implements LineScanner {
   rows = new Int32Array();
+  rowBytes = new Uint8Array();
   readonly #exports: Exports;
   readonly #prefix: number;
   readonly #block: number;
@@ -153,6 +157,7 @@ class WasmScanner implements LineScanner {
     this.#memory.set(bytes, this.#block);
     this.#memory.fill(0, this.#block + length, this.#rowsAt);
     this.rows = new Int32Array(this.#exports.memory.buffer, this.#rowsAt, this.#capacity * ROW_WIDTH);
+    this.rowBytes = new Uint8Array(this.#exports.memory.buffer, this.#rowsAt, this.#capacity * ROW_BYTES);
     const count = this.#exports.findEnds(this.#block, length, this.#rowsAt, this.rows.length);
     return count === -1 ? findLineEnds(bytes) : this.rows.slice(0, count);
   }

@@ -148,7 +148,33 @@ export class IdIndex {
     return this.#ordinalAt(this.#lastSlot);
   }
 
-  /** Adds the id that {@link IdIndex.findAt} was asked for last, and did not find, and returns its ordinal. */
+  /** As {@link IdIndex.find}, of the id whose eight words stand at a place, and whose hash {@link IdIndex.hash} gave. */
+  findWords(words: Int32Array, at: number, hash: number): number {
+    for (let i = 0; i < ID_WORDS; i += 1) this.#probe[i] = words[at + i] as number;
+    this.#lastId = undefined;
+    this.#lastHash = hash;
+    this.#lastSlot = this.#slotOf(this.#probe, 0, hash);
+    return this.#ordinalAt(this.#lastSlot);
+  }
+
+  /** What {@link IdIndex.findWords} is to be told of the id whose eight words stand at a place. */
+  hash(words: Int32Array, at: number): number {
+    return this.#hash(words, at);
+  }
+
+  /**
+   * Has the processor fetch what looking for ids of the first `count` hashes will read: their misses of its cache then happen at once.
+   *
+   * @param hashes - What stands behind them is overwritten, or a compiler might leave all out as useless.
+   */
+  prefetch(hashes: Uint32Array, count: number): void {
+    const slots = this.#slots;
+    let read = 0;
+    for (let i = 0; i < count; i += 1) read ^= slots[this.#homeOf(hashes[i] as number)] as number;
+    hashes[count] = read;
+  }
+
+  /** Adds the id that {@link IdIndex.findAt} or {@link IdIndex.findWords} was asked for last, and did not find, and returns its ordinal. */
   addLast(): number {
     if (this.#makeRoom()) this.#lastSlot = this.#slotOf(this.#probe, 0, this.#lastHash);
     return this.#enter(this.#lastSlot);
@@ -220,7 +246,7 @@ export class IdIndex {
     return true;
   }
 
-  #hash(words: Uint32Array, at: number): number {
+  #hash(words: Uint32Array | Int32Array, at: number): number {
     let h = 0;
     for (let i = 0; i < ID_WORDS; i += 1) {
       h = Math.imul(h ^ (words[at + i] as number) ^ (this.#secret[i] as number), 0x9e3779b1);

@@ -103,6 +103,20 @@ export function isChained(
   return isDigestAt(bytes, rows[base + row.PREV]!, leaves, leafAt);
 }
 
+/** Whether `occurred_at` of row `at` is as long as that of the row before it, and not earlier. */
+export function isInOrder(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
+  const base = at * ROW_WIDTH;
+  const time = rows[base + row.OCCURRED_AT]!;
+  const before = rows[base - ROW_WIDTH + row.OCCURRED_AT]!;
+  const length = rows[base + row.OCCURRED_AT + 1]! - time;
+  if (rows[base - ROW_WIDTH + row.OCCURRED_AT + 1]! - before !== length) return false;
+  for (let i = 0; i < length; i += 1) {
+    const difference = bytes[time + i]! - bytes[before + i]!;
+    if (difference !== 0) return difference > 0;
+  }
+  return true;
+}
+
 /** Writes a hash, a binary string of 32 characters. */
 export function writeHash(target: Uint8Array, at: number, hash: string): void {
   for (let i = 0; i < HASH_BYTES; i += 1) target[at + i] = hash.charCodeAt(i);

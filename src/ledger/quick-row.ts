@@ -1,7 +1,7 @@
 /** What stands where in the row of a usual record: numbers, which can be handed to another thread. `scanRecord` fills it. */
 
 /** How many numbers a record's row has. */
-export const ROW_WIDTH = 40;
+export const ROW_WIDTH = 56;
 
 /** The types of usual records; 0 is none. */
 export const AUTHORIZATION = 1;
@@ -50,6 +50,17 @@ export const ENDED_AT = 32;
 /** Behind the last place. */
 export const PLACES_END = 34;
 
+/*
+ * Not of the scan but of `examineBlock`: the first rows of the block, counted from 0, that are known to have the same principal, tool,
+ * link and first keyid; and the bytes of the event's id and of the link, eight numbers each.
+ */
+export const SAME_PRINCIPAL = 34;
+export const SAME_TOOL = 35;
+export const SAME_LINK = 36;
+export const SAME_KEYID = 37;
+export const ID_WORDS = 40;
+export const LINK_WORDS = 48;
+
 /* What {@link FLAGS} are made of. */
 export const IS_DENY = 1 << 0;
 export const IS_FAILURE = 1 << 2;
@@ -63,8 +74,12 @@ export const IS_CREDIT = 1 << 8;
 export const HAS_FAILED_CHECK = 1 << 9;
 export const HAS_RESOURCES = 1 << 10;
 export const HAS_ERROR_CODE = 1 << 11;
+/** One of the digests that have a place in the row is not SHA-256. */
+export const HAS_OTHER_DIGEST = 1 << 13;
 /**
  * Not of the scan but of `examineBlock`: the line directly before this one, in the same block, is a usual record too; `prev` is its
  * leaf hash, `seq` is its own plus one, and `ledger_id` is the same as its own, or neither has one.
  */
 export const IS_CHAINED = 1 << 12;
+/** Likewise: it is a usual record too, and `occurred_at` is not earlier than its own, and as long. */
+export const IS_IN_ORDER = 1 << 14;

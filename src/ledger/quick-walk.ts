@@ -33,6 +33,7 @@ import {
   IS_FAILURE,
   IS_ABANDONED,
   HAS_ERROR_CODE,
+  HAS_OTHER_DIGEST,
 } from './quick-row.js';
 import {
   MAX_META_BYTES,
@@ -184,7 +185,11 @@ export function endOfValue(m: Int, bytes: Bytes, at: Int, rows: Rows, base: Int)
       rows[slot] = at + B64_IN_DIGEST;
       return endOfSha256(bytes, at);
     case DIGEST:
-      if (slot !== base) rows[slot] = at;
+      if (slot !== base) {
+        rows[slot] = at;
+        if (after(DIGEST_BEFORE_B64, bytes, at) < 0)
+          rows[base + FLAGS] = rows[base + FLAGS]! | HAS_OTHER_DIGEST;
+      }
       return endOfDigest(bytes, at);
     case TIMESTAMP:
       return keep(endOfTimestamp(bytes, at), at, rows, slot);

@@ -129,6 +129,21 @@ export class EventIndex implements EventTable {
     return this.#ids.findAt(bytes, at);
   }
 
+  /** As {@link EventIndex.locate}, see `IdIndex.findWords`. */
+  locateWords(words: Int32Array, at: number, hash: number): number {
+    return this.#ids.findWords(words, at, hash);
+  }
+
+  /** See `IdIndex.hash`. */
+  hash(words: Int32Array, at: number): number {
+    return this.#ids.hash(words, at);
+  }
+
+  /** See `IdIndex.prefetch`. */
+  prefetch(hashes: Uint32Array, count: number): void {
+    this.#ids.prefetch(hashes, count);
+  }
+
   /** The number of the event of an id; -1 for none. */
   numberOf(id: string): number {
     return this.#ids.find(id);
@@ -138,7 +153,7 @@ export class EventIndex implements EventTable {
     return KINDS[this.#kinds.at(ordinal)] as EventKind;
   }
 
-  /** Adds the event that {@link EventIndex.locate} was asked for last, and did not find, and returns its number. */
+  /** Adds the event that {@link EventIndex.locate} or {@link EventIndex.locateWords} was asked for last, and did not find, and returns its number. */
   addLocated(position: EventPosition, kind: EventKind, grant: number): number {
     const number = this.#ids.addLast();
     this.#push(number, position, KINDS.indexOf(kind), grant);

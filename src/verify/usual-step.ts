@@ -18,7 +18,7 @@ import { judgeWindows } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
-import { MeterReader, keyidAt, readDigits, recallText } from '../ledger/quick-line.js';
+import { MeterReader, readDigits, recallText } from '../ledger/quick-line.js';
 import * as row from '../ledger/quick-scan.js';
 import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
@@ -26,6 +26,7 @@ import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
 import { orderTimestamps } from '../value/timestamp.js';
 import { MAX_ROW_TIME, MAX_ROW_UNITS, type ActionRows, type UsualAction } from './action-rows.js';
 import { ActionTable } from './action-table.js';
+import { BlockTexts, keyidIn } from './block-texts.js';
 import { findUnsealed } from './checkpoints.js';
 import { EventIndex } from './event-index.js';
 import { Grants } from './grant-table.js';
@@ -37,12 +38,9 @@ const B64_LENGTH = 43;
 const HASH_BYTES = 32;
 /** `{"alg":"sha-256","b64":"` */
 const B64_IN_DIGEST = 24;
-const ALG_IN_DIGEST = 8;
-const QUOTE = 0x22;
-const SHA256 = encodeLatin1('sha-256"');
 /** What is never usual here: denials, whose executions are judged otherwise, doubts about a decision, and releases. */
-const NOT_SOUND = row.IS_DENY | row.HAS_FAILED_CHECK | row.IS_ABANDONED;
-const MAX_TIME = 30;
+const NOT_SOUND = row.IS_DENY | row.HAS_FAILED_CHECK | row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
+const NO_BYTES = new Uint8Array();
 /** Records that more keys signed are left to `verifyLine`. */
 const MAX_SIGNERS = 4;
 /** Whoever has more signers, grants or types at once is served the slow way now and then. */
@@ -96,18 +94,24 @@ export class UsualStep {
   readonly #authorizationRules = new Map<string, SigningRule>();
   readonly #otherRules = new Map<string, SigningRule>();
   readonly #signers = new Map<string, Signer>();
-  readonly #latest = new Uint8Array(MAX_TIME);
+  /** Where the latest time of an event stands. */
+  #latest: Uint8Array = NO_BYTES;
+  #latestAt = 0;
   #latestEnd = 0;
   /** The leaf hash of the last line, where this stepped over it. */
-  #leaves: Uint8Array = new Uint8Array();
+  #leaves: Uint8Array = NO_BYTES;
   #leafAt = 0;
   #hasStepped = false;
+  /** The block that is gone through: its texts, and of each row the hashes of its id and of its link, and one more. */
+  #facts: BlockFacts | undefined;
+  readonly #texts = new BlockTexts();
+  #hashes = new Uint32Array();
   /** The block whose lines were stepped over last; those of them that are not in the tree yet, `[from, to)`. */
   #block: BlockFacts | undefined;
   #leavesFrom = 0;
   #leavesTo = 0;
   /** Where the id of the last event stands. */
-  #tipBytes: Uint8Array = this.#leaves;
+  #tipBytes: Uint8Array = NO_BYTES;
   #tipAt = 0;
   /** Of the event that is looked at: the row of the action that it opens, and of the one that it spends; -1 for none. */
   #opened = -1;
@@ -182,7 +186,8 @@ export class UsualStep {
           : this.#extensionType(bytes, rows, base);
     const count = typeName === undefined ? undefined : state.countsByType.get(typeName);
     if (typeName === undefined || count === undefined || this.#isLate(bytes, rows, base)) return false;
-    const principal = recallText(bytes, rows[base + row.PRINCIPAL]!, rows[base + row.PRINCIPAL + 1]!);
+    if (facts !== this.#facts) this.#beginBlock(facts);
+    const principal = this.#texts.principals.at(bytes, rows, base);
     if (!this.#findSigners(line, base, principal, type)) return false;
     const previous = rows[base + row.PREVIOUS_ID]!;
     if (previous !== 0 && this.#events.locate(bytes, previous) === -1) return false;
@@ -191,8 +196,9 @@ export class UsualStep {
     this.#spent = -1;
     this.#view = undefined;
     if (type === row.AUTHORIZATION && !this.#judgeAction(line, base, principal)) return false;
-    if (type === row.EXECUTION && !this.#judgeExecution(bytes, rows, base, principal)) return false;
-    if (this.#events.locate(bytes, rows[base + row.EVENT_ID]!) !== -1) return this.#refuse();
+    if (type === row.EXECUTION && !this.#judgeExecution(bytes, rows, at, principal)) return false;
+    if (this.#events.locateWords(rows, base + row.ID_WORDS, this.#hashes[2 * at]!) !== -1)
+      return this.#refuse();
     if (this.#isAwaited(bytes, rows[base + row.EVENT_ID]!)) return this.#refuse();
     // From here on it is certain, and all is changed.
     this.#applyLinks(line);
@@ -212,7 +218,7 @@ export class UsualStep {
     const state = this.#state;
     state.chain.prev = encodeBase64url(this.#leaves.subarray(this.#leafAt, this.#leafAt + HASH_BYTES));
     state.tipEventId = decodeLatin1(this.#tipBytes, this.#tipAt, this.#tipAt + B64_LENGTH);
-    state.links.latest = decodeLatin1(this.#latest, 0, this.#latestEnd);
+    state.links.latest = decodeLatin1(this.#latest, this.#latestAt, this.#latestEnd);
   }
 
   /** How many leaves the tree has, those among them that {@link UsualStep.settle} adds to it. */
@@ -225,6 +231,20 @@ export class UsualStep {
     this.#signers.clear();
     this.#authorizationRules.clear();
     this.#otherRules.clear();
+  }
+
+  #beginBlock(facts: BlockFacts): void {
+    const { rows } = facts;
+    const count = rows.length / row.ROW_WIDTH;
+    this.#facts = facts;
+    this.#texts.begin(count);
+    if (this.#hashes.length <= 2 * count) this.#hashes = new Uint32Array(2 * count + 1);
+    for (let at = 0; at < count; at += 1) {
+      const base = at * row.ROW_WIDTH;
+      this.#hashes[2 * at] = this.#events.hash(rows, base + row.ID_WORDS);
+      this.#hashes[2 * at + 1] = this.#events.hash(rows, base + row.LINK_WORDS);
+    }
+    this.#events.prefetch(this.#hashes, 2 * count);
   }
 
   /** A row that was taken is given back. */
@@ -261,16 +281,18 @@ export class UsualStep {
 
   /** Whether the event is earlier than one before it. */
   #isLate(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
-    if (!this.#hasStepped) {
-      const latest = encodeLatin1(this.#state.links.latest ?? '');
-      if (latest.length > MAX_TIME) return true;
-      this.#latest.set(latest);
-      this.#latestEnd = latest.length;
+    if (this.#hasStepped) {
+      // The latest was that of the line before.
+      if ((rows[base + row.FLAGS]! & row.IS_IN_ORDER) !== 0) return false;
+    } else {
+      this.#latest = encodeLatin1(this.#state.links.latest ?? '');
+      this.#latestAt = 0;
+      this.#latestEnd = this.#latest.length;
     }
     const at = rows[base + row.OCCURRED_AT]!;
     const end = rows[base + row.OCCURRED_AT + 1]!;
-    if (end - at > MAX_TIME) return true;
-    return this.#latestEnd > 0 && orderTimes(bytes, at, end, this.#latest, 0, this.#latestEnd) < 0;
+    if (this.#latestEnd === this.#latestAt) return false;
+    return orderTimes(bytes, at, end, this.#latest, this.#latestAt, this.#latestEnd) < 0;
   }
 
   /** Step 9: who signed, where all of them were entitled to, and are known to have signed before. */
@@ -284,8 +306,7 @@ export class UsualStep {
     if (count > MAX_SIGNERS) return false;
     for (let i = 0; i < count; i += 1) {
       if (verdicts[first + i] !== VALID) return false;
-      const at = keyidAt(bytes, rows, base, i);
-      const keyid = recallText(bytes, at, at + B64_LENGTH);
+      const keyid = i === 0 ? this.#texts.keyids.at(bytes, rows, base) : keyidIn(bytes, rows, base, i);
       // Copies of one signature count once.
       for (let j = 0; j < i; j += 1) if (this.#signing[j]!.key.key.keyid === keyid) return false;
       const signer = this.#signerOf(keyid);
@@ -394,14 +415,13 @@ export class UsualStep {
     const { rows } = facts;
     const link = rows[base + row.LINK]!;
     if (link === 0) return false;
-    const grant = this.#state.links.grants.get(recallText(bytes, link, link + B64_LENGTH));
+    const grant = this.#state.links.grants.get(this.#texts.links.at(bytes, rows, base));
     const view = grant && this.#viewOf(grant.index);
     if (grant === undefined || view === undefined || grant.principalId !== principal) return false;
-    const intent = sha256At(bytes, rows[base + row.INTENT]!);
-    const params = sha256At(bytes, rows[base + row.PARAMS]!);
+    const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
+    const params = rows[base + row.PARAMS]! + B64_IN_DIGEST;
     const userPlace = rows[base + row.USER_INTENT]!;
-    const userIntent = userPlace === 0 ? 0 : sha256At(bytes, userPlace);
-    if (intent === -1 || params === -1 || userIntent === -1) return false;
+    const userIntent = userPlace === 0 ? 0 : userPlace + B64_IN_DIGEST;
     const isLinked =
       isDigestText(bytes, intent, grant.intent) ||
       (userIntent !== 0 && isDigestText(bytes, userIntent, grant.userIntent ?? grant.intent));
@@ -410,7 +430,7 @@ export class UsualStep {
     const timeEnd = rows[base + row.OCCURRED_AT + 1]!;
     if (orderTo(bytes, time, timeEnd, grant.occurredAt) < 0 || !isWithin(view, bytes, time, timeEnd))
       return false;
-    const toolName = recallText(bytes, rows[base + row.TOOL]!, rows[base + row.TOOL + 1]!);
+    const toolName = this.#texts.tools.at(bytes, rows, base);
     if (!view.allowsTool(toolName) || timeEnd - time > MAX_ROW_TIME) return false;
     if (!this.#readAmounts(bytes, rows, base) || this.#amountCount > MAX_ROW_UNITS) return false;
     const draft = this.#draft;
@@ -452,26 +472,26 @@ export class UsualStep {
   }
 
   /** An execution of an open action, or under a grant, of which no rule finds anything (rules 2, 4, 5, 8 and 14). */
-  #judgeExecution(bytes: Uint8Array, rows: Int32Array, base: number, principal: string): boolean {
-    const link = rows[base + row.LINK]!;
-    const number = this.#events.locate(bytes, link);
+  #judgeExecution(bytes: Uint8Array, rows: Int32Array, at: number, principal: string): boolean {
+    const base = at * row.ROW_WIDTH;
+    const number = this.#events.locateWords(rows, base + row.LINK_WORDS, this.#hashes[2 * at + 1]!);
     if (number === -1) return false;
     const kind = this.#events.kindOf(number);
     if (kind !== 'action' && kind !== 'grant') return false;
     const { starts, grants } = this.#state.links;
-    if (starts.size > 0 && starts.has(recallText(bytes, link, link + B64_LENGTH))) return false;
+    if (starts.size > 0 && starts.has(this.#texts.links.at(bytes, rows, base))) return false;
     const action = kind === 'action' ? this.#actions.rowOf(number) : -1;
     if (kind === 'action' && action === -1) return false;
     const index =
       kind === 'action'
         ? this.#rows.grant(action)
-        : grants.get(recallText(bytes, link, link + B64_LENGTH))?.index;
+        : grants.get(this.#texts.links.at(bytes, rows, base))?.index;
     const view = index === undefined ? undefined : this.#viewOf(index);
     if (view === undefined) return false;
     const flags = rows[base + row.FLAGS]!;
     if (view.isDigestOnly && (flags & row.HAS_OUTPUT_REF) !== 0) return false;
     if (view.limitsResources && (flags & row.HAS_RESOURCES) !== 0) return false;
-    const tool = recallText(bytes, rows[base + row.TOOL]!, rows[base + row.TOOL + 1]!);
+    const tool = this.#texts.tools.at(bytes, rows, base);
     if (!view.allowsTool(tool) || !this.#isOf(action, view, bytes, rows, base, principal, tool)) return false;
     if (!this.#hasSoundTimes(action, view, bytes, rows, base)) return false;
     if (!this.#readAmounts(bytes, rows, base)) return false;
@@ -494,13 +514,12 @@ export class UsualStep {
     principal: string,
     tool: string,
   ): boolean {
-    const intent = sha256At(bytes, rows[base + row.INTENT]!);
-    if (intent === -1) return false;
+    const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
     if (action === -1) return grant.principalId === principal && isDigestText(bytes, intent, grant.intent);
     const place = rows[base + row.PARAMS]!;
-    const params = place === 0 ? -1 : sha256At(bytes, place);
+    const params = place + B64_IN_DIGEST;
     return (
-      params !== -1 &&
+      place !== 0 &&
       this.#rows.principalId(action) === principal &&
       this.#rows.toolName(action) === tool &&
       this.#rows.hasDigests(action, bytes, intent, params)
@@ -706,9 +725,9 @@ export class UsualStep {
     this.#leavesTo = index + 1;
     state.records += 1;
     state.countsByVerdict.ok += 1;
-    const time = rows[base + row.OCCURRED_AT]!;
-    this.#latestEnd = rows[base + row.OCCURRED_AT + 1]! - time;
-    for (let i = 0; i < this.#latestEnd; i += 1) this.#latest[i] = bytes[time + i]!;
+    this.#latest = bytes;
+    this.#latestAt = rows[base + row.OCCURRED_AT]!;
+    this.#latestEnd = rows[base + row.OCCURRED_AT + 1]!;
     this.#tipBytes = bytes;
     this.#tipAt = rows[base + row.EVENT_ID]!;
     this.#hasStepped = true;
@@ -720,13 +739,6 @@ const NOTHING: Amount = { unit: '', value: 0, scale: 0 };
 function isTextAt(bytes: Uint8Array, at: number, text: string, from: number): boolean {
   for (let i = from; i < text.length; i += 1) if (bytes[at + i - from] !== text.charCodeAt(i)) return false;
   return true;
-}
-
-/** The place of the base64url of the digest at a place; -1 where that is not SHA-256. */
-function sha256At(bytes: Uint8Array, at: number): number {
-  for (let i = 0; i < SHA256.length; i += 1) if (bytes[at + ALG_IN_DIGEST + i] !== SHA256[i]) return -1;
-  const b64 = at + B64_IN_DIGEST;
-  return bytes[b64 + B64_LENGTH] === QUOTE ? b64 : -1;
 }
 
 const SHA256_TEXT_LENGTH = 'sha-256:'.length + B64_LENGTH;

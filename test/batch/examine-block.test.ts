@@ -1,10 +1,13 @@
-/** What `examineBlock` says of the lines of a block besides what it says of each: which record follows upon which. */
+/** What `examineBlock` says of the lines of a block besides what it says of each: which record follows upon which, what they have in common. */
 
 import { describe, expect, test } from 'vitest';
 import { examineBlock, makeExaminer, type ExaminedBlock } from '../../src/batch/examine-block.js';
+import { keyidAt } from '../../src/ledger/quick-line.js';
+import * as row from '../../src/ledger/quick-row.js';
 import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/ledger/quick-scan.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
 import { hashToBase64url, leafHash } from '../../src/tree/compact-range.js';
+import { fixtureBytes } from '../fixtures/cases.js';
 import { WHOLE_EVENTS, lineOf, recordOf } from '../ledger/quick-kit.js';
 
 function examine(lines: readonly string[]): ExaminedBlock {
@@ -29,6 +32,66 @@ function recordBehind(before: string, seq: number, changes: Record<string, unkno
   const event = Object.fromEntries(members.filter(([, value]) => value !== undefined));
   return lineOf(recordOf(event, true, { prev, seq })).toString('utf8');
 }
+
+describe('what rows have in common', () => {
+  const bytes = Buffer.from(fixtureBytes('ledgers/pipeline-1000.jsonl'));
+  const { rows } = examineBlock(bytes, makeExaminer(nodeBackend), 'all');
+  const count = rows.length / ROW_WIDTH;
+  const numberAt = (at: number, place: number): number => rows[at * ROW_WIDTH + place] ?? -1;
+  const textAt = (at: number, place: number): string =>
+    bytes.toString('latin1', numberAt(at, place), numberAt(at, place + 1));
+  const b64At = (start: number): string => bytes.toString('latin1', start, start + 43);
+  const each = Array.from({ length: count }, (_, at) => at);
+
+  test('of the texts, the first row that has the same', () => {
+    const texts: [same: number, text: (at: number) => string][] = [
+      [row.SAME_PRINCIPAL, (at) => textAt(at, row.PRINCIPAL)],
+      [row.SAME_TOOL, (at) => textAt(at, row.TOOL)],
+      [row.SAME_LINK, (at) => b64At(numberAt(at, row.LINK))],
+      [row.SAME_KEYID, (at) => b64At(keyidAt(bytes, rows, at * ROW_WIDTH, 0))],
+    ];
+    const needed = [row.PRINCIPAL, row.TOOL, row.LINK, row.SIGNATURE_COUNT];
+    for (const [index, [same, text]] of texts.entries()) {
+      const having = each.filter((at) => numberAt(at, needed[index] ?? 0) !== 0);
+      const firsts = having.map((at) => numberAt(at, same));
+      expect(having.filter((at, i) => (firsts[i] ?? at + 1) > at)).toEqual([]);
+      expect(firsts.map(text)).toEqual(having.map(text));
+      expect(firsts.filter((first) => numberAt(first, same) !== first)).toEqual([]);
+      // Most have been there.
+      expect(new Set(firsts).size).toBeLessThan(count);
+    }
+  });
+
+  test('the bytes of ids and links', () => {
+    const b64Of = (at: number, words: number): string => {
+      const from = at * ROW_WIDTH + words;
+      return Buffer.from(rows.slice(from, from + 8).buffer).toString('base64url');
+    };
+    expect(each.map((at) => b64Of(at, row.ID_WORDS))).toEqual(
+      each.map((at) => b64At(numberAt(at, row.EVENT_ID))),
+    );
+    const linked = each.filter((at) => numberAt(at, row.LINK) !== 0);
+    expect(linked.length).toBeGreaterThan(500);
+    expect(linked.map((at) => b64Of(at, row.LINK_WORDS))).toEqual(
+      linked.map((at) => b64At(numberAt(at, row.LINK))),
+    );
+  });
+
+  test.each([
+    ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', true],
+    ['2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z', true],
+    ['2026-01-01T00:00:59Z', '2026-01-01T00:01:00Z', true],
+    ['2026-01-01T00:00:01Z', '2026-01-01T00:00:00Z', false],
+    ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.5Z', false],
+    ['2026-01-01T00:00:00.5Z', '2026-01-01T00:00:00.4Z', false],
+  ])('%s, then %s: in order %s', (before, after, expected) => {
+    const first = recordBehind('', 5, { occurred_at: before });
+    const block = examine([first, recordBehind(first, 6, { occurred_at: after })]);
+    expect(isUsual(block, 1)).toBe(true);
+    expect(((block.rows[ROW_WIDTH + FLAGS] ?? 0) & row.IS_IN_ORDER) !== 0).toBe(expected);
+    expect((block.rows[FLAGS] ?? 0) & row.IS_IN_ORDER).toBe(0);
+  });
+});
 
 describe('a record is chained', () => {
   const first = recordBehind('', 5);

@@ -5,9 +5,9 @@ import { meters, type AnyEvent } from '../../src/index.js';
 import type { Signer } from '../../src/format.js';
 import { event, genesis, keyOf, ledger, type Item } from '../docs/ledger-kit.js';
 
-const digest = (text: string): object => ({
-  alg: 'sha-256',
-  b64: createHash('sha256').update(text).digest('base64url'),
+const digest = (text: string, alg: 'sha-256' | 'sha-512' = 'sha-256'): object => ({
+  alg,
+  b64: createHash(alg.replace('-', '')).update(text).digest('base64url'),
 });
 
 /** Beyond 2^53 in their own multiples, or not, or just so. */
@@ -28,7 +28,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
   const pick = <T>(list: readonly T[]): T => list[below(list.length)];
   let second = 0;
   const at = (): string => {
-    second += below(4);
+    second += random() < 0.01 ? -below(4) : below(4);
     const text = new Date(Date.UTC(2026, 0, 2) + second * 1000).toISOString();
     return random() < 0.7
       ? `${text.slice(0, 19)}Z`
@@ -52,7 +52,8 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
   const caps = Object.fromEntries(
     units.map((unit, index) => [unit, fromText(index === 0 ? pick(CAPS) : pick(USUAL_CAPS))]),
   );
-  const intents = { intent_digest: digest('intent') };
+  const alg = random() < 0.1 ? 'sha-512' : 'sha-256';
+  const intents = { intent_digest: digest('intent', alg) };
   const grants: AnyEvent[] = [];
   const allow = {
     decision: 'allow',
@@ -103,7 +104,10 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
     };
     const { prev_event_id: before, ...rest } = common as { prev_event_id?: AnyEvent };
     const members = { ...rest, ...(before && { prev_event_id: before.event_id }) };
-    const tool = { tool_name: random() < 0.95 ? 'fs.read' : 'shell', tool_params_digest: digest('params') };
+    const tool = {
+      tool_name: random() < 0.95 ? 'fs.read' : 'shell',
+      tool_params_digest: digest('params', random() < 0.99 ? alg : 'sha-512'),
+    };
     if (kind < 0.45) {
       const action = { ...tool, meter_reservation: amounts(share) };
       const made = event('authorization', {
@@ -111,7 +115,7 @@ export function ledgerNearBounds(random: () => number, signer: Signer | undefine
         ...allow,
         ...(random() < 0.05 && { decision: 'deny' }),
         ...(random() < 0.05 && { principal_id: 'agent:other' }),
-        ...(random() < 0.2 && { intents: { ...intents, user_intent_digest: digest('intent') } }),
+        ...(random() < 0.2 && { intents: { ...intents, user_intent_digest: digest('intent', alg) } }),
         authorization: { kind: 'action', action, grant_event_id: grant.event_id },
       });
       open.push(put(made));

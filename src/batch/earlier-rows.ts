@@ -1,0 +1,78 @@
+/**
+ * What the rows of a block have in common: for each, the first one that has the same principal, tool, link or keyid, so that whoever goes
+ * through them in order cuts out each text once, and the bytes of its ids.
+ */
+
+import { decodeDigestAt } from '../bytes/base64url-at.js';
+import { keyidAt } from '../ledger/quick-line.js';
+import * as row from '../ledger/quick-row.js';
+import { B64_LENGTH } from '../ledger/quick-tables.js';
+
+const { ROW_WIDTH } = row;
+/** A text is looked for in one place, and replaces what was there. */
+const REMEMBERED = 512;
+
+/** The rows that were seen of one block. */
+export class EarlierRows {
+  readonly #principals = new SeenTexts();
+  readonly #tools = new SeenTexts();
+  readonly #links = new SeenTexts();
+  readonly #keyids = new SeenTexts();
+
+  /** Forgets what was seen. */
+  begin(): void {
+    this.#principals.clear();
+    this.#tools.clear();
+    this.#links.clear();
+    this.#keyids.clear();
+  }
+
+  /** Fills what is not of the scan into row `at`, but for flags. Rows come in order. */
+  add(bytes: Uint8Array, rows: Int32Array, rowBytes: Uint8Array, at: number): void {
+    const base = at * ROW_WIDTH;
+    const id = rows[base + row.EVENT_ID]!;
+    decodeDigestAt(bytes, id, rowBytes, 4 * (base + row.ID_WORDS));
+    const principal = rows[base + row.PRINCIPAL]!;
+    const principalEnd = rows[base + row.PRINCIPAL + 1]!;
+    rows[base + row.SAME_PRINCIPAL] = this.#principals.see(bytes, principal, principalEnd, at);
+    const tool = rows[base + row.TOOL]!;
+    if (tool !== 0) rows[base + row.SAME_TOOL] = this.#tools.see(bytes, tool, rows[base + row.TOOL + 1]!, at);
+    const link = rows[base + row.LINK]!;
+    if (link !== 0) {
+      rows[base + row.SAME_LINK] = this.#links.see(bytes, link, link + B64_LENGTH, at);
+      decodeDigestAt(bytes, link, rowBytes, 4 * (base + row.LINK_WORDS));
+    }
+    if (rows[base + row.SIGNATURE_COUNT] === 0) return;
+    const keyid = keyidAt(bytes, rows, base, 0);
+    rows[base + row.SAME_KEYID] = this.#keyids.see(bytes, keyid, keyid + B64_LENGTH, at);
+  }
+}
+
+/** Texts that were seen, and the row of each. */
+class SeenTexts {
+  /** Row + 1, or 0. */
+  readonly #rows = new Int32Array(REMEMBERED);
+  readonly #starts = new Int32Array(REMEMBERED);
+  readonly #ends = new Int32Array(REMEMBERED);
+
+  clear(): void {
+    this.#rows.fill(0);
+  }
+
+  /** The row of the same text where that is remembered, else `at`. */
+  see(bytes: Uint8Array, start: number, end: number, at: number): number {
+    const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
+    const slot = mixed % REMEMBERED;
+    const seen = this.#rows[slot]!;
+    const seenStart = this.#starts[slot]!;
+    if (seen !== 0 && this.#ends[slot]! - seenStart === end - start) {
+      let i = 0;
+      while (i < end - start && bytes[start + i] === bytes[seenStart + i]) i += 1;
+      if (i === end - start) return seen - 1;
+    }
+    this.#rows[slot] = at + 1;
+    this.#starts[slot] = start;
+    this.#ends[slot] = end;
+    return at;
+  }
+}
