@@ -1,5 +1,5 @@
 /**
- * What the rows of a block have in common: for each, the first one that has the same principal, tool, link or keyid, so that whoever goes
+ * What the rows of a block have in common: for each, the first one that has the same principal, tool, link, keyid or unit, so that whoever goes
  * through them in order cuts out each text once, and the bytes of its ids.
  */
 
@@ -18,6 +18,7 @@ export class EarlierRows {
   readonly #tools = new SeenTexts();
   readonly #links = new SeenTexts();
   readonly #keyids = new SeenTexts();
+  readonly #units = new SeenTexts();
 
   /** Forgets what was seen. */
   begin(): void {
@@ -25,6 +26,7 @@ export class EarlierRows {
     this.#tools.clear();
     this.#links.clear();
     this.#keyids.clear();
+    this.#units.clear();
   }
 
   /** Fills what is not of the scan into row `at`, but for flags. Rows come in order. */
@@ -42,37 +44,44 @@ export class EarlierRows {
       rows[base + row.SAME_LINK] = this.#links.see(bytes, link, link + B64_LENGTH, at);
       decodeDigestAt(bytes, link, rowBytes, 4 * (base + row.LINK_WORDS));
     }
+    const amounts = Math.min(rows[base + row.METER_COUNT]!, row.ROW_AMOUNTS);
+    for (let i = 0; i < amounts; i += 1) {
+      const amount = base + row.AMOUNTS + i * row.AMOUNT_WIDTH;
+      const unit = rows[amount + row.UNIT]!;
+      const unitEnd = rows[amount + row.UNIT + 1]!;
+      rows[amount + row.SAME_UNIT] = this.#units.see(bytes, unit, unitEnd, at * row.ROW_AMOUNTS + i);
+    }
     if (rows[base + row.SIGNATURE_COUNT] === 0) return;
     const keyid = keyidAt(bytes, rows, base, 0);
     rows[base + row.SAME_KEYID] = this.#keyids.see(bytes, keyid, keyid + B64_LENGTH, at);
   }
 }
 
-/** Texts that were seen, and the row of each. */
+/** Texts that were seen, and by which number: their row's, or that of a meter. */
 class SeenTexts {
-  /** Row + 1, or 0. */
-  readonly #rows = new Int32Array(REMEMBERED);
+  /** The number + 1, or 0. */
+  readonly #numbers = new Int32Array(REMEMBERED);
   readonly #starts = new Int32Array(REMEMBERED);
   readonly #ends = new Int32Array(REMEMBERED);
 
   clear(): void {
-    this.#rows.fill(0);
+    this.#numbers.fill(0);
   }
 
-  /** The row of the same text where that is remembered, else `at`. */
-  see(bytes: Uint8Array, start: number, end: number, at: number): number {
+  /** The number of the same text where that is remembered, else `number`. */
+  see(bytes: Uint8Array, start: number, end: number, number: number): number {
     const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
     const slot = mixed % REMEMBERED;
-    const seen = this.#rows[slot]!;
+    const seen = this.#numbers[slot]!;
     const seenStart = this.#starts[slot]!;
     if (seen !== 0 && this.#ends[slot]! - seenStart === end - start) {
       let i = 0;
       while (i < end - start && bytes[start + i] === bytes[seenStart + i]) i += 1;
       if (i === end - start) return seen - 1;
     }
-    this.#rows[slot] = at + 1;
+    this.#numbers[slot] = number + 1;
     this.#starts[slot] = start;
     this.#ends[slot] = end;
-    return at;
+    return number;
   }
 }

@@ -183,8 +183,8 @@ type Pending =
     }
   | { readonly failure: unknown };
 
-/** Behind a block, for its facts: those of records of some 700 bytes. */
-const FACTS_BYTES = 384 * 1024;
+/** Behind a block, for its facts: enough where records have 800 bytes or more. */
+const FACTS_BYTES = 512 * 1024;
 /** Three blocks for each thread are on their way, so that none waits for the thread that orders them. */
 const ROOMS_PER_THREAD = 3;
 

@@ -1,7 +1,7 @@
 /** What stands where in the row of a usual record: numbers, which can be handed to another thread. `scanRecord` fills it. */
 
 /** How many numbers a record's row has. */
-export const ROW_WIDTH = 56;
+export const ROW_WIDTH = 80;
 
 /** The types of usual records; 0 is none. */
 export const AUTHORIZATION = 1;
@@ -60,6 +60,20 @@ export const SAME_LINK = 36;
 export const SAME_KEYID = 37;
 export const ID_WORDS = 40;
 export const LINK_WORDS = 48;
+
+/*
+ * The first four meters, each in as many numbers: the digits of its amount but for the last eight, or -1 where they are more than 15; these
+ * last ones; how many of all are behind the point; where its unit stands. And, not of the scan but of `examineBlock`, four times the first
+ * row of the block that is known to have the same unit, and which of its meters has it.
+ */
+export const AMOUNTS = 56;
+export const ROW_AMOUNTS = 4;
+export const AMOUNT_WIDTH = 6;
+export const AMOUNT_HIGH = 0;
+export const AMOUNT_LOW = 1;
+export const AMOUNT_SCALE = 2;
+export const UNIT = 3;
+export const SAME_UNIT = 5;
 
 /* What {@link FLAGS} are made of. */
 export const IS_DENY = 1 << 0;

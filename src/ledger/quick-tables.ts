@@ -368,6 +368,8 @@ export const MAX_DIGITS = 39;
 export const MAX_SCALE = 38;
 /** Whatever has no more digits is a safe integer. */
 export const MAX_SAFE_DIGITS = 15;
+/** So many of them are a number of 32 bits, whatever they are. */
+export const LOW_DIGITS = 8;
 export const SEQ_BASE = 2 ** 30;
 /** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
 export const BEFORE_EVENT_ID = 36;

@@ -29,6 +29,13 @@ import {
   LINK,
   METERS,
   METER_COUNT,
+  AMOUNTS,
+  ROW_AMOUNTS,
+  AMOUNT_WIDTH,
+  AMOUNT_HIGH,
+  AMOUNT_LOW,
+  AMOUNT_SCALE,
+  UNIT,
   IS_DENY,
   IS_FAILURE,
   IS_ABANDONED,
@@ -116,6 +123,7 @@ import {
   MAX_DIGITS,
   MAX_SCALE,
   MAX_SAFE_DIGITS,
+  LOW_DIGITS,
   MAX_METERS,
   MAX_SIGNATURES,
 } from './quick-tables.js';
@@ -341,13 +349,18 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
   rows[base + METERS] = at;
   if (bytes[at] === CLOSE_BRACKET) return least === 0 ? at + 1 : -1;
   for (let count = 0; count < MAX_METERS; count += 1) {
-    at = endOfAmount(bytes, at);
+    const slot = count < ROW_AMOUNTS ? base + AMOUNTS + count * AMOUNT_WIDTH : -1;
+    at = endOfAmount(bytes, at, rows, slot);
     if (at < 0) return -1;
     const unit = at;
     if ((CLASS[bytes[unit]!]! & LOWER) === 0) return -1;
     while ((CLASS[bytes[at]!]! & IN_UNIT) !== 0) at += 1;
     if (at - unit > 64 || bytes[at] !== QUOTE || bytes[at + 1] !== CLOSE) return -1;
     if (!isNewUnit(bytes, unit, at, count)) return -1;
+    if (slot >= 0) {
+      rows[slot + UNIT] = unit;
+      rows[slot + UNIT + 1] = at;
+    }
     at += 2;
     const next = bytes[at];
     at += 1;
@@ -360,21 +373,42 @@ function endOfMeters(bytes: Bytes, from: Int, least: Int, rows: Rows, base: Int)
   return -1;
 }
 
-/** From a meter's `{` to its unit. */
-function endOfAmount(bytes: Bytes, from: Int): Int {
+/** From a meter's `{` to its unit. The amount goes to `slot`, where that is not negative. */
+function endOfAmount(bytes: Bytes, from: Int, rows: Rows, slot: Int): Int {
   const amount = after(AMOUNT_MEMBER, bytes, from);
   if (amount < 0) return -1;
   if (bytes[amount + 1] === 0x74) {
     const v = after(INT_BEFORE_V, bytes, amount);
     const end = v < 0 ? -1 : endOfInteger(bytes, v, MAX_DIGITS);
+    if (end >= 0 && slot >= 0) writeDigits(bytes, v, end, rows, slot);
     return end < 0 ? -1 : after(INT_AFTER_V, bytes, end);
   }
   const m = after(DEC_BEFORE_M, bytes, amount);
   const end = m < 0 ? -1 : endOfInteger(bytes, m, MAX_DIGITS);
   const s = end < 0 ? -1 : after(DEC_BEFORE_S, bytes, end);
   const scaleEnd = s < 0 ? -1 : endOfInteger(bytes, s, 2);
-  if (scaleEnd < 0 || (scaleEnd - s === 2 && twoDigits(bytes, s) > MAX_SCALE)) return -1;
+  if (scaleEnd < 0) return -1;
+  const scale = scaleEnd - s === 2 ? twoDigits(bytes, s) : bytes[s]! - ZERO;
+  if (scale > MAX_SCALE) return -1;
+  if (slot >= 0) {
+    writeDigits(bytes, m, end, rows, slot);
+    rows[slot + AMOUNT_SCALE] = scale;
+  }
   return after(DEC_AFTER_S, bytes, scaleEnd);
+}
+
+function writeDigits(bytes: Bytes, from: Int, end: Int, rows: Rows, slot: Int): void {
+  if (end - from > MAX_SAFE_DIGITS) {
+    rows[slot + AMOUNT_HIGH] = -1;
+    return;
+  }
+  let high = 0;
+  let low = 0;
+  let i = from;
+  for (; i < end - LOW_DIGITS; i += 1) high = high * 10 + bytes[i]! - ZERO;
+  for (; i < end; i += 1) low = low * 10 + bytes[i]! - ZERO;
+  rows[slot + AMOUNT_HIGH] = high;
+  rows[slot + AMOUNT_LOW] = low;
 }
 
 function isNewUnit(bytes: Bytes, from: Int, end: Int, count: Int): boolean {

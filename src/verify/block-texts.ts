@@ -16,6 +16,8 @@ export class BlockTexts {
   readonly links = new RowTexts(row.SAME_LINK, linkIn);
   /** Of first signatures. */
   readonly keyids = new RowTexts(row.SAME_KEYID, keyidIn);
+  /** Of the first meters: `base` is where one of them begins in its row. */
+  readonly units = new RowTexts(row.SAME_UNIT, unitIn);
 
   /** Forgets those of another block. @param count - How many rows the next one has. */
   begin(count: number): void {
@@ -23,6 +25,7 @@ export class BlockTexts {
     this.tools.begin(count);
     this.links.begin(count);
     this.keyids.begin(count);
+    this.units.begin(count * row.ROW_AMOUNTS);
   }
 }
 
@@ -30,7 +33,7 @@ export class BlockTexts {
 class RowTexts {
   readonly #same: number;
   readonly #cut: Cut;
-  /** By the first row that has it. */
+  /** By the first row that has it, or meter. */
   readonly #texts: (string | undefined)[] = [];
 
   /** @param same - Where a row says which one is the first. */
@@ -62,6 +65,10 @@ function toolIn(bytes: Uint8Array, rows: Int32Array, base: number): string {
 function linkIn(bytes: Uint8Array, rows: Int32Array, base: number): string {
   const at = rows[base + row.LINK]!;
   return recallText(bytes, at, at + B64_LENGTH);
+}
+
+function unitIn(bytes: Uint8Array, rows: Int32Array, base: number): string {
+  return recallText(bytes, rows[base + row.UNIT]!, rows[base + row.UNIT + 1]!);
 }
 
 /** The keyid of signature `index`. */

@@ -20,6 +20,7 @@ import { rationalOfDecimal } from '../value/rational.js';
 import { decodeLatin1, encodeLatin1 } from '../bytes/text.js';
 import { MeterReader, readDigits, recallText } from '../ledger/quick-line.js';
 import * as row from '../ledger/quick-scan.js';
+import { LOW_DIGITS } from '../ledger/quick-tables.js';
 import { appendSubtree } from '../tree/compact-range.js';
 import { signingRuleOf, type SigningRule } from '../trust/authority.js';
 import { findEntitlementProblem, type RingKey } from '../trust/keyring.js';
@@ -40,6 +41,8 @@ const HASH_BYTES = 32;
 const B64_IN_DIGEST = 24;
 /** What is never usual here: denials, whose executions are judged otherwise, doubts about a decision, and releases. */
 const NOT_SOUND = row.IS_DENY | row.HAS_FAILED_CHECK | row.IS_ABANDONED | row.HAS_OTHER_DIGEST;
+/** What the higher part of an amount is multiplied by. */
+const LOW_BASE = 10 ** LOW_DIGITS;
 const NO_BYTES = new Uint8Array();
 /** Records that more keys signed are left to `verifyLine`. */
 const MAX_SIGNERS = 4;
@@ -631,6 +634,25 @@ export class UsualStep {
 
   /** Reads the meters; false where one of them is too large or too fine. */
   #readAmounts(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
+    const listed = rows[base + row.METER_COUNT]!;
+    if (listed > row.ROW_AMOUNTS) return this.#readManyAmounts(bytes, rows, base);
+    for (let i = 0; i < listed; i += 1) {
+      const at = base + row.AMOUNTS + i * row.AMOUNT_WIDTH;
+      const high = rows[at + row.AMOUNT_HIGH]!;
+      const scale = rows[at + row.AMOUNT_SCALE]!;
+      if (high < 0 || scale > MAX_SCALE) return false;
+      const unit = this.#texts.units.at(bytes, rows, at);
+      const value = high * LOW_BASE + rows[at + row.AMOUNT_LOW]!;
+      const amount = (this.#amounts[i] ??= { unit, value, scale });
+      amount.unit = unit;
+      amount.value = value;
+      amount.scale = scale;
+    }
+    this.#amountCount = listed;
+    return true;
+  }
+
+  #readManyAmounts(bytes: Uint8Array, rows: Int32Array, base: number): boolean {
     const meters = this.#meters;
     let count = 0;
     meters.begin(bytes, rows, base);

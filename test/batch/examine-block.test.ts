@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { examineBlock, makeExaminer, type ExaminedBlock } from '../../src/batch/examine-block.js';
-import { keyidAt } from '../../src/ledger/quick-line.js';
+import { MeterReader, keyidAt } from '../../src/ledger/quick-line.js';
 import * as row from '../../src/ledger/quick-row.js';
 import { FLAGS, IS_CHAINED, ROW_WIDTH } from '../../src/ledger/quick-scan.js';
 import { nodeBackend } from '../../src/signature/node-backend.js';
@@ -61,6 +61,41 @@ describe('what rows have in common', () => {
       expect(new Set(firsts).size).toBeLessThan(count);
     }
   });
+
+  test('of the units, the first meter that has the same; of amounts, their digits', () => {
+    const meters = new MeterReader();
+    let seen = 0;
+    for (const at of each) {
+      meters.begin(bytes, rows, at * ROW_WIDTH);
+      for (let i = 0; i < row.ROW_AMOUNTS && meters.next(); i += 1) {
+        const amount = at * ROW_WIDTH + row.AMOUNTS + i * row.AMOUNT_WIDTH;
+        const unitAt = (from: number): string =>
+          bytes.toString('latin1', rows[from + row.UNIT], rows[from + row.UNIT + 1]);
+        const first = rows[amount + row.SAME_UNIT] ?? NaN;
+        expect(first).toBeLessThanOrEqual(at * row.ROW_AMOUNTS + i);
+        const firstRow = Math.floor(first / row.ROW_AMOUNTS);
+        const place = row.AMOUNTS + (first % row.ROW_AMOUNTS) * row.AMOUNT_WIDTH;
+        expect([unitAt(amount), unitAt(firstRow * ROW_WIDTH + place)]).toEqual([meters.unit, meters.unit]);
+        const value = (rows[amount + row.AMOUNT_HIGH] ?? NaN) * 1e8 + (rows[amount + row.AMOUNT_LOW] ?? NaN);
+        expect(value).toBe(Number(bytes.toString('latin1', meters.start, meters.end)));
+        expect(rows[amount + row.AMOUNT_SCALE]).toBe(meters.scale);
+        seen += 1;
+      }
+    }
+    expect(seen).toBeGreaterThan(1_500);
+  });
+
+  test.each(['0', '9', '12345678', '123456789', '999999999999999', '1000000000000000'])(
+    'an amount of %s',
+    (v) => {
+      const usage = WHOLE_EVENTS.findIndex((event) => 'meter_used' in event);
+      const used = [{ unit: 'usd', amount: { t: 'int', v } }];
+      const block = examine([recordBehind('', usage, { meter_used: used })]);
+      const [high = NaN, low = NaN] = block.rows.slice(row.AMOUNTS + row.AMOUNT_HIGH);
+      expect(isUsual(block, 0)).toBe(true);
+      expect(high === -1 ? 'too long' : high * 1e8 + low).toBe(v.length > 15 ? 'too long' : Number(v));
+    },
+  );
 
   test('the bytes of ids and links', () => {
     const b64Of = (at: number, words: number): string => {
