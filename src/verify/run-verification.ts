@@ -276,7 +276,8 @@ export async function runVerification(
   };
   const onProgress = (): void => options.onProgress?.(state.bytes, source.size);
   const { keepPrefix, signal } = options;
-  const begun = await beginReading(source, { state, prefix: from?.prefix }, anchors, { keepPrefix, signal });
+  const verified = { state, prefix: from?.prefix };
+  const begun = await beginReading(source, verified, anchors, { keepPrefix, signal, threads });
   if (begun.from !== undefined) toSkip = 0;
   const blocks = readBlocks(begun.source, {
     // Other threads know the platform's own backend alone.
