@@ -4,10 +4,10 @@
  * error, which says nothing of the file.
  */
 
-import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
 import { PIECE_BYTES } from '../bytes/ledger-piece.js';
+import { sha256 } from '../bytes/sha256.js';
 import {
   countTaken,
   makePieceTask,
@@ -20,7 +20,6 @@ import {
 
 /** Fewer bytes than these are hashed before a thread has started. */
 const BYTES_PER_THREAD = 64 * 1024 * 1024;
-const CHUNK_BYTES = 1024 * 1024;
 /** Threads that took no piece for so many seconds, and did not answer, hang. */
 const PATIENCE_S = 120;
 /** Where the thread's program is, seen from here as it is in dist/, in src/ and in the bundled command line. */
@@ -150,18 +149,17 @@ async function hashPieces(
   file: FileHandle,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  // Each read is another thread's, and to wake that costs more than what is lost by reading more at once.
+  const buffer = task.pieces === 0 ? Buffer.alloc(0) : Buffer.allocUnsafeSlow(PIECE_BYTES);
   for (let piece = takePiece(task); piece !== undefined; piece = takePiece(task)) {
-    const hash = createHash('sha256');
-    const end = (piece + 1) * PIECE_BYTES;
-    for (let at = end - PIECE_BYTES; at < end;) {
+    for (let filled = 0; filled < PIECE_BYTES;) {
       signal?.throwIfAborted();
-      const { bytesRead } = await file.read(buffer, 0, Math.min(CHUNK_BYTES, end - at), at);
+      const at = piece * PIECE_BYTES + filled;
+      const { bytesRead } = await file.read(buffer, filled, PIECE_BYTES - filled, at);
       if (bytesRead === 0) return false;
-      hash.update(buffer.subarray(0, bytesRead));
-      at += bytesRead;
+      filled += bytesRead;
     }
-    putHash(task, piece, hash.digest());
+    putHash(task, piece, sha256(buffer));
   }
   return true;
 }
