@@ -73,6 +73,7 @@ export class HashingThreads {
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array | undefined> {
     if (this.#failure !== undefined) throw this.#failure;
+    if (pieces === 0) return new Uint8Array(0);
     const task = makePieceTask(file.fd, pieces);
     const clock = this.#watch(task);
     const answers = this.#members.map((member) => this.#ask(member, task));
@@ -150,7 +151,7 @@ async function hashPieces(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   // Each read is another thread's, and to wake that costs more than what is lost by reading more at once.
-  const buffer = task.pieces === 0 ? Buffer.alloc(0) : Buffer.allocUnsafeSlow(PIECE_BYTES);
+  const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
   for (let piece = takePiece(task); piece !== undefined; piece = takePiece(task)) {
     for (let filled = 0; filled < PIECE_BYTES;) {
       signal?.throwIfAborted();

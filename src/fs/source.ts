@@ -189,7 +189,7 @@ async function readBehind(
   prefix: LedgerPrefix,
   { signal, threads = 1, size = 0 }: HashingOptions,
 ): Promise<LedgerRest | undefined> {
-  const hashing = new HashingThreads(threads, size);
+  const hashing = new HashingThreads(threads, prefix.files === 1 ? prefix.bytes : size);
   try {
     const hasher = new PrefixHasher();
     for (const [index, segment] of files.slice(0, prefix.files).entries()) {
