@@ -127,7 +127,12 @@ export { LedgerView, type InspectOptions, type ViewOptions } from './view/ledger
 export { type IndexNotice } from './cache/ledger-index.js';
 export { maintainIndex, type MaintainOptions, type MaintainedIndex } from './view/maintain-index.js';
 export { replayTo, type Point } from './reader/replay.js';
-export { restoreVerification, saveVerification, type SavedVerification } from './verify/saved-state.js';
+export {
+  loadVerification,
+  restoreVerification,
+  saveVerification,
+  type SavedVerification,
+} from './verify/saved-state.js';
 export { readRecords, type ReadOptions, type ReadRecord, type UnreadLine } from './reader/read-records.js';
 export { canGoOn } from './verify/run-verification.js';
 export { matchesFilter, type FindingFilter } from './report/finding-filter.js';

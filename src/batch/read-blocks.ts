@@ -89,9 +89,10 @@ export interface ReadBlocksOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called when a chunk was read that ends no line, and so gives none. */
   readonly onPartOfLine?: (() => void) | undefined;
-  /** For tests: bytes of a block, and of a ledger that is worth other threads; how a thread is started. */
-  readonly blockBytes?: number | undefined;
+  /** So many bytes are worth other threads; default 8 MiB. */
   readonly worthwhileBytes?: number | undefined;
+  /** For tests: bytes of a block; how a thread is started. */
+  readonly blockBytes?: number | undefined;
   readonly start?: (() => WorkerThread | undefined) | undefined;
 }
 

@@ -3,6 +3,7 @@
  * fail. This is the implementation on `node:fs`; every error leaves as a NorthrootError.
  */
 
+import { constants as bufferConstants } from 'node:buffer';
 import { constants } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import {
@@ -305,6 +306,57 @@ export async function* readFileChunks(path: string): AsyncGenerator<Uint8Array, 
   } finally {
     await attempt('close', path, () => handle.close());
   }
+}
+
+/** How much of a file is looked at before the rest is read. */
+const HEAD_BYTES = 4096;
+/** Of one call of the system. */
+const MAX_READ_BYTES = 1 << 30;
+
+/**
+ * A file's bytes in one piece, however many there are.
+ *
+ * @param isWanted - Asked of the first 4 KiB: where it says no, nothing else is read.
+ * @returns undefined for a file that is not wanted.
+ * @throws NorthrootError `FILE_TOO_BIG` for more bytes than one piece of memory can have; as {@link toIoError}.
+ */
+export async function readWholeFile(
+  path: string,
+  isWanted: (head: Uint8Array) => boolean,
+): Promise<Uint8Array | undefined> {
+  const handle = await attempt('read', path, () => open(path, constants.O_RDONLY));
+  try {
+    const { size: expected } = await attempt('read', path, () => handle.stat());
+    let bytes: Buffer = Buffer.allocUnsafeSlow(HEAD_BYTES);
+    let size = 0;
+    for (let isKnown = false; ;) {
+      const { bytesRead } = await attempt('read', path, () =>
+        handle.read(bytes, size, Math.min(bytes.length - size, MAX_READ_BYTES), null),
+      );
+      size += bytesRead;
+      if (!isKnown && (size === HEAD_BYTES || bytesRead === 0)) {
+        if (!isWanted(bytes.subarray(0, size))) return undefined;
+        isKnown = true;
+      }
+      if (bytesRead === 0) return bytes.subarray(0, size);
+      // One more than there should be, so that the end is seen.
+      if (size === bytes.length) bytes = enlarge(path, bytes, Math.max(expected + 1, size * 2));
+    }
+  } finally {
+    await attempt('close', path, () => handle.close());
+  }
+}
+
+function enlarge(path: string, bytes: Buffer, length: number): Buffer {
+  if (length > bufferConstants.MAX_LENGTH) {
+    throw new NorthrootError(
+      'FILE_TOO_BIG',
+      `cannot read ${printable(path)}: it has ${length} bytes and more`,
+    );
+  }
+  const larger = Buffer.allocUnsafeSlow(length);
+  bytes.copy(larger);
+  return larger;
 }
 
 /** How {@link replaceFile} goes about it. */

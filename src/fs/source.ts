@@ -9,8 +9,10 @@ import { open, readdir, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NorthrootError } from '../error.js';
+import { PIECE_BYTES } from '../bytes/ledger-piece.js';
 import { PrefixHasher, type LedgerPrefix } from '../bytes/ledger-prefix.js';
 import { printable } from '../bytes/printable.js';
+import { HashingThreads, ThreadError } from './hashing-threads.js';
 import { toIoError } from './io-error.js';
 import { refuseOtherFiles } from './other-file.js';
 import { openScratchFile, type ScratchFile } from './scratch-file.js';
@@ -82,8 +84,14 @@ export interface LedgerSource {
   /**
    * What follows a prefix, where the ledger begins with that, byte for byte; undefined where it does not, and `segments` gives
    * everything as before. Absent where nothing can be read twice. Whoever gives other `segments` than those of a source leaves it out.
+   *
+   * @param threads - At most so many hash it; default 1, the caller's own.
    */
-  readonly readAfter?: (prefix: LedgerPrefix, signal?: AbortSignal) => Promise<LedgerRest | undefined>;
+  readonly readAfter?: (
+    prefix: LedgerPrefix,
+    signal?: AbortSignal,
+    threads?: number,
+  ) => Promise<LedgerRest | undefined>;
   /** All lines, with what others found out about them; where it is given, it is read in place of `segments`. */
   readonly given?: AsyncIterable<GivenLines | GivenLongLine>;
   /** Makes a temporary file for what verification does not keep in memory; without it, it keeps all. */
@@ -129,8 +137,8 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const segment = { file: path, firstSeq: undefined, chunks: refuseOtherFiles(read(path), path) };
     const size = status.isFile() ? status.size : undefined;
     const findGrowth = (): Promise<SourceGrowth | undefined> => Promise.resolve(growth);
-    const readAfter: LedgerSource['readAfter'] = (prefix, signal) =>
-      readBehind([segment], read, prefix, signal);
+    const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>
+      readBehind([segment], read, prefix, { signal, threads, size });
     return {
       ...{ paths: [path], size, segments: iterate([segment]), findGrowth, openScratch: openScratchFile },
       // A pipe is read once.
@@ -155,7 +163,8 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
     const next = (await listSegments(path)).find((name) => !names.includes(name));
     return growth ?? (next === undefined ? undefined : { file: join(path, next), byteOffset: 0 });
   };
-  const readAfter: LedgerSource['readAfter'] = (prefix, signal) => readBehind(segments, read, prefix, signal);
+  const readAfter: LedgerSource['readAfter'] = (prefix, signal, threads) =>
+    readBehind(segments, read, prefix, { signal, threads, size });
   return {
     paths: [path],
     size,
@@ -166,41 +175,53 @@ export async function openLedgerSource(path: string, options: SourceOptions = {}
   };
 }
 
+interface HashingOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly threads: number | undefined;
+  /** Of the whole ledger, in bytes, where it is known. */
+  readonly size: number | undefined;
+}
+
 /** See `LedgerSource.readAfter`. @param read - Goes on with a file that was opened. */
 async function readBehind(
   files: readonly Segment[],
   read: (file: string, opened: OpenedFile) => AsyncGenerator<Uint8Array, void, void>,
   prefix: LedgerPrefix,
-  signal: AbortSignal | undefined,
+  { signal, threads = 1, size = 0 }: HashingOptions,
 ): Promise<LedgerRest | undefined> {
-  const hasher = new PrefixHasher();
-  for (const [index, segment] of files.slice(0, prefix.files).entries()) {
-    const isLast = index === prefix.files - 1;
-    const opened = await openFile(segment.file);
-    let isFound = false;
-    try {
-      hasher.beginFile();
-      const length = isLast ? prefix.bytes : opened.before.size;
-      const isWhole = await hashFile(opened, length, hasher, signal);
-      // Of the last it is found out when the rest of it was read.
-      isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw toIoError(error, 'read', segment.file);
-    } finally {
-      if (!isLast || !isFound) await orIoError(opened.file.close(), segment.file);
+  const hashing = new HashingThreads(threads, prefix.files === 1 ? prefix.bytes : size);
+  try {
+    const hasher = new PrefixHasher();
+    for (const [index, segment] of files.slice(0, prefix.files).entries()) {
+      const isLast = index === prefix.files - 1;
+      const opened = await openFile(segment.file);
+      let isFound = false;
+      try {
+        hasher.beginFile();
+        const length = isLast ? prefix.bytes : opened.before.size;
+        const isWhole = await hashFile(opened, length, hasher, hashing, signal);
+        // Of the last it is found out when the rest of it was read.
+        isFound = isWhole && (isLast ? hasher.prefix()?.hash === prefix.hash : await isUnchanged(opened));
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw error instanceof ThreadError ? error : toIoError(error, 'read', segment.file);
+      } finally {
+        if (!isLast || !isFound) await orIoError(opened.file.close(), segment.file);
+      }
+      if (!isFound) return undefined;
+      if (!isLast) continue;
+      const chunks = read(segment.file, opened);
+      const close = async (): Promise<void> => {
+        await chunks.return();
+        // One that was not begun closes nothing.
+        await opened.file.close();
+      };
+      return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
     }
-    if (!isFound) return undefined;
-    if (!isLast) continue;
-    const chunks = read(segment.file, opened);
-    const close = async (): Promise<void> => {
-      await chunks.return();
-      // One that was not begun closes nothing.
-      await opened.file.close();
-    };
-    return { hasher, close, segments: iterate([{ ...segment, chunks }, ...files.slice(index + 1)]) };
+    return undefined;
+  } finally {
+    await hashing.close();
   }
-  return undefined;
 }
 
 /** A file, and what it was when it was opened. */
@@ -226,10 +247,17 @@ async function hashFile(
   opened: OpenedFile,
   length: number,
   hasher: PrefixHasher,
+  hashing: HashingThreads,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const { file, before } = opened;
   if (!before.isFile() || before.size < length) return false;
+  // Of the last piece the hasher sees how it ends, and may go on with it.
+  const pieces = Math.max(0, Math.ceil(length / PIECE_BYTES) - 1);
+  const hashes = await hashing.hash(file, pieces, signal);
+  if (hashes === undefined) return false;
+  hasher.addPieces(hashes);
+  opened.position = pieces * PIECE_BYTES;
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   while (opened.position < length) {
     signal?.throwIfAborted();

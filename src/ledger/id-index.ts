@@ -16,7 +16,11 @@ const EMPTY = 0;
 /** Ids stand in pieces, so that none is copied when there are more of them. */
 const PIECE_BITS = 12;
 const PIECE_IDS = 1 << PIECE_BITS;
+const PIECE_WORDS = PIECE_IDS * ID_WORDS;
 const LEAST_SLOTS = 2_048;
+/** When slots are filled anew they are in so many parts, by the first bits of the hashes: one of a million ids fits into the nearest cache. */
+const PARTS = 256;
+const PART_SHIFT = 24;
 /** Of ids that were put away, where the last few that were found are: a grant is named by many events. */
 const FOUND = 256;
 
@@ -45,6 +49,8 @@ function maxIdsOf(slots: number): number {
 /** Maps 32-byte ids to the ordinals 0, 1, 2, … in which they were added. */
 export class IdIndex {
   readonly #pieces: Uint32Array[] = [];
+  /** So many of the first pieces are somebody else's, too: they are read and not written to. */
+  #shared = 0;
   /**
    * Ordinal + 1, less those put away, or 0 for a free slot. The bits above that, for which slots have no number, are of the hash: so few
    * ids need to be looked at that are not the one that is asked for.
@@ -67,13 +73,22 @@ export class IdIndex {
   readonly #probeBytes = allocateBytes(ID_SIZE);
   readonly #probe = new Uint32Array(this.#probeBytes.buffer, this.#probeBytes.byteOffset, ID_WORDS);
 
-  /** An empty index, or one over the ids that {@link IdIndex.save} gave. */
-  constructor(ids: Uint32Array = new Uint32Array(0)) {
-    this.#size = ids.length / ID_WORDS;
-    for (let at = 0; at < ids.length; at += PIECE_IDS * ID_WORDS) {
-      const piece = new Uint32Array(PIECE_IDS * ID_WORDS);
-      piece.set(ids.subarray(at, at + PIECE_IDS * ID_WORDS));
-      this.#pieces.push(piece);
+  /** An empty index, or one over the ids that {@link IdIndex.save} gave: it keeps what it is given, and does not change it. */
+  constructor(parts: readonly Uint32Array[] = []) {
+    let words = 0;
+    for (const part of parts) {
+      if (words % PIECE_WORDS !== 0) throw new RangeError('the ids are not divided into whole pieces');
+      words += part.length;
+      for (let at = 0; at < part.length; at += PIECE_WORDS) {
+        this.#pieces.push(part.subarray(at, at + PIECE_WORDS));
+      }
+    }
+    this.#size = words / ID_WORDS;
+    this.#shared = Math.floor(this.#size / PIECE_IDS);
+    const last = this.#pieces[this.#shared];
+    if (last !== undefined) {
+      this.#pieces[this.#shared] = new Uint32Array(PIECE_WORDS);
+      this.#pieces[this.#shared]?.set(last);
     }
     let capacity = this.#slots.length;
     while (this.#size > maxIdsOf(capacity)) capacity *= 2;
@@ -101,11 +116,15 @@ export class IdIndex {
     return this.#runs?.bytes ?? 0;
   }
 
-  /** The ids in the order of their ordinals, as plain data. */
-  save(): Uint32Array {
+  /** The ids in the order of their ordinals, in parts; they may be the index's own. */
+  save(): readonly Uint32Array[] {
+    if (this.#runs === undefined) {
+      const words = this.#size * ID_WORDS;
+      return this.#pieces.map((piece, index) => piece.subarray(0, words - index * PIECE_WORDS));
+    }
     const ids = new Uint32Array(this.#size * ID_WORDS);
     this.each((words, at, ordinal) => ids.set(words.subarray(at, at + ID_WORDS), ordinal * ID_WORDS));
-    return ids;
+    return [ids];
   }
 
   /** Tells of every id: those that were put away first, in no order, and then the others in theirs. */
@@ -193,8 +212,7 @@ export class IdIndex {
   #enter(slot: number): number {
     if (this.#slots[slot] !== EMPTY) throw new RangeError('the id is in the index already');
     const index = this.#inMemory;
-    if (index >>> PIECE_BITS === this.#pieces.length)
-      this.#pieces.push(new Uint32Array(PIECE_IDS * ID_WORDS));
+    if (index >>> PIECE_BITS === this.#pieces.length) this.#pieces.push(new Uint32Array(PIECE_WORDS));
     this.#pieceOf(index).set(this.#probe, (index % PIECE_IDS) * ID_WORDS);
     this.#slots[slot] = this.#entryOf(index, this.#lastHash);
     this.#size += 1;
@@ -247,14 +265,7 @@ export class IdIndex {
   }
 
   #hash(words: Uint32Array | Int32Array, at: number): number {
-    let h = 0;
-    for (let i = 0; i < ID_WORDS; i += 1) {
-      h = Math.imul(h ^ (words[at + i] as number) ^ (this.#secret[i] as number), 0x9e3779b1);
-      h ^= h >>> 15;
-      h = Math.imul(h, this.#secret[ID_WORDS - 1 - i] as number);
-      h ^= h >>> 13;
-    }
-    return h >>> 0;
+    return hashOf(words, at, this.#secret);
   }
 
   #otherHash(words: Uint32Array, at: number, hash: number): number {
@@ -266,17 +277,40 @@ export class IdIndex {
     return Math.imul(h, 0xc2b2ae35) ^ (h >>> 13);
   }
 
+  /**
+   * Fills slots in the order of their parts: in any other order nearly each is a piece of memory that no cache holds, which costs four
+   * times as much as all else.
+   */
   #rehash(capacity: number): void {
     this.#lastId = undefined;
+    const [count, secret] = [this.#inMemory, this.#secret];
+    const ends = new Uint32Array(PARTS + 1);
+    for (let index = 0; index < count; index += 1) {
+      const hash = hashOf(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS, secret);
+      const part = hash >>> PART_SHIFT;
+      ends[part + 1] = (ends[part + 1] as number) + 1;
+    }
+    for (let part = 0; part < PARTS; part += 1) {
+      ends[part + 1] = (ends[part + 1] as number) + (ends[part] as number);
+    }
+    const inOrder = new Uint32Array(count);
+    const hashes = new Uint32Array(count);
+    for (let index = 0; index < count; index += 1) {
+      const hash = hashOf(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS, secret);
+      const part = hash >>> PART_SHIFT;
+      const at = ends[part] as number;
+      ends[part] = at + 1;
+      inOrder[at] = index;
+      hashes[at] = hash;
+    }
     this.#makeSlots(capacity);
     const slots = this.#slots;
-    const mask = capacity - 1;
-    for (let index = 0; index < this.#inMemory; index += 1) {
-      const hash = this.#hash(this.#pieceOf(index), (index % PIECE_IDS) * ID_WORDS);
+    for (let at = 0; at < count; at += 1) {
+      const hash = hashes[at] as number;
+      // No two are the same: ids need not be looked at.
       let slot = this.#homeOf(hash);
-      // All are different.
-      while (slots[slot] !== EMPTY) slot = (slot + 1) & mask;
-      slots[slot] = this.#entryOf(index, hash);
+      while (slots[slot] !== EMPTY) slot = (slot + 1) & (capacity - 1);
+      slots[slot] = this.#entryOf(inOrder[at] as number, hash);
     }
   }
 
@@ -315,6 +349,8 @@ export class IdIndex {
     this.#away = this.#size;
     this.#lastId = undefined;
     this.#most = this.#limit.ids();
+    this.#pieces.splice(0, this.#shared);
+    this.#shared = 0;
     // They stand where the next ones will, but for those of which there will be no more so many.
     this.#pieces.length = Math.min(this.#pieces.length, Math.ceil(this.#most / PIECE_IDS));
     let capacity = this.#slots.length;
@@ -353,4 +389,15 @@ export class IdIndex {
     cluster.push(...last);
     give();
   }
+}
+
+function hashOf(words: Uint32Array | Int32Array, at: number, secret: Uint32Array): number {
+  let h = 0;
+  for (let i = 0; i < ID_WORDS; i += 1) {
+    h = Math.imul(h ^ (words[at + i] as number) ^ (secret[i] as number), 0x9e3779b1);
+    h ^= h >>> 15;
+    h = Math.imul(h, secret[ID_WORDS - 1 - i] as number);
+    h ^= h >>> 13;
+  }
+  return h >>> 0;
 }

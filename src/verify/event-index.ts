@@ -49,9 +49,9 @@ export interface EventTable {
   match(name: RecordName, limit?: number): Promise<readonly EventMatch[] | undefined>;
 }
 
-/** The index as plain data: ids, and the pieces of its columns. */
+/** The index as plain data: ids one behind the other, in parts, and the pieces of its columns. */
 export interface EventIndexData {
-  readonly ids: Uint32Array;
+  readonly ids: readonly Uint32Array[];
   readonly lines: readonly CountingPiece[];
   readonly seqs: readonly CountingPiece[];
   readonly kinds: readonly Uint8Array[];
@@ -78,7 +78,7 @@ export class EventIndex implements EventTable {
   /** Of each file the number of its first event. */
   readonly #begins: number[] = [];
 
-  /** An empty index, or one as {@link EventIndex.save} gave it. */
+  /** An empty index, or one as {@link EventIndex.save} gave it. It keeps the ids, and does not change them. */
   constructor(data?: EventIndexData) {
     this.#ids = new IdIndex(data?.ids);
     if (data === undefined) return;

@@ -48,6 +48,9 @@ export const DEFAULT_MAX_MEMORY = 96 * 1024 * 1024;
 /** The least that they can do with. */
 export const MIN_MAX_MEMORY = 64 * 1024;
 
+/** What has come since a state was saved is examined in one thread up to this size: others take longer to start and to become fast. */
+const WORTHWHILE_REST_BYTES = 32 * 1024 * 1024;
+
 /** What to verify against, and whom to tell. */
 export interface VerifyOptions {
   /** The keys, origins and requirements that the user pins; without it the ledger's own keys count, and the report says so. */
@@ -276,14 +279,17 @@ export async function runVerification(
   };
   const onProgress = (): void => options.onProgress?.(state.bytes, source.size);
   const { keepPrefix, signal } = options;
-  const begun = await beginReading(source, { state, prefix: from?.prefix }, anchors, { keepPrefix, signal });
+  const verified = { state, prefix: from?.prefix };
+  const begun = await beginReading(source, verified, anchors, { keepPrefix, signal, threads });
   if (begun.from !== undefined) toSkip = 0;
   const blocks = readBlocks(begun.source, {
     // Other threads know the platform's own backend alone.
     threads: given === defaultBackend ? threads : 1,
     backend,
     keys: state.keyring.save().map(({ key }) => ({ keyid: key.keyid, publicKey: key.public_key })),
-    ...(begun.from === undefined ? { hashedBytes: state.bytes } : { from: begun.from }),
+    ...(begun.from === undefined
+      ? { hashedBytes: state.bytes }
+      : { from: begun.from, worthwhileBytes: WORTHWHILE_REST_BYTES }),
     signal,
     onPartOfLine: onProgress,
   });

@@ -3,7 +3,9 @@
  * ledger. What is saved is the verifier's own and is believed: read only states that you saved yourself. A line of text says
  * which northroot saved it, and has the digest of what follows, so that damage is noticed:
  *
- *     northroot-state 0.1.0 sha-256:<base64url>\n<structured clone>
+ *     northroot-state 0.1.0 sha-256:<base64url>\n<structured clone><zeros><ids of events>
+ *
+ * The ids, 32 bytes each, are nearly all of it: they stand at the end, at a multiple of four bytes, and are used where they lie.
  */
 
 import { deserialize, serialize } from 'node:v8';
@@ -14,6 +16,7 @@ import { printable } from '../bytes/printable.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { NorthrootError } from '../error.js';
 import type { Finding } from '../finding/finding.js';
+import { readWholeFile } from '../fs/file-system.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import { nodeBackend } from '../signature/node-backend.js';
 import type { SignatureBackend } from '../signature/backend.js';
@@ -42,7 +45,11 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Raised when what is saved takes another form within one version. */
-const FORM = 3;
+const FORM = 4;
+const DIGEST_LENGTH = 43;
+const ID_BYTES = 32;
+/** Of numbers of 32 bits, in which ids are compared. */
+const ALIGNMENT = 4;
 
 interface SavedGrant {
   readonly form: GrantForm;
@@ -56,7 +63,9 @@ interface Saved {
   readonly witnessPolicy: WitnessPolicy | undefined;
   readonly head: HeadForm;
   readonly keys: readonly SavedKey[];
-  readonly events: EventIndexData;
+  /** How many ids stand at the end. */
+  readonly ids: number;
+  readonly events: Omit<EventIndexData, 'ids'>;
   readonly grants: readonly SavedGrant[];
   readonly actions: readonly ActionForm[];
   readonly starts: ReadonlyMap<string, Map<string, OpenStart>>;
@@ -87,13 +96,15 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
   const { policy, witnessPolicy, keyring, events, links, seals, signers, foldRoots } = state;
   if (!(events instanceof EventIndex && foldRoots instanceof Map))
     throw new TypeError('expected a state that is in memory');
+  const { ids, ...columns } = events.save();
   const saved: Saved = {
     form: FORM,
     policy,
     witnessPolicy,
     head: saveHead(state),
     keys: keyring.save(),
-    events: events.save(),
+    ids: events.size,
+    events: columns,
     grants: [...links.grants.values()].map(saveWholeGrant),
     actions: [...links.actions.values()].map(saveAction),
     starts: links.starts,
@@ -105,14 +116,40 @@ export function saveVerification({ state, findings, prefix }: SavedVerification)
     kept: findings,
     prefix,
   };
-  const body = serialize(saved);
-  const header = `northroot-state ${VERSION} ${toDigestText(sha256Base64url(body))}\n`;
-  return Buffer.concat([Buffer.from(header, 'latin1'), body]);
+  const clone = serialize(saved);
+  const begin = headerOf('0'.repeat(DIGEST_LENGTH)).length;
+  let at = Math.ceil((begin + clone.length) / ALIGNMENT) * ALIGNMENT;
+  const bytes = Buffer.allocUnsafeSlow(at + events.size * ID_BYTES);
+  bytes.set(clone, begin);
+  bytes.fill(0, begin + clone.length, at);
+  for (const part of ids) {
+    bytes.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), at);
+    at += part.byteLength;
+  }
+  bytes.write(headerOf(sha256Base64url(bytes.subarray(begin))), 'latin1');
+  return bytes;
+}
+
+function headerOf(digest: string): string {
+  return `northroot-state ${VERSION} ${toDigestText(digest)}\n`;
+}
+
+/**
+ * The verification that {@link saveVerification} saved, from the file in which its bytes are. Of another file only the beginning is
+ * read.
+ *
+ * @throws NorthrootError as {@link restoreVerification}, or as files give it.
+ */
+export async function loadVerification(path: string, backend?: SignatureBackend): Promise<SavedVerification> {
+  const bytes = await readWholeFile(path, (head) => readHeader(head) !== undefined);
+  if (bytes === undefined) throw invalid(undefined);
+  return restoreVerification(bytes, backend);
 }
 
 /**
  * The verification that {@link saveVerification} saved.
  *
+ * @param bytes - Are kept by what is returned: nobody may change them any more.
  * @throws NorthrootError `STATE_INVALID` when the bytes are no such state, or a damaged one; `STATE_OUTDATED` when another
  *   version of northroot saved it: what was found by its rules is not what this one would find.
  */
@@ -120,19 +157,32 @@ export function restoreVerification(
   bytes: Uint8Array,
   backend: SignatureBackend = nodeBackend,
 ): SavedVerification {
-  const end = bytes.subarray(0, MAX_HEADER_LENGTH).indexOf(NEWLINE);
-  const header = HEADER.exec(Buffer.from(bytes.subarray(0, Math.max(end, 0))).toString('latin1'));
-  const body = bytes.subarray(end + 1);
-  if (header === null || header[2] !== sha256Base64url(body)) throw invalid(undefined);
-  const [, version = ''] = header;
+  const header = readHeader(bytes);
+  const body = bytes.subarray(header?.length);
+  if (header === undefined || header.digest !== sha256Base64url(body)) throw invalid(undefined);
+  const { version } = header;
   if (version !== VERSION) throw outdated(`is of northroot ${printable(version)}`);
   const saved = read(body);
   if (saved.form !== FORM) throw outdated('has the form of an earlier build of northroot');
   try {
-    return revive(saved, backend);
+    return revive(saved, idsAtEnd(body, saved.ids), backend);
   } catch (cause) {
     throw invalid(cause);
   }
+}
+
+interface Header {
+  readonly version: string;
+  readonly digest: string;
+  /** In bytes, with its `\n`. */
+  readonly length: number;
+}
+
+function readHeader(bytes: Uint8Array): Header | undefined {
+  const end = bytes.subarray(0, MAX_HEADER_LENGTH).indexOf(NEWLINE);
+  const text = Buffer.from(bytes.subarray(0, Math.max(end, 0))).toString('latin1');
+  const [, version, digest] = HEADER.exec(text) ?? [];
+  return version === undefined || digest === undefined ? undefined : { version, digest, length: end + 1 };
 }
 
 function read(body: Uint8Array): Saved {
@@ -144,6 +194,15 @@ function read(body: Uint8Array): Saved {
   }
   if (typeof saved !== 'object' || saved === null) throw invalid(undefined);
   return saved as Saved;
+}
+
+function idsAtEnd(body: Uint8Array, count: number): Uint32Array {
+  const from = body.length - count * ID_BYTES;
+  if (!(Number.isSafeInteger(count) && count >= 0 && from >= 0)) throw new RangeError('ids are missing');
+  const bytes = body.subarray(from);
+  // Such as a part of a larger buffer.
+  const { buffer, byteOffset } = bytes.byteOffset % ALIGNMENT === 0 ? bytes : new Uint8Array(bytes);
+  return new Uint32Array(buffer, byteOffset, bytes.length / ALIGNMENT);
 }
 
 function outdated(how: string): NorthrootError {
@@ -158,14 +217,14 @@ function saveWholeGrant(grant: Grant): SavedGrant {
   return { form, nodes };
 }
 
-function revive(saved: Saved, backend: SignatureBackend): SavedVerification {
+function revive(saved: Saved, ids: Uint32Array, backend: SignatureBackend): SavedVerification {
   const { policy, witnessPolicy, head, keys, events, kept, prefix } = saved;
   const keyring = new Keyring(backend);
   keyring.restore(keys);
   const state: VerifyState = {
     ...startVerification(policy, backend, witnessPolicy),
     keyring,
-    events: new EventIndex(events),
+    events: new EventIndex({ ...events, ids: [ids] }),
     foldRoots: new Map(saved.foldRoots),
   };
   const { grants, actions, starts, pending } = state.links;

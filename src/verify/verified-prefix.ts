@@ -27,6 +27,13 @@ export interface Beginning {
   readonly close: () => Promise<void>;
 }
 
+interface BeginningOptions {
+  readonly keepPrefix?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** At most so many hash what was verified before. */
+  readonly threads: number;
+}
+
 /**
  * @param anchors - Have skipped what is not read again.
  * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
@@ -35,7 +42,7 @@ export async function beginReading(
   source: LedgerSource,
   { state, prefix }: { readonly state: VerifyState; readonly prefix?: VerifiedPrefix | undefined },
   anchors: AnchorWatch,
-  { keepPrefix = false, signal }: { keepPrefix?: boolean | undefined; signal?: AbortSignal | undefined },
+  { keepPrefix = false, signal, threads }: BeginningOptions,
 ): Promise<Beginning> {
   const { tree, lines, records, bytes, end, seals } = state;
   const fits = prefix !== undefined && lines > 0 && (prefix.bytes === 0 || prefix.bytes === end.byteOffset);
@@ -44,7 +51,7 @@ export async function beginReading(
     source.readAfter !== undefined &&
     anchors.skipTo(tree, (note) => prefix.roots.get(note.checkpoint.size) ?? findStatedRoot(seals, note))
   ) {
-    const rest = await source.readAfter(prefix, signal);
+    const rest = await source.readAfter(prefix, signal, threads);
     if (rest !== undefined) {
       const { hasher, close, segments } = rest;
       return {

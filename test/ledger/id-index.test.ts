@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { openScratchFile } from '../../src/fs/scratch-file.js';
 import { IdIndex } from '../../src/ledger/id-index.js';
 
 const idOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
@@ -49,6 +50,20 @@ describe('ids', () => {
     }
     expect(restored.add(hashed('another'))).toBe(count);
     expect(index.find(hashed('another'))).toBe(-1);
+  });
+
+  test('are not changed where they were saved, whatever becomes of the index', () => {
+    const [kept, count] = [9_000, 20_000];
+    const index = new IdIndex();
+    for (let n = 0; n < kept; n += 1) index.add(hashed(String(n)));
+    const saved = Uint32Array.from(index.save().flatMap((part) => [...part]));
+    const restored = new IdIndex([saved]);
+    const before = saved.slice();
+    restored.bound({ ids: () => 5_000, open: openScratchFile });
+    for (let n = kept; n < count; n += 1) restored.add(hashed(String(n)));
+    for (let n = 0; n < count; n += 1) expect(restored.find(hashed(String(n)))).toBe(n);
+    expect(saved).toEqual(before);
+    restored.close();
   });
 });
 

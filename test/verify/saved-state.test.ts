@@ -1,12 +1,17 @@
 /** A state saved after any line and gone on from gives the report of one pass; and only with the ledger that it comes from. */
 
-import { readFileSync, readdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { deserialize, serialize } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { bytesSource, openLedgerSource, type LedgerSource } from '../../src/fs/source.js';
 import { buildReport, type Report } from '../../src/report/report.js';
 import { runVerification } from '../../src/verify/run-verification.js';
 import {
+  loadVerification,
   restoreVerification,
   saveVerification,
   type SavedVerification,
@@ -100,6 +105,69 @@ describe('a saved verification', () => {
     for (const other of [changed, cut, read('ledgers/at-the-bounds.jsonl'), Buffer.alloc(0)]) {
       await expect(verify(bytesSource(other, NAME), saved)).rejects.toMatchObject({ code: 'STATE_MISMATCH' });
     }
+  });
+
+  it('is restored from a part of a larger buffer, wherever that begins', async () => {
+    const bytes = read('ledgers/agent-run.jsonl');
+    const { state } = await runVerification(bytesSource(bytes, NAME));
+    const saved = saveVerification({ state, findings: [] });
+    for (let at = 0; at < 4; at += 1) {
+      const larger = Buffer.concat([Buffer.alloc(at), saved]);
+      const restored = restoreVerification(larger.subarray(at));
+      const { report } = await verify(bytesSource(bytes, NAME), restored);
+      expect(report).toEqual((await verify(bytesSource(bytes, NAME))).report);
+    }
+  });
+
+  it('is refused where it was cut or changed, or has fewer ids than it says', async () => {
+    const { state } = await runVerification(bytesSource(read('ledgers/agent-run.jsonl'), NAME));
+    const saved = Buffer.from(saveVerification({ state, findings: [] }));
+    const body = saved.indexOf(NEWLINE) + 1;
+    const forge = (changes: object): Buffer => {
+      const clone = serialize({ ...(deserialize(saved.subarray(body)) as object), ...changes });
+      const digest = createHash('sha256').update(clone).digest('base64url');
+      return Buffer.concat([saved.subarray(0, body - 44), Buffer.from(`${digest}\n`), clone]);
+    };
+    const codeOf = (bytes: Uint8Array): unknown => {
+      try {
+        restoreVerification(bytes);
+        return 'restored';
+      } catch (error) {
+        return (error as { code?: string }).code;
+      }
+    };
+    for (const length of [0, 20, body - 1, body, body + 1, saved.length - 32, saved.length - 1])
+      expect(codeOf(saved.subarray(0, length)), String(length)).toBe('STATE_INVALID');
+    for (const at of [body - 2, body, saved.length - 1]) {
+      const changed = Buffer.from(saved);
+      changed[at] ^= 1;
+      expect(codeOf(changed), String(at)).toBe('STATE_INVALID');
+    }
+    for (const ids of [1_000_000, -1, 0.5, 2 ** 53, undefined, 'many', NaN])
+      expect(codeOf(forge({ ids })), String(ids)).toBe('STATE_INVALID');
+    expect(codeOf(forge({ form: 3 }))).toBe('STATE_OUTDATED');
+  });
+
+  it('is read from a file, of which no more than the beginning is read where it is another', async () => {
+    const { state } = await runVerification(bytesSource(read('ledgers/agent-run.jsonl'), NAME));
+    const folder = mkdtempSync(join(tmpdir(), 'northroot-state-'));
+    const path = join(folder, 'state');
+    try {
+      const saved = saveVerification({ state, findings: [] });
+      writeFileSync(path, saved);
+      expect((await loadVerification(path)).state.records).toBe(state.records);
+      // Larger than any piece of memory, without taking room on disk.
+      truncateSync(path, 2 ** 40);
+      await expect(loadVerification(path)).rejects.toMatchObject({ code: 'FILE_TOO_BIG' });
+      writeFileSync(path, 'another');
+      truncateSync(path, 2 ** 40);
+      await expect(loadVerification(path)).rejects.toMatchObject({ code: 'STATE_INVALID' });
+      await expect(loadVerification(`${path}s`)).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    if (process.platform === 'linux')
+      await expect(loadVerification('/dev/zero')).rejects.toMatchObject({ code: 'STATE_INVALID' });
   });
 
   it('refuses bytes that are no state', () => {

@@ -10,16 +10,15 @@ import {
   findRecord,
   followLedger,
   kindOfPath,
+  loadVerification,
   matchesFilter,
   MAX_THREADS,
   MIN_MAX_MEMORY,
   NorthrootError,
   NOT_CHECKED_CODES,
   printable,
-  readFileChunks,
   replaceFile,
   requireChecks,
-  restoreVerification,
   runVerification,
   saveVerification,
   type Anchor,
@@ -430,9 +429,7 @@ async function readSavedVerification(
   shown: number | 'filtered',
 ): Promise<SavedVerification | undefined> {
   if (path === undefined || (await kindOfPath(path)) === 'missing') return undefined;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of readFileChunks(path)) chunks.push(chunk);
-  const saved = tryRestore(Buffer.concat(chunks));
+  const saved = await tryLoad(path);
   if (saved === undefined) return undefined;
   const { policy, witnessPolicy } = saved.state;
   const isSame =
@@ -447,9 +444,9 @@ async function readSavedVerification(
   return isSame && isWhole && canGoOn(saved, policies.checkpoints) ? saved : undefined;
 }
 
-function tryRestore(bytes: Uint8Array): SavedVerification | undefined {
+async function tryLoad(path: string): Promise<SavedVerification | undefined> {
   try {
-    return restoreVerification(bytes);
+    return await loadVerification(path);
   } catch (error) {
     if (error instanceof NorthrootError && error.code === 'STATE_OUTDATED') return undefined;
     throw error;
