@@ -123,6 +123,8 @@ export { renderActivityMarkdown } from './text/activity-markdown.js';
 export { renderActivity } from './text/activity-text.js';
 export type { ActivityReport } from './schema/generated/types.js';
 export { NOT_CHECKED_CODES, requireChecks, type NotCheckedCode } from './report/not-checked.js';
+// JSON of any length
+export { writeJson } from './json/write-json.js';
 // Reports for CI: SARIF, JUnit, annotations, Code Quality, summaries; what is acknowledged
 export {
   BaselineMatch,

@@ -96,7 +96,14 @@ export { startVerification, type EventVerdict, type TrustMode, type VerifyState 
 export type { LedgerSource, Segment, SourceGrowth, TileFaultCode } from './fs/source.js';
 export { type VerifiedRecord } from './verify/verified-record.js';
 export { verifyLine, type LineResult, type SegmentName } from './verify/verify-line.js';
-export { buildReport, toFindingJson, type Report } from './report/report.js';
+export {
+  buildLazyReport,
+  buildReport,
+  toFindingJson,
+  type LazyReport,
+  type ReadableList,
+  type Report,
+} from './report/report.js';
 export type { Guide } from './text/guide.js';
 export { plainPaint, renderFinding, renderReport, type Paint } from './text/report.js';
 export {

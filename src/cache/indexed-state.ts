@@ -28,6 +28,7 @@ import {
   type SavedKey,
 } from '../trust/keyring.js';
 import { VERSION } from '../version.js';
+import type { Actions, OpenAction } from '../verify/action-table.js';
 import type { Links, PendingLink } from '../verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../verify/seals.js';
 import {
@@ -39,7 +40,6 @@ import {
   type HeadForm,
 } from '../verify/state-form.js';
 import { startVerification, type FoldRoots, type SignerTally, type VerifyState } from '../verify/state.js';
-import type { Table } from '../verify/table.js';
 import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
 import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
@@ -136,7 +136,7 @@ function decodeFinding(form: unknown): Finding {
 }
 
 /** Actions that are open and those that were denied, apart: few are the first. */
-class IndexedActions implements Table<string, Action> {
+class IndexedActions implements Actions {
   readonly #open: EntryTable<Action>;
   readonly #denied: EntryTable<Action>;
 
@@ -170,6 +170,14 @@ class IndexedActions implements Table<string, Action> {
   /** Those that are open, in ledger order. */
   values(): Action[] {
     return [...this.#open.values()].sort((a, b) => a.place.seq - b.place.seq);
+  }
+
+  countOpen(): number {
+    return this.values().length;
+  }
+
+  open(): OpenAction[] {
+    return this.values().map(({ place: { eventId, seq }, toolName }) => ({ eventId, seq, toolName }));
   }
 
   load(): Promise<void> {

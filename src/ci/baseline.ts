@@ -6,7 +6,7 @@
 import { decodeUtf8 } from '../bytes/text.js';
 import { NorthrootError } from '../error.js';
 import { rankOf as rankNameOf, RANKS, type Finding } from '../finding/finding.js';
-import { toFindingJson, type Report } from '../report/report.js';
+import { toFindingJson, type LazyReport, type Report } from '../report/report.js';
 import { checkReport } from '../schema/check.js';
 import type { FindingJson, ReportJson } from '../schema/generated/types.js';
 import type { VerificationResult } from '../verify/run-verification.js';
@@ -95,9 +95,9 @@ export interface NewFindings {
 }
 
 /** What a verification found beyond a baseline. */
-export interface BaselineOutcome {
+export interface BaselineOutcome<R extends LazyReport = Report> {
   /** The report, with how the baseline stands to it; it lists only what is new, worst first. */
-  readonly report: Report;
+  readonly report: R;
   /** What is acknowledged and was found again, in the order in which it was found. */
   readonly known: readonly FindingJson[];
   /**
@@ -144,10 +144,14 @@ export class BaselineMatch {
   };
 
   /**
-   * @param report - What `buildReport` made of `result`.
+   * @param report - What `buildReport` or `buildLazyReport` made of `result`.
    * @param maxFindings - How many findings the report lists at most.
    */
-  finish(report: Report, { total }: VerificationResult, maxFindings: number): BaselineOutcome {
+  finish<R extends LazyReport>(
+    report: R,
+    { total }: VerificationResult,
+    maxFindings: number,
+  ): BaselineOutcome<R> {
     const known: FindingJson[] = [];
     const grown: FindingJson[] = [];
     const { origin, root } = this.#baseline.ledger;
@@ -205,6 +209,9 @@ function isWorse(finding: Finding, { rank, actual }: Allowance): boolean {
 /** What makes the exit status of a verification other than 0: broken evidence, a broken bound too, or a warning too. */
 export type FailOn = 'invalid' | 'violation' | 'warning';
 
+/** What a report's exit status depends on. */
+type DecisiveReport = Pick<ReportJson, 'verdict' | 'exit_status' | 'not_checked' | 'baseline'>;
+
 /**
  * The exit status of a verification: the verdict's own, unless the line is drawn elsewhere or a baseline acknowledges what was found;
  * 2 in place of 0 where something was not checked that `requireChecks` marks.
@@ -213,7 +220,7 @@ export type FailOn = 'invalid' | 'violation' | 'warning';
  * @param outcome - Where there is a baseline: only what is new counts, besides that there must be something to verify.
  */
 export function decideExitStatus(
-  report: ReportJson,
+  report: DecisiveReport,
   warnings: number,
   failOn: FailOn,
   fresh?: NewFindings,
@@ -223,7 +230,7 @@ export function decideExitStatus(
 }
 
 function statusOfFindings(
-  { verdict, exit_status: status, baseline }: ReportJson,
+  { verdict, exit_status: status, baseline }: DecisiveReport,
   warnings: number,
   failOn: FailOn,
   fresh: NewFindings | undefined,

@@ -1,6 +1,6 @@
 /** A report as one line, for logs and chats. */
 
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import { nameOf, notCheckedOf, pointOf, summaryOf } from './ci-words.js';
 import { shown } from './escape.js';
 
@@ -11,7 +11,7 @@ export const MAX_BRIEF_COLUMNS = 200;
 const MAX_PATH_COLUMNS = 60;
 
 /** One line of at most {@link MAX_BRIEF_COLUMNS} columns, ending in `\n`: verdict, records, the worst finding, what was not checked. */
-export function renderBrief(report: Report): string {
+export function renderBrief(report: LazyReport): string {
   const { verdict, ledger, findings } = report;
   // They are listed worst first.
   const worst = findings[0]?.severity === 'error' ? findings[0] : undefined;

@@ -2,7 +2,7 @@
 
 import { describeSubject } from '../finding/words.js';
 import { findFirstChanged, isAtEnd } from '../report/causes.js';
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count, describeChange, grouped } from '../text/words.js';
 
@@ -57,12 +57,12 @@ function subjectOf(finding: FindingJson): string | undefined {
 }
 
 /** How many findings there are to tell of: all, or with a baseline the new ones. */
-export function toTell({ baseline, findings_total: total }: Report): number {
+export function toTell({ baseline, findings_total: total }: LazyReport): number {
   return baseline === undefined ? total : baseline.new;
 }
 
 /** Which record was changed first and what follows from that, where the listed findings show one. */
-export function changeOf({ findings }: Report): string | undefined {
+export function changeOf({ findings }: LazyReport): string | undefined {
   const changed = findFirstChanged(findings);
   return changed === undefined ? undefined : `${recordOf(changed.finding)} ${describeChange(changed)}`;
 }
@@ -72,7 +72,7 @@ function recordOf(finding: FindingJson): string {
 }
 
 /** The codes of what was not checked, what was required first. */
-export function notCheckedOf({ not_checked: list }: Report): string[] {
+export function notCheckedOf({ not_checked: list }: LazyReport): string[] {
   const of = (isRequired: boolean): string =>
     list
       .filter(({ required = false }) => required === isRequired)
@@ -86,7 +86,7 @@ export function notCheckedOf({ not_checked: list }: Report): string[] {
 }
 
 /** What the verdict is, of what, and how the findings stand to a baseline. */
-export function summaryOf(report: Report): string {
+export function summaryOf(report: LazyReport): string {
   const { verdict, ledger, counts } = report;
   const { invalid, violation } = counts.by_verdict;
   const bad = [
@@ -97,7 +97,7 @@ export function summaryOf(report: Report): string {
   return `${verdict}: ${count(ledger.records, 'record')}${of}, ${baselineOf(report)}`;
 }
 
-function baselineOf({ findings_total: total, baseline }: Report): string {
+function baselineOf({ findings_total: total, baseline }: LazyReport): string {
   if (baseline === undefined) return count(total, 'finding');
   return baseline.new === 0
     ? `all ${count(total, 'finding')} acknowledged`

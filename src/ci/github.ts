@@ -1,6 +1,6 @@
 /** A report as GitHub's workflow commands, which become annotations: within what the host shows, worst first, the rest counted. */
 
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
 import {
@@ -21,7 +21,7 @@ export const MAX_STEP_ANNOTATIONS = 10;
  * Lines of workflow commands: at most {@link MAX_STEP_ANNOTATIONS} errors and as many warnings, and one notice with the verdict, what
  * was not checked, and how many findings there are besides. Infos are counted there.
  */
-export function renderGithub(report: Report, { anchor }: AnnotationOptions = {}): string {
+export function renderGithub(report: LazyReport, { anchor }: AnnotationOptions = {}): string {
   const of = (severity: FindingJson['severity']): FindingJson[] =>
     report.findings.filter((finding) => finding.severity === severity).slice(0, MAX_STEP_ANNOTATIONS);
   const annotated = [...of('error'), ...of('warning')];

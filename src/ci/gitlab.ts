@@ -2,7 +2,7 @@
 
 import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeUtf8 } from '../bytes/text.js';
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
 import { messageOf, nameOf, pointOf, toTell, type AnnotationOptions } from './ci-words.js';
@@ -24,7 +24,7 @@ interface Issue {
  * The report as Code Quality JSON, worst first. The format knows issues alone: what was not checked is one of severity minor each, and
  * what the report does not list is counted in one.
  */
-export function renderGitlab(report: Report, options: AnnotationOptions = {}): string {
+export function renderGitlab(report: LazyReport, options: AnnotationOptions = {}): string {
   const path = options.anchor ?? nameOf(report.ledger.paths[0] ?? 'ledger');
   const ledger = report.ledger.origin ?? nameOf(report.ledger.paths[0] ?? 'ledger');
   const about = (code: string, description: string, severity: IssueSeverity): Issue => ({

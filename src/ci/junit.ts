@@ -3,7 +3,7 @@
  * is skipped. Valid by the XSD that CI hosts go by.
  */
 
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
 import { CHECK_GROUPS, groupOf, type CheckGroup } from './check-groups.js';
@@ -30,7 +30,7 @@ interface TestCase {
 }
 
 /** The report as JUnit XML. Errors are failures; warnings and infos are in `system-out`. */
-export function renderJunit(report: Report, { now }: JunitOptions = {}): string {
+export function renderJunit(report: LazyReport, { now }: JunitOptions = {}): string {
   const cases = [...CHECK_GROUPS.map((group) => toGroupCase(report, group)), ...toRest(report)];
   const skipped = report.not_checked.filter(
     ({ code }) => !cases.some(({ name, result }) => result === 'skipped' && name.startsWith(`${code}: `)),
@@ -81,7 +81,7 @@ export function renderJunit(report: Report, { now }: JunitOptions = {}): string 
   ].join('\n');
 }
 
-function toGroupCase({ findings, not_checked: notChecked }: Report, group: CheckGroup): TestCase {
+function toGroupCase({ findings, not_checked: notChecked }: LazyReport, group: CheckGroup): TestCase {
   const own = findings.filter(({ code, severity }) => severity === 'error' && groupOf(code) === group);
   const [worst] = own;
   if (worst !== undefined) {
@@ -94,7 +94,7 @@ function toGroupCase({ findings, not_checked: notChecked }: Report, group: Check
 }
 
 /** What the report does not list may be of any group. As the worst are listed first, it has errors only behind errors. */
-function toRest(report: Report): TestCase[] {
+function toRest(report: LazyReport): TestCase[] {
   const rest = toTell(report) - report.findings.length;
   const last = report.findings.at(-1);
   return rest <= 0 || (last === undefined ? report.verdict === 'ok' : last.severity !== 'error')
@@ -124,7 +124,7 @@ function renderCase({ name, outcome = '' }: TestCase): string {
   return `<testcase ${attributes({ name, classname: CLASS_NAME, time: 0 })}>${outcome}</testcase>`;
 }
 
-function listAdvice({ findings }: Report): string {
+function listAdvice({ findings }: LazyReport): string {
   const advice = findings.filter(({ severity }) => severity !== 'error');
   return advice.map((finding) => `${escapeXml(`${finding.severity}: ${lineOf(finding)}`)}\n`).join('');
 }

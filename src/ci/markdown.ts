@@ -1,6 +1,6 @@
 /** A report as Markdown, for the summary of a job or a comment: what is from outside stands in code spans, and the size is bounded. */
 
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { markdownCode } from '../text/markdown.js';
 import { count, grouped } from '../text/words.js';
@@ -28,7 +28,7 @@ const TRUST_WORDS = {
 } as const;
 
 /** The report as Markdown of at most {@link MAX_MARKDOWN_LENGTH} characters: verdict, counts, what was not checked, findings. */
-export function renderMarkdown(report: Report): string {
+export function renderMarkdown(report: LazyReport): string {
   const { ledger, trust, counts, checkpoints, baseline, not_checked: notChecked, findings } = report;
   const { valid, invalid, unverified, missing } = trust.signatures;
   const signatures = { valid, invalid, unverified, missing };
@@ -75,7 +75,7 @@ export function renderMarkdown(report: Report): string {
   return rest <= 0 ? text : `${text}\n… and ${count(rest, 'more finding')}.\n`;
 }
 
-function markOf(report: Report): string {
+function markOf(report: LazyReport): string {
   const { verdict, not_checked: notChecked } = report;
   const isWell = verdict === 'ok' || isAcknowledged(report);
   if (isWell && notChecked.some(({ required }) => required === true)) return MARKS.undecided;
@@ -83,7 +83,7 @@ function markOf(report: Report): string {
 }
 
 /** Whether all errors are acknowledged. What is new is listed worst first; what is not listed at all may be an error. */
-function isAcknowledged({ verdict, baseline, findings }: Report): boolean {
+function isAcknowledged({ verdict, baseline, findings }: LazyReport): boolean {
   if (baseline === undefined || verdict === 'ok' || verdict === 'undecided') return false;
   return baseline.new === 0 || (findings.length > 0 && findings[0]?.severity !== 'error');
 }

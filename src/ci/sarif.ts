@@ -9,7 +9,7 @@ import { encodeUtf8 } from '../bytes/text.js';
 import type { ByteSink } from '../fs/file-sink.js';
 import { CODE_PAGES, type CodePage } from '../finding/catalog.js';
 import { isAtEnd } from '../report/causes.js';
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import type { FindingJson } from '../schema/generated/types.js';
 import { count } from '../text/words.js';
 import { VERSION } from '../version.js';
@@ -59,7 +59,7 @@ export interface SarifOptions extends AnnotationOptions {
  *
  * @throws Whatever `sink` and `findings` reject with.
  */
-export function writeSarif(sink: ByteSink, report: Report, options: SarifOptions = {}): Promise<void> {
+export function writeSarif(sink: ByteSink, report: LazyReport, options: SarifOptions = {}): Promise<void> {
   return writeRuns(sink, report, options, {
     runs: MAX_SARIF_RUNS,
     results: MAX_SARIF_RESULTS,
@@ -97,7 +97,7 @@ class CompressedSize {
 /** {@link writeSarif} with other limits. */
 export async function writeRuns(
   sink: ByteSink,
-  report: Report,
+  report: LazyReport,
   options: SarifOptions,
   limits: { readonly runs: number; readonly results: number; readonly compressed: number },
 ): Promise<void> {
@@ -157,17 +157,17 @@ export async function writeRuns(
 /** The most that one UTF-16 code unit takes in UTF-8. */
 const MAX_BYTES_OF_CHARACTER = 3;
 
-function beginOf(report: Report, index: number): string {
+function beginOf(report: LazyReport, index: number): string {
   const head = { tool: toolOf(report), automationDetails: { id: `northroot/verify/${index + 1}/` } };
   return `${index === 0 ? '' : ',\n'}${JSON.stringify(head).slice(0, -1)},"results":[`;
 }
 
-function endOf(report: Report, options: SarifOptions, rest: number): string {
+function endOf(report: LazyReport, options: SarifOptions, rest: number): string {
   const tail = { invocations: [invocationOf(report, options, rest)], properties: propertiesOf(report) };
   return `],${JSON.stringify(tail).slice(1)}`;
 }
 
-function toolOf(report: Report): object {
+function toolOf(report: LazyReport): object {
   const notifications = report.not_checked.map(({ code }) => code);
   return {
     driver: {
@@ -273,7 +273,7 @@ function toResult(
 }
 
 function invocationOf(
-  report: Report,
+  report: LazyReport,
   { exitStatus = report.exit_status }: SarifOptions,
   rest: number,
 ): object {
@@ -306,7 +306,7 @@ function invocationOf(
   };
 }
 
-function describeBaseline(report: Report): string {
+function describeBaseline(report: LazyReport): string {
   const { baseline } = report;
   if (baseline === undefined) return '';
   const { known, gone, unlisted } = baseline;
@@ -317,7 +317,7 @@ function describeBaseline(report: Report): string {
   return `verdict ${report.verdict}; by the baseline ${known} known, ${baseline.new} new, ${gone} gone${cut}`;
 }
 
-function propertiesOf({ verdict, ledger }: Report): object {
+function propertiesOf({ verdict, ledger }: LazyReport): object {
   return {
     verdict,
     records: ledger.records,

@@ -3,12 +3,23 @@
  * value stays the same, and a ledger cannot speak to whoever looks at a report of it.
  */
 
+import type { ByteSink } from '../index.js';
+
 /** What `printable` escapes, but for the newlines of the layout. */
 const UNSAFE = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{DI}]|(?! )\p{Zs}|#(?=#\[)/gu;
 
 /** `value` as JSON on one line, or indented by `indent` spaces; without a final newline. */
 export function jsonText(value: unknown, indent?: number): string {
-  return JSON.stringify(value, undefined, indent).replace(UNSAFE, (character) =>
+  return escapeUnsafe(JSON.stringify(value, undefined, indent));
+}
+
+/** Where JSON goes that is written in pieces, none of which ends within a text of the JSON: as {@link jsonText} would give it. */
+export function safeSink(sink: ByteSink): ByteSink {
+  return { write: (piece) => sink.write(typeof piece === 'string' ? escapeUnsafe(piece) : piece) };
+}
+
+function escapeUnsafe(json: string): string {
+  return json.replace(UNSAFE, (character) =>
     Array.from(
       { length: character.length },
       (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,

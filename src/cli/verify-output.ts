@@ -18,18 +18,19 @@ import {
   renderReport,
   Spool,
   toFindingJson,
+  writeJson,
   writeSarif,
   writeThrough,
   type Baseline,
   type BaselineOutcome,
   type ByteSink,
   type Finding,
-  type Report,
+  type LazyReport,
   type VerificationResult,
 } from '../index.js';
 import { CommandError } from './command-error.js';
 import type { ExitStatus } from './context.js';
-import { jsonText } from './json-text.js';
+import { jsonText, safeSink } from './json-text.js';
 import { collectOutputs, targetsOf, type FormatOutput } from './report-output.js';
 import { commandGuide } from './remedies.js';
 import { assertTargets, STDOUT } from './targets.js';
@@ -102,11 +103,11 @@ export async function readBaseline(path: string | undefined): Promise<Baseline |
 
 /** What a verification gave, as far as reports need it. */
 export interface Verified {
-  readonly report: Report;
+  readonly report: LazyReport;
   readonly result: VerificationResult;
   readonly exitStatus: ExitStatus;
   /** Where there is a baseline. */
-  readonly outcome: BaselineOutcome | undefined;
+  readonly outcome: BaselineOutcome<LazyReport> | undefined;
 }
 
 /** Every form that one run writes. */
@@ -226,7 +227,8 @@ export class VerifyOutputs {
       case 'text':
         return sink.write(renderReport(report, isStdout ? this.#terminal.paint : undefined, commandGuide));
       case 'json':
-        return renderJson(sink, report);
+        await writeJson(safeSink(sink), report, 2);
+        return sink.write('\n');
       case 'ndjson':
         return this.#renderNdjson(sink, verified, isStdout);
       case 'sarif': {
@@ -255,22 +257,9 @@ export class VerifyOutputs {
       for await (const finding of this.#findings.inOrder()) await sink.write(`${jsonText(finding)}\n`);
     }
     for (const finding of outcome?.grown ?? []) await sink.write(`${jsonText(finding)}\n`);
-    await sink.write(`${jsonText({ ...report, findings: undefined })}\n`);
+    await writeJson(safeSink(sink), { ...report, findings: undefined });
+    await sink.write('\n');
   }
-}
-
-/** Member by member, and finding by finding: together they can be longer than a text may be. */
-async function renderJson(sink: ByteSink, report: Report): Promise<void> {
-  const { findings } = report;
-  const frame = jsonText({ ...report, findings: [] }, 2);
-  // Members of the report itself stand behind two spaces, and no text holds the end of a line.
-  const place = frame.indexOf('\n  "findings": []') + '\n  "findings": ['.length;
-  await sink.write(frame.slice(0, place));
-  for (const [index, finding] of findings.entries()) {
-    const text = jsonText(finding, 2).replaceAll('\n', '\n    ');
-    await sink.write(`${index === 0 ? '' : ','}\n    ${text}`);
-  }
-  await sink.write(`${findings.length === 0 ? '' : '\n  '}${frame.slice(place)}\n`);
 }
 
 async function* chain<T>(first: Iterable<T>, second: AsyncIterable<T>): AsyncGenerator<T, void, void> {

@@ -64,9 +64,13 @@ export function listOpenAuthorizations(state: VerifyState): OpenAuthorization[] 
 }
 
 /** The same, one after the other: there may be very many, and none is held longer than it takes to look at it. */
-export function* openAuthorizations(state: VerifyState): Generator<OpenAuthorization, void, void> {
-  for (const { decision, place, toolName } of state.links.actions.values())
-    if (decision === 'allow') yield { eventId: place.eventId, seq: place.seq, toolName };
+export function openAuthorizations({ links }: VerifyState): Iterable<OpenAuthorization> {
+  return links.actions.open();
+}
+
+/** How many there are. */
+export function countOpenAuthorizations({ links }: VerifyState): number {
+  return links.actions.countOpen();
 }
 
 /** Something that was started and is not recorded yet. */

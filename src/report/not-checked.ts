@@ -150,7 +150,10 @@ export function listNotChecked(
  * The report, in which what was required and was not checked is marked: `decideExitStatus` gives 2 for it where it would give 0.
  * `TRUNCATION` is met by a checkpoint that the user holds and the ledger extends, whatever was appended since.
  */
-export function requireChecks<T extends ReportJson>(report: T, codes: Iterable<NotCheckedCode>): T {
+export function requireChecks<T extends Pick<ReportJson, 'checkpoints' | 'not_checked'>>(
+  report: T,
+  codes: Iterable<NotCheckedCode>,
+): T {
   const required: ReadonlySet<string> = new Set(codes);
   const isHeld = (report.checkpoints.anchors ?? []).some(({ relation }) => relation === 'extends');
   return {

@@ -7,6 +7,7 @@ import type {
   CheckpointSignerJson,
   ContinuationJson,
   FindingJson,
+  OpenAuthorization,
   ReportJson,
   RevokedKeyJson,
 } from '../schema/generated/types.js';
@@ -20,17 +21,42 @@ import type { VerificationResult } from '../verify/run-verification.js';
 import type { AnchorOutcome } from '../verify/anchors.js';
 import type { CheckpointTally } from '../verify/seals.js';
 import type { VerifyState } from '../verify/state.js';
-import { listGrants, listOpenStarts, nameOfKey, openAuthorizations } from './accounts.js';
+import {
+  countOpenAuthorizations,
+  listGrants,
+  listOpenStarts,
+  nameOfKey,
+  openAuthorizations,
+} from './accounts.js';
 import { listNotChecked } from './not-checked.js';
 import { listRevoked, type RevokedKey } from './revoked.js';
 
 /** A report as SPEC §9 has it on the wire, with its findings. */
 export type Report = ReportJson & { findings: FindingJson[] };
 
+/** A list that is read anew, from its beginning, each time that somebody goes through it. An array is one. */
+export interface ReadableList<T> extends Iterable<T> {
+  readonly length: number;
+}
+
+/**
+ * A report that holds no list of the open authorizations, of which there may be millions, but can read it. {@link Report} is one, too.
+ * JSON.stringify writes both alike; `writeJson` does so piece by piece.
+ */
+export type LazyReport = Omit<Report, 'open_authorizations'> & {
+  readonly open_authorizations: ReadableList<OpenAuthorization>;
+};
+
 const EXIT_STATUS = { ok: 0, invalid: 1, undecided: 2, violation: 3 } as const;
 
 /** The report of a verification. */
 export function buildReport(result: VerificationResult): Report {
+  const report = buildLazyReport(result);
+  return { ...report, open_authorizations: [...report.open_authorizations] };
+}
+
+/** The same, whose open authorizations are read from `result.state`: to be used before that goes on with another verification. */
+export function buildLazyReport(result: VerificationResult): LazyReport {
   const { state, ending } = result;
   const verdict = verdictOf(result);
   const revoked = listRevoked(result);
@@ -85,15 +111,33 @@ export function buildReport(result: VerificationResult): Report {
       meters: grant.balances.map((balance) => ({ ...balance })),
       ...(grant.actionCaps.length === 0 ? {} : { action_caps: grant.actionCaps.map((cap) => ({ ...cap })) }),
     })),
-    open_authorizations: Array.from(openAuthorizations(state), ({ eventId, seq, toolName }) => ({
-      event_id: eventId,
-      seq,
-      tool_name: toolName,
-    })),
+    open_authorizations: new OpenAuthorizations(state),
     ...openStarts(state),
     findings: result.findings.map(toFindingJson),
     findings_total: result.total,
   };
+}
+
+/** See {@link LazyReport}. */
+class OpenAuthorizations implements ReadableList<OpenAuthorization> {
+  readonly #state: VerifyState;
+
+  constructor(state: VerifyState) {
+    this.#state = state;
+  }
+
+  get length(): number {
+    return countOpenAuthorizations(this.#state);
+  }
+
+  *[Symbol.iterator](): Generator<OpenAuthorization, void, void> {
+    for (const { eventId, seq, toolName } of openAuthorizations(this.#state))
+      yield { event_id: eventId, seq, tool_name: toolName };
+  }
+
+  toJSON(): OpenAuthorization[] {
+    return [...this];
+  }
 }
 
 function openStarts(state: VerifyState): Pick<ReportJson, 'open_starts'> {

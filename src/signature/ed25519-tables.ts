@@ -2,7 +2,7 @@
  * The tables by which Ed25519 signatures are verified, in the memory of one WebAssembly instance (`assembly/ed25519.ts` says what they
  * are): which keys have one, and how large. All together they stay within a bound; keys that are used least lose theirs.
  *
- * Memory is given out in *units*, a table of 5-bit windows each, of which 19 are in a *slab*, one of 8-bit windows.
+ * Memory is given out in *units*, a table of 4-bit windows each, of which 64 are in a *slab*, one of 8-bit windows.
  */
 
 import { writeSha512 } from '#platform';
@@ -14,12 +14,12 @@ import { PAYLOAD_TYPE, preAuthHead } from './dsse.js';
  * table has. Together they are at least 253 bits. Of 11 bits the last can have no carry.
  */
 export interface Windows {
-  readonly width: 5 | 8 | 11;
-  readonly levels: 1 | 4;
+  readonly width: 4 | 8 | 11;
+  readonly levels: 1 | 8;
   readonly count: number;
 }
 
-export const SMALL: Windows = { width: 5, levels: 4, count: 13 };
+export const SMALL: Windows = { width: 4, levels: 8, count: 8 };
 export const LARGE: Windows = { width: 8, levels: 1, count: 32 };
 export const LARGEST: Windows = { width: 11, levels: 1, count: 23 };
 
@@ -48,7 +48,7 @@ const HEAD = preAuthHead(PAYLOAD_TYPE, 0).slice(0, -2);
 const ZERO = 0x30;
 const SPACE = 0x20;
 
-/** A table of large windows takes 2.5 ms, and spares 4 µs a signature. */
+/** A table of large windows takes 2.5 ms, and spares 8 µs a signature. */
 const LARGE_USES = 512;
 /** A key takes the place of others only when it is used twice as much as they are, and so often. */
 const EVICTS_AFTER = 16;

@@ -6,7 +6,7 @@ import type { FindingJson, RevokedKeyJson } from '../schema/generated/types.js';
 import { shortenDigestText } from '../value/digest.js';
 import { renderAccounts } from './accounts.js';
 import { findFirstBad, findFirstChanged, groupByCause, isAtEnd } from '../report/causes.js';
-import type { Report } from '../report/report.js';
+import type { LazyReport } from '../report/report.js';
 import { moreOf, notCheckedText, type Guide } from './guide.js';
 import { count, describeChange, grouped, row } from './words.js';
 
@@ -58,7 +58,7 @@ const BASIS_WORDS = {
 } as const;
 
 /** The report as lines of text, each ending in `\n`. Everything that comes from the ledger is made printable. */
-export function renderReport(report: Report, paint: Paint = plainPaint, guide: Guide = {}): string {
+export function renderReport(report: LazyReport, paint: Paint = plainPaint, guide: Guide = {}): string {
   const { ledger, trust, counts } = report;
   const verdict = paint('bold', paint(VERDICT_STYLES[report.verdict], report.verdict));
   const lines = [
@@ -109,7 +109,7 @@ export function renderFinding(
 }
 
 /** What the verdict rests on, in a few words. */
-function summarise(report: Report): string {
+function summarise(report: LazyReport): string {
   const { verdict, ledger, counts, findings: listed, findings_total: findings } = report;
   const { violation, invalid } = counts.by_verdict;
   const of = `of ${count(ledger.records, 'record')}`;
@@ -138,7 +138,7 @@ function outsideOf(findings: readonly FindingJson[]): string {
   return [...new Set(codes)].join(', ') || 'not whole, or not the ledger that was expected';
 }
 
-function renderContinuation({ continues }: Report['ledger']): string[] {
+function renderContinuation({ continues }: LazyReport['ledger']): string[] {
   if (continues === undefined) return [];
   const { ledger_id: id, tree_size: size, relation } = continues;
   const words = relation === undefined ? 'which was not given' : PREDECESSOR_WORDS[relation];
@@ -146,7 +146,7 @@ function renderContinuation({ continues }: Report['ledger']): string[] {
 }
 
 /** How far the ledger is sealed, by whom, and how it stands to the checkpoints that the user holds. */
-function renderCheckpoints({ checkpoints }: Report): string[] {
+function renderCheckpoints({ checkpoints }: LazyReport): string[] {
   const { count: total, last_tree_size: size, unsealed, signers = [], anchors = [] } = checkpoints;
   const last =
     size === null
@@ -176,19 +176,20 @@ function renderRevoked({ keyid, revoked_at_seq: seq, records, rests_on: basis }:
 }
 
 /** What the grants allowed and what is left; what is still open. */
-function renderBudgets(report: Report, paint: Paint, guide: Guide): string[] {
+function renderBudgets(report: LazyReport, paint: Paint, guide: Guide): string[] {
   const { grants, open_authorizations: open, open_starts: starts = [], counts } = report;
   const names = new Map(report.trust.signers.map(({ keyid, name }) => [keyid, name]));
   const accounts = renderAccounts(grants, paint, MAX_GRANTS, (keyid) => names.get(keyid), guide);
   const lines = grants.length === 0 ? [] : ['', paint('bold', 'grants'), ...accounts];
   const { denied } = counts.by_verdict;
   if (denied > 0) lines.push('', `${count(denied, 'event')} denied${moreOf(guide.more?.denied, ' (', ')')}`);
-  if (open.length > 0) {
-    const list = open.slice(0, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
-    const more = open.length > MAX_OPEN ? `, … ${open.length - MAX_OPEN} more` : '';
+  const total = open.length;
+  if (total > 0) {
+    const list = firstOf(open, MAX_OPEN).map(({ seq, tool_name: tool }) => `seq ${seq} ${printable(tool)}`);
+    const more = total > MAX_OPEN ? `, … ${total - MAX_OPEN} more` : '';
     lines.push(
       '',
-      `${count(open.length, 'authorization')} open (allowed, not executed): ${list.join(', ')}${more}`,
+      `${count(total, 'authorization')} open (allowed, not executed): ${list.join(', ')}${more}`,
     );
   }
   if (starts.length > 0) {
@@ -202,13 +203,19 @@ function renderBudgets(report: Report, paint: Paint, guide: Guide): string[] {
   return lines;
 }
 
-function renderNotChecked(list: Report['not_checked'], paint: Paint, guide: Guide): string[] {
+function firstOf<T>(list: Iterable<T>, limit: number): T[] {
+  const first: T[] = [];
+  for (const each of list) if (first.push(each) === limit) break;
+  return first;
+}
+
+function renderNotChecked(list: LazyReport['not_checked'], paint: Paint, guide: Guide): string[] {
   const width = Math.max(...list.map(({ code }) => code.length));
   return list.map((item) => `  ${paint('yellow', item.code.padEnd(width))}  ${notCheckedText(item, guide)}`);
 }
 
 /** Each hint stands once, after the first run of findings that it is for. */
-function renderFindings(report: Report, paint: Paint, guide: Guide): string[] {
+function renderFindings(report: LazyReport, paint: Paint, guide: Guide): string[] {
   const { findings, baseline } = report;
   const total = toTell(report);
   const name = baseline === undefined ? 'findings' : 'new findings';
@@ -239,12 +246,12 @@ function renderFindings(report: Report, paint: Paint, guide: Guide): string[] {
 }
 
 /** How many findings there are to tell of: with a baseline, those that are new. */
-function toTell({ baseline, findings_total: total }: Report): number {
+function toTell({ baseline, findings_total: total }: LazyReport): number {
   return baseline?.new ?? total;
 }
 
 /** How the findings stand to those of an earlier report. */
-function renderBaseline({ baseline }: Report): string[] {
+function renderBaseline({ baseline }: LazyReport): string[] {
   if (baseline === undefined) return [];
   const { known, new: fresh, gone, unlisted } = baseline;
   const words = `${grouped(known)} known and acknowledged, ${grouped(fresh)} new, ${grouped(gone)} gone`;
@@ -254,7 +261,7 @@ function renderBaseline({ baseline }: Report): string[] {
 }
 
 /** Where to begin, for whoever looks into it. */
-function renderFirstBad(report: Report): string[] {
+function renderFirstBad(report: LazyReport): string[] {
   const first = findFirstBad(report.findings);
   if (first === undefined) return [];
   const { at, seq } = first;
@@ -264,7 +271,7 @@ function renderFirstBad(report: Report): string[] {
 }
 
 /** One change has many findings: whoever looks into them is told so. */
-function renderFirstChanged({ findings }: Report): string[] {
+function renderFirstChanged({ findings }: LazyReport): string[] {
   const changed = findFirstChanged(findings);
   if (changed === undefined) return [];
   const { seq, at } = changed.finding;

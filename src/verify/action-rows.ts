@@ -146,14 +146,13 @@ export class ActionRows {
   read(row: number, grantAt: (index: number) => Grant | undefined): Action {
     const bytes = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
     const at = (row % PIECE_ROWS) * ROW_BYTES;
-    const digest = (place: number): string =>
-      toDigestText(encodeBase64url(bytes.subarray(at + place, at + place + DIGEST_BYTES)));
+    const digest = (place: number): string => this.#digest(row, place);
     const reservation = new Map<string, Rational>();
     for (let i = 0; i < this.unitCount(row); i += 1)
       reservation.set(this.unit(row, i), rationalOfDecimal(this.amount(row, i), this.scale(row, i)));
     const file = this.#names.at(this.#short(row, FILE));
     return {
-      place: { file, line: this.#number(row, LINE), seq: this.#number(row, SEQ), eventId: digest(ID) },
+      place: { file, line: this.#number(row, LINE), seq: this.seq(row), eventId: this.eventId(row) },
       decision: 'allow',
       principalId: this.principalId(row),
       occurredAt: decodeLatin1(bytes, at + TIME, at + TIME + bytes[at + TIME_LENGTH]!),
@@ -164,6 +163,15 @@ export class ActionRows {
       params: digest(PARAMS),
       reservation,
     };
+  }
+
+  /** `sha-256:…` */
+  eventId(row: number): string {
+    return this.#digest(row, ID);
+  }
+
+  seq(row: number): number {
+    return this.#number(row, SEQ);
   }
 
   grant(row: number): number {
@@ -213,6 +221,12 @@ export class ActionRows {
   timeEnd(row: number): number {
     const at = this.timeAt(row);
     return at + this.timeBytes(row)[at - TIME + TIME_LENGTH]!;
+  }
+
+  #digest(row: number, place: number): string {
+    const at = (row % PIECE_ROWS) * ROW_BYTES + place;
+    const bytes = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
+    return toDigestText(encodeBase64url(bytes.subarray(at, at + DIGEST_BYTES)));
   }
 
   #short(row: number, place: number): number {

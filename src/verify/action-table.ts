@@ -16,8 +16,24 @@ import type { Table } from './table.js';
 const SHA256 = /^sha-256:([A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])$/;
 const DIGEST_SIZE = 32;
 
+/** What is listed of an action that is open. */
+export interface OpenAction {
+  /** `sha-256:…` */
+  readonly eventId: string;
+  readonly seq: number;
+  readonly toolName: string;
+}
+
+/** The actions of a verification: those that are open and those that were denied. */
+export interface Actions extends Table<string, Action> {
+  /** How many are open. Takes a look at those that were not put into rows. */
+  countOpen(): number;
+  /** Those that are open, in the order of the ledger, each made when it is asked for. Over an index: once it was loaded. */
+  open(): Iterable<OpenAction>;
+}
+
 /** See the head of this file. */
-export class ActionTable implements Table<string, Action> {
+export class ActionTable implements Actions {
   /** Packed texts by id, in the order in which they came. */
   readonly #packed = new Map<string, string>();
   /** Rows by the number of the event. */
@@ -61,16 +77,48 @@ export class ActionTable implements Table<string, Action> {
   }
 
   /** In the order of the ledger. */
-  *values(): Generator<Action, void, void> {
+  values(): Generator<Action, void, void> {
+    return this.#inOrder(
+      (row) => this.#read(row),
+      (id, packed) => this.#unpack(id, packed),
+    );
+  }
+
+  countOpen(): number {
+    let count = this.#placed.size;
+    for (const [id, packed] of this.#packed)
+      if (this.#unpackHead(id, new Reader(packed)).decision === 'allow') count += 1;
+    return count;
+  }
+
+  *open(): Generator<OpenAction, void, void> {
+    const listed = this.#inOrder(
+      (row): OpenAction => ({
+        eventId: this.rows.eventId(row),
+        seq: this.rows.seq(row),
+        toolName: this.rows.toolName(row),
+      }),
+      (id, packed): OpenAction | undefined => {
+        const { decision, place, toolName } = this.#unpackHead(id, new Reader(packed));
+        return decision === 'allow' ? { eventId: place.eventId, seq: place.seq, toolName } : undefined;
+      },
+    );
+    for (const each of listed) if (each !== undefined) yield each;
+  }
+
+  /** What is made of each action, in the order of the ledger. */
+  *#inOrder<T>(
+    ofRow: (row: number) => T,
+    ofPacked: (id: string, packed: string) => T,
+  ): Generator<T, void, void> {
     const placed = this.#placed.entries();
     let next = placed.next();
     for (const [id, packed] of this.#packed) {
       const number = next.done === true ? -1 : this.#numberOf(id);
-      for (; next.done !== true && next.value[0] < number; next = placed.next())
-        yield this.#read(next.value[1]);
-      yield this.#unpack(id, packed);
+      for (; next.done !== true && next.value[0] < number; next = placed.next()) yield ofRow(next.value[1]);
+      yield ofPacked(id, packed);
     }
-    for (; next.done !== true; next = placed.next()) yield this.#read(next.value[1]);
+    for (; next.done !== true; next = placed.next()) yield ofRow(next.value[1]);
   }
 
   /** @param numberOf - The number of the event of an id, -1 for none; from here on actions may be placed by it. */
@@ -137,34 +185,40 @@ export class ActionTable implements Table<string, Action> {
     return writer.end();
   }
 
+  #unpackName(reader: Reader): string {
+    const number = reader.number();
+    return number === 0 ? reader.text() : this.#names.at(number - 1);
+  }
+
+  /** The first that was packed of an action. */
+  #unpackHead(id: string, reader: Reader): Pick<Action, 'place' | 'decision' | 'principalId' | 'toolName'> {
+    const file = this.#unpackName(reader);
+    const [line, seq, flags] = [reader.number(), reader.number(), reader.number()];
+    const place = { file, line, seq, eventId: flags < 2 ? toDigestText(id) : reader.text() };
+    const decision = flags % 2 === 1 ? 'allow' : 'deny';
+    return { place, decision, principalId: this.#unpackName(reader), toolName: this.#unpackName(reader) };
+  }
+
   #unpack(id: string, packed: string): Action {
     const reader = new Reader(packed);
-    const name = (): string => {
-      const number = reader.number();
-      return number === 0 ? reader.text() : this.#names.at(number - 1);
-    };
+    const head = this.#unpackHead(id, reader);
     const digest = (): string | undefined => {
       const kind = reader.number();
       if (kind === 0) return undefined;
       return kind === 1 ? reader.text() : toDigestText(reader.digest());
     };
-    const [file, line, seq, flags] = [name(), reader.number(), reader.number(), reader.number()];
-    const place = { file, line, seq, eventId: flags < 2 ? toDigestText(id) : reader.text() };
-    const decision = flags % 2 === 1 ? 'allow' : 'deny';
-    const [principalId, toolName, occurredAt] = [name(), name(), reader.text()];
+    const occurredAt = reader.text();
     const [intent, userIntent, params] = [digest() as string, digest(), digest() as string];
     const grant = reader.number();
     const reservation = new Map<string, Rational>();
-    while (!reader.isAtEnd) reservation.set(name(), { n: reader.integer(), d: reader.integer() });
+    while (!reader.isAtEnd)
+      reservation.set(this.#unpackName(reader), { n: reader.integer(), d: reader.integer() });
     return {
-      place,
-      decision,
-      principalId,
+      ...head,
       occurredAt,
       intent,
       userIntent,
       grant: grant === 0 ? undefined : this.#grants.at(grant - 1),
-      toolName,
       params,
       reservation,
     };

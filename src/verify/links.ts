@@ -1,9 +1,8 @@
 /** What verification remembers of authorizations: the grants, the actions that are open or denied, and links not yet resolved. */
 
-import type { Action } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import type { Finding } from '../finding/finding.js';
-import { ActionTable } from './action-table.js';
+import { ActionTable, type Actions } from './action-table.js';
 import { Grants, type GrantTable } from './grant-table.js';
 import type { Table } from './table.js';
 
@@ -20,7 +19,7 @@ export interface PendingLink {
 export interface Links {
   readonly grants: GrantTable;
   /** Allowed actions not yet executed, and denied ones, by id. */
-  readonly actions: Table<string, Action>;
+  readonly actions: Actions;
   /** Executions that were started and are not recorded, by the id of what authorizes them and then by their own. */
   readonly starts: Map<string, Map<string, OpenStart>>;
   /** By the id that executions name. */

@@ -1,10 +1,10 @@
 /** `northroot status`: how a ledger stands, on one screen. */
 
 import { Option, type Command } from 'commander';
-import { renderStatus } from '../../index.js';
+import { renderStatus, writeJson } from '../../index.js';
 import type { Context, ExitStatus } from '../context.js';
 import { readAnchors, readTrustPolicy } from '../input.js';
-import { jsonText } from '../json-text.js';
+import { safeSink } from '../json-text.js';
 import { commandGuide } from '../remedies.js';
 import { collect } from '../options.js';
 import { NO_INDEX, viewOf, type IndexChoice } from '../view.js';
@@ -45,8 +45,9 @@ async function status(context: Context, ledger: string, options: StatusOptions):
     checkpoints,
     onProgress: (done, size) => terminal.progress(done, size),
   });
-  await terminal.write(
-    options.format === 'json' ? `${jsonText(found, 2)}\n` : renderStatus(found, terminal.paint, commandGuide),
-  );
+  if (options.format === 'json') {
+    await writeJson(safeSink({ write: (piece) => terminal.write(piece) }), found, 2);
+    await terminal.write('\n');
+  } else await terminal.write(renderStatus(found, terminal.paint, commandGuide));
   return found.exit_status;
 }

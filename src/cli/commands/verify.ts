@@ -3,7 +3,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import {
   BaselineMatch,
-  buildReport,
+  buildLazyReport,
   canGoOn,
   decideExitStatus,
   DEFAULT_MAX_FINDINGS,
@@ -28,7 +28,7 @@ import {
   type LedgerSource,
   type NotCheckedCode,
   type ReadRecord,
-  type Report,
+  type LazyReport,
   type SavedVerification,
   type TrustPolicy,
   type VerificationResult,
@@ -317,7 +317,7 @@ async function verify(
       onFinding: (finding) => outputs.take(finding),
     });
     if (options.state !== undefined) sayResumed(terminal, options.state, before, verification);
-    const whole = buildReport(verification);
+    const whole = buildLazyReport(verification);
     const outcome = match?.finish(whole, verification, maxFindings);
     const report = requireChecks(outcome?.report ?? whole, options.require);
     sayBaseline(terminal, report, outcome?.isOfOther);
@@ -341,7 +341,7 @@ async function verify(
 }
 
 /** What a baseline does not list, it does not acknowledge. */
-function sayBaseline(terminal: Terminal, { baseline }: Report, isOfOther = false): void {
+function sayBaseline(terminal: Terminal, { baseline }: LazyReport, isOfOther = false): void {
   if (isOfOther) terminal.say('the baseline is of a ledger of another origin, and acknowledges nothing');
   if (baseline === undefined || baseline.unlisted === 0) return;
   terminal.say(
