@@ -193,7 +193,8 @@ export class UsualStep {
     const principal = this.#texts.principals.at(bytes, rows, base);
     if (!this.#findSigners(line, base, principal, type)) return false;
     const previous = rows[base + row.PREVIOUS_ID]!;
-    if (previous !== 0 && this.#events.locate(bytes, previous) === -1) return false;
+    if (previous !== 0 && !this.#isTip(bytes, previous) && this.#events.locate(bytes, previous) === -1)
+      return false;
     this.#changeCount = 0;
     this.#opened = -1;
     this.#spent = -1;
@@ -273,6 +274,14 @@ export class UsualStep {
     if (!isChained) return false;
     const bound = rows[base + row.LEDGER_ID]!;
     return bound === 0 ? !bindingRequired : ledgerId !== undefined && isTextAt(bytes, bound, ledgerId, 0);
+  }
+
+  /** Whether an id is that of the event before. */
+  #isTip(bytes: Uint8Array, id: number): boolean {
+    if (!this.#hasStepped) return false;
+    for (let i = 0; i < B64_LENGTH; i += 1)
+      if (bytes[id + i] !== this.#tipBytes[this.#tipAt + i]) return false;
+    return true;
   }
 
   /** The type of an extension event that means nothing to any rule. */
