@@ -188,7 +188,8 @@ class WasmScanner implements LineScanner {
     this.#reserve(this.#block + 2 * length);
     this.#memory.set(leaves, this.#block);
     this.#exports.hashNodes(this.#block, length / HASH_BYTES, ordinal, this.#block + length);
-    return this.#memory.slice(this.#block + length, this.#block + 2 * length);
+    // A copy: the next block overwrites them.
+    return Uint8Array.from(this.#memory.subarray(this.#block + length, this.#block + 2 * length));
   }
 
   #reserve(bytes: number): void {

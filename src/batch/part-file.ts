@@ -214,7 +214,8 @@ class Input {
     while (length < MAX_HEADER_BYTES && (await this.#fill())) {
       const newline = this.#chunk.indexOf(NEWLINE, this.#taken);
       const end = newline === -1 ? this.#chunk.length : newline + 1;
-      parts.push(this.#chunk.slice(this.#taken, end));
+      // A copy: the chunk may be overwritten when the next one is read.
+      parts.push(Uint8Array.from(this.#chunk.subarray(this.#taken, end)));
       length += end - this.#taken;
       this.#taken = end;
       if (newline !== -1) return concatBytes(parts);

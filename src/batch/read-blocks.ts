@@ -3,7 +3,7 @@
  * are some. What is said does not depend on how many there are, nor on where blocks end.
  */
 
-import { countProcessors, startWorker, viewBytes } from '#platform';
+import { countProcessors, nextTurn, startWorker, viewBytes } from '#platform';
 import { allocateBytes } from '../bytes/concat.js';
 import { decodeLatin1 } from '../bytes/text.js';
 import type { LedgerSource, Segment } from '../fs/source.js';
@@ -13,7 +13,14 @@ import type { LedgerLine } from '../ledger/read-lines.js';
 import type { WorkerThread } from '../platform/platform.js';
 import type { SignatureBackend } from '../signature/backend.js';
 import { openBlocks, type BlockInput, type LongLine } from './block-reader.js';
-import { examineBlock, makeExaminer, type BlockFacts, type ExaminedBlock } from './examine-block.js';
+import { BlockTask } from './block-task.js';
+import {
+  examineBlock,
+  makeExaminer,
+  type BlockFacts,
+  type ExaminedBlock,
+  type Examiner,
+} from './examine-block.js';
 import type { DeclaredKey } from './known-keys.js';
 import { NOT_COMPUTED, VALID } from './verdicts.js';
 import { WorkerPool } from './worker-pool.js';
@@ -125,9 +132,9 @@ export async function* readBlocks(
   const places = new Places(from);
   try {
     const room = allocateBytes(options.blockBytes ?? BLOCK_BYTES);
-    const examiner = makeExaminer(options.backend, options.keys);
-    const declared = [...options.keys];
     const { worthwhileBytes = WORTHWHILE_BYTES, hashedBytes = 0, threads } = options;
+    const examiner = makeExaminer(options.backend, options.keys, threads);
+    const declared = [...options.keys];
     const before = from?.bytes ?? 0;
     const size = source.size === undefined ? undefined : source.size - before;
     const isLarge = (size ?? 0) >= worthwhileBytes;
@@ -140,11 +147,11 @@ export async function* readBlocks(
         ? places.ofLongLine(block)
         : places.ofBlock(block.segment, block.bytes, facts as ExaminedBlock);
       if (threads > 1 && (isLarge || places.bytes - before >= worthwhileBytes)) {
-        // No more than there are blocks for.
+        // No more than there are blocks for; one of them is this one.
         const blocks = Math.ceil((size ?? Infinity) / (options.blockBytes ?? BLOCK_BYTES));
-        const members = await startThreads(Math.min(threads, blocks), options.start ?? startWorker);
+        const members = await startThreads(Math.min(threads - 1, blocks), options.start ?? startWorker);
         if (members.length > 0) {
-          yield* readInThreads(reader, places, new WorkerPool(members, declared), options);
+          yield* readInThreads(reader, places, new WorkerPool(members, declared), examiner, options);
           return;
         }
       }
@@ -173,36 +180,36 @@ async function startThreads(
   return started;
 }
 
-/** What was read, and what will be known of it. */
-type Pending =
-  | { readonly long: LongLine }
-  | {
-      readonly segment: Segment;
-      readonly bytes: Uint8Array;
-      readonly room: SharedArrayBuffer;
-      readonly facts: Promise<BlockFacts>;
-    }
-  | { readonly failure: unknown };
+/** What was read: a block with what becomes of it, a line, or what reading has thrown. */
+type Pending = BlockTask | { readonly long: LongLine } | { readonly failure: unknown };
 
 /** Behind a block, for its facts: enough where records have 800 bytes or more. */
 const FACTS_BYTES = 512 * 1024;
-/** Three blocks for each thread are on their way, so that none waits for the thread that orders them. */
-const ROOMS_PER_THREAD = 3;
+/** So many blocks for each thread are on their way, so that none waits for the thread that orders them. */
+const ROOMS_PER_THREAD = 5;
 
+/** Other threads examine, and this one too wherever it would wait for them. */
 async function* readInThreads(
   reader: BlockInput,
   places: Places,
   pool: WorkerPool,
+  examiner: Examiner,
   { blockBytes = BLOCK_BYTES, hashedBytes = 0 }: ReadBlocksOptions,
 ): AsyncGenerator<KnownLines, void, void> {
   const rooms = Array.from(
-    { length: pool.size * ROOMS_PER_THREAD },
+    { length: (pool.size + 1) * ROOMS_PER_THREAD },
     () => new SharedArrayBuffer(blockBytes + FACTS_BYTES),
   );
   const pending: Pending[] = [];
   let wake: () => void = () => undefined;
   let isEnd = false;
   let isReading = false;
+  const nextTask = (): BlockTask | undefined =>
+    pending.find((each): each is BlockTask => each instanceof BlockTask && !each.isTaken);
+  const giveOut = (): void => {
+    for (let task = nextTask(); task !== undefined && pool.hasRoom; task = nextTask())
+      void task.giveTo(pool).then(giveOut);
+  };
   /** Reads as long as there is room; each call goes on where the last one stopped. */
   const readAhead = async (): Promise<void> => {
     if (isReading || isEnd) return;
@@ -218,10 +225,8 @@ async function* readInThreads(
         } else {
           const depth = reader.given <= hashedBytes ? 'hashes' : 'all';
           if (block.bytes.buffer !== room) throw new RangeError('the block is larger than its room');
-          const facts = pool.examine(room, block.bytes.length, depth, block.verdicts);
-          // It is looked at when its turn comes.
-          facts.catch(() => undefined);
-          pending.push({ ...block, room, facts });
+          pending.push(new BlockTask(block, room, depth));
+          giveOut();
         }
         wake();
       }
@@ -233,21 +238,39 @@ async function* readInThreads(
       wake();
     }
   };
+  let keys = 0;
+  const examineHere = async (task: BlockTask): Promise<void> => {
+    examiner.keys.add(pool.keys.slice(keys));
+    keys = pool.keys.length;
+    task.examine(examiner);
+    // What others have read and examined meanwhile is taken, and they are given more.
+    await nextTurn();
+  };
   try {
     for (;;) {
       void readAhead();
-      const next = pending.shift();
+      const next = pending[0];
       if (next === undefined) {
         if (isEnd && !isReading) return;
         await new Promise<void>((resolve) => (wake = resolve));
         continue;
       }
-      if ('failure' in next) throw next.failure;
-      if ('long' in next) {
+      if (!(next instanceof BlockTask)) {
+        pending.shift();
+        if ('failure' in next) throw next.failure;
         yield places.ofLongLine(next.long);
         continue;
       }
-      yield places.ofBlock(next.segment, next.bytes, await next.facts);
+      if (!next.isDone) {
+        const task = nextTask();
+        if (task === undefined) await next.wait();
+        else await examineHere(task);
+        continue;
+      }
+      pending.shift();
+      const facts = next.facts();
+      pool.declare(facts.declared);
+      yield places.ofBlock(next.block.segment, next.block.bytes, facts);
       rooms.push(next.room);
     }
   } finally {

@@ -16,7 +16,7 @@ export interface BlockRequest {
   readonly given: Uint8Array | undefined;
   /** Keys that the thread was not told of. */
   readonly declared: readonly DeclaredKey[];
-  /** How many threads share the memory for tables. */
+  /** How many threads share the memory for tables, the caller's own among them. */
   readonly threads: number;
 }
 
@@ -38,6 +38,8 @@ export type BlockAnswer =
 
 /** A thread that was silent for so many seconds, while it had work, hangs: the slowest block takes a few. */
 const PATIENCE_S = 120;
+/** So many blocks wait for a thread, with the one that it examines: it has some while this one is busy with its own. */
+const QUEUED = 4;
 
 interface Waiting {
   readonly room: SharedArrayBuffer;
@@ -91,6 +93,16 @@ export class WorkerPool {
     return this.#members.length;
   }
 
+  /** Whether there is a thread that has little to do. */
+  get hasRoom(): boolean {
+    return this.#members.some(({ waiting }) => waiting.length < QUEUED);
+  }
+
+  /** The keys that were declared. */
+  get keys(): readonly DeclaredKey[] {
+    return this.#keys;
+  }
+
   /**
    * Has a block examined. What it gives means something as long as nothing else is written to `room`.
    *
@@ -109,7 +121,7 @@ export class WorkerPool {
       depth,
       given,
       declared: this.#keys.slice(member.told),
-      threads: this.size,
+      threads: this.size + 1,
     };
     member.told = this.#keys.length;
     return new Promise((resolve, reject) => {

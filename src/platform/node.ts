@@ -173,6 +173,10 @@ function importSpki(der: Buffer): KeyObject {
   return createPublicKey({ key: der, format: 'der', type: 'spki' });
 }
 
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 export function countProcessors(): number {
   return availableParallelism();
 }

@@ -80,6 +80,8 @@ export interface Platform {
   /** Ed25519 and P-256 keys. */
   readSpki(der: Uint8Array): SpkiKey;
 
+  /** Lets what has happened meanwhile be told: messages of other threads, what was read. */
+  nextTurn(): Promise<void>;
   /** How many threads can run at the same time. */
   countProcessors(): number;
   /** Starts a thread; undefined where the host has none for this. */

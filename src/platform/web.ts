@@ -249,6 +249,10 @@ function readDer(
   return { content: bytes.subarray(start, start + length), rest: bytes.subarray(start + length) };
 }
 
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
 /** A page verifies in one worker of its own already. */
 export function countProcessors(): number {
   return 1;

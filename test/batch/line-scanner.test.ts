@@ -103,6 +103,10 @@ test('nodes of the tree are those of RFC 6962, wherever the block begins', () =>
     }
   }
   expect(nodes).toBeGreaterThan(4_000);
+  const kept = scanner.hashNodes(Buffer.alloc(32 * 8, 1), 0);
+  const before = Buffer.from(kept).toString('hex');
+  scanner.begin(PIPELINE);
+  expect(Buffer.from(kept).toString('hex')).toBe(before);
   expect(makePlainScanner().hashNodes(Buffer.alloc(64), 0)).toHaveLength(0);
 });
 

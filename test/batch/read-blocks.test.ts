@@ -192,7 +192,7 @@ describe('ends early', () => {
   test('with the threads stopped, when nobody reads on', async () => {
     const threads = [testThread(), testThread()];
     const bytes = fixtureBytes('ledgers/pipeline-1000.jsonl');
-    const options = { ...IN_THREE, threads: 2, start: () => threads.shift(), blockBytes: 65_536 };
+    const options = { ...IN_THREE, threads: 3, start: () => threads.shift(), blockBytes: 65_536 };
     const [first, second] = threads;
     const blocks = readBlocks(bytesSource(bytes, '-'), options);
     await blocks.next();

@@ -59,7 +59,7 @@ test('what reads blocks throws it, and stops the others', async () => {
   const blocks = readBlocks(bytesSource(bytes, '-'), {
     backend: nodeBackend,
     keys: [],
-    threads: 2,
+    threads: 3,
     worthwhileBytes: 0,
     blockBytes: 65_536,
     start: () => threads.shift(),
