@@ -42,7 +42,7 @@ const HEADER = /^northroot-state (\S{1,64}) sha-256:([A-Za-z0-9_-]{43})$/;
 const MAX_HEADER_LENGTH = 160;
 const NEWLINE = 0x0a;
 /** Raised when what is saved takes another form within one version. */
-const FORM = 3;
+const FORM = 4;
 
 interface SavedGrant {
   readonly form: GrantForm;
