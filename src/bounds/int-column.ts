@@ -37,6 +37,11 @@ export class IntColumn {
     return this.#length;
   }
 
+  /** Whether its entries are bigints. */
+  get isLong(): boolean {
+    return this.#max === -1;
+  }
+
   at(index: number): bigint {
     return BigInt(this.#cells[index] as number | bigint);
   }
@@ -80,6 +85,16 @@ export class IntColumn {
     else this.#cells[index] = Number(value);
   }
 
+  /** Whether an entry is the same as the one before it. */
+  repeats(index: number): boolean {
+    return this.#cells[index] === (index === 0 ? 0 : this.#cells[index - 1]);
+  }
+
+  /** Inserts an entry that is the same as the one before it; 0 where there is none. */
+  repeat(index: number): void {
+    this.insert(index, index === 0 ? 0n : this.at(index - 1));
+  }
+
   remove(index: number): void {
     const cells = this.#cells;
     if (Array.isArray(cells)) cells.splice(index, 1);
@@ -115,7 +130,11 @@ export class IntColumn {
   /** The greatest entry in [from, to); 0 for none. */
   max(from: number, to: number): bigint {
     const cells = this.#cells;
-    if (Array.isArray(cells)) return cells.slice(from, to).reduce((a, b) => (a < b ? b : a), 0n);
+    if (Array.isArray(cells)) {
+      let longest = 0n;
+      for (let i = from; i < to; i += 1) if ((cells[i] as bigint) > longest) longest = cells[i] as bigint;
+      return longest;
+    }
     let max = 0;
     for (let i = from; i < to; i += 1) if ((cells[i] as number) > max) max = cells[i] as number;
     return BigInt(max);

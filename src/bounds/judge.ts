@@ -4,7 +4,7 @@
  */
 
 import type { UnitAmounts } from '../event/outline.js';
-import type { RuleFinding } from '../finding/rule-finding.js';
+import type { LimitFact, RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
 import {
   MAX_DENOMINATOR_DIGITS,
@@ -12,11 +12,11 @@ import {
   addRationals,
   compareRationals,
   exceedsDenominatorLimit,
-  reduceRational,
   subtractRationals,
   type Rational,
 } from '../value/rational.js';
 import { orderTimestamps, parseTimestamp } from '../value/timestamp.js';
+import { fractionOf, isFinest, sumOf, type Fraction } from './fraction.js';
 import { grantChain, resourceKey, type Account, type Action, type Grant, type RateLimit } from './grant.js';
 import {
   checkActionCaps,
@@ -26,7 +26,7 @@ import {
   uncapped,
   type Judgement,
 } from './judgement.js';
-import { addInterval, fitsWindows, peakFraction } from './timeline.js';
+import { addInterval, exactOverlap, fitsWindows, peakFraction, peakOverlap } from './timeline.js';
 import { allowsTool } from './tool-set.js';
 
 /** An execution as the rules of rates and concurrency see it. */
@@ -324,10 +324,15 @@ function judgeRates(
 ): void {
   if (chain.every(({ rates }) => rates.length === 0)) return;
   const from = parseTimestamp(instant);
+  // The limits of a chain count the same few amounts.
+  const weights = new Map<Rational, Fraction>();
   for (const grant of chain) {
     for (const rate of grant.rates) {
       const amount = rate.meter === 'calls' ? ONE : facts.used[placeOf(facts.used, rate.meter)]?.amount;
       if (amount === undefined || amount.n === 0n) continue;
+      let weight = weights.get(amount);
+      if (weight === undefined) weights.set(amount, (weight = fractionOf(amount)));
+      const counted = weight;
       const to = from + rate.window;
       if (!fitsWindows(rate.timeline, from, rate.window, amount)) {
         findings.push({
@@ -339,11 +344,9 @@ function judgeRates(
         });
         continue;
       }
-      const before = peakWithStarted(rate, from, to);
-      const peak = addRationals(before, amount);
-      if (compareRationals(peak, rate.limit) > 0)
-        findings.push(overRate(pointer, grant, rate, reduceRational(before.n, before.d), amount));
-      updates.push(() => addInterval(rate.timeline, from, to, amount));
+      const before = findOver(rate, from, to, amount, counted);
+      if (before !== undefined) findings.push(overRate(pointer, grant, rate, before, amount));
+      updates.push(() => addInterval(rate.timeline, from, to, amount, counted));
     }
   }
 }
@@ -374,9 +377,10 @@ function judgeConcurrency(
   for (const grant of chain) {
     if (grant.concurrency === undefined || from >= to) continue;
     const { limit, timeline } = grant.concurrency;
-    const before = peakWithStarted(grant.concurrency, from, to);
-    const peak = addRationals(before, ONE);
-    if (compareRationals(peak, limit) > 0) {
+    const over = findOver(grant.concurrency, from, to, ONE, ONE);
+    if (over !== undefined) {
+      const before = over.value();
+      const peak = addRationals(before, ONE);
       findings.push({
         code: 'CONCURRENCY_EXCEEDED',
         limit: { unit: 'concurrency', limit, used: before },
@@ -418,34 +422,77 @@ function checkResources(facts: ExecutionFacts, chain: readonly Grant[], findings
   }
 }
 
+/** What is in some window before an amount makes it too full. */
+interface Fullness {
+  readonly value: () => Rational;
+  /** Whether finding the value costs far more than knowing that it is too much. */
+  readonly isCostly: boolean;
+}
+
 /**
- * With what is started, whose peak may be at another instant: rather too much than too little. Perhaps not in lowest terms, which it
- * is brought to only where somebody is told of it: that costs far more than comparing it.
+ * Undefined where no window becomes too full. With what is started, whose peak may be at another instant: rather too much than too
+ * little.
  */
-function peakWithStarted(
-  { timeline, started }: Pick<RateLimit, 'timeline' | 'started'>,
+function findOver(
+  { timeline, started, limit }: Pick<RateLimit, 'timeline' | 'started' | 'limit'>,
   from: bigint,
   to: bigint,
-): Rational {
+  amount: Rational,
+  weight: Fraction,
+): Fullness | undefined {
   const peak = peakFraction(timeline, from, to);
-  return started === undefined ? peak : addRationals(peak, peakFraction(started, from, to));
+  if (started === undefined) {
+    if (compareRationals(sumOf(peak, weight), limit) <= 0) return undefined;
+    return { value: () => exactOverlap(timeline, peak), isCostly: isFinest(peak) };
+  }
+  const before = addRationals(exactOverlap(timeline, peak), peakOverlap(started, from, to));
+  if (compareRationals(addRationals(before, amount), limit) <= 0) return undefined;
+  return { value: () => before, isCostly: false };
 }
 
 function overRate(
   pointer: string,
   grant: Grant,
   rate: RateLimit,
-  before: Rational,
+  { value, isCostly }: Fullness,
   amount: Rational,
 ): RuleFinding {
-  const peak = addRationals(before, amount);
-  const over = formatRational(subtractRationals(peak, rate.limit));
+  const limitOf = (before: Rational): LimitFact => ({ unit: rate.unit, limit: rate.limit, used: before });
+  const tellLimit = (): string =>
+    `${rate.unit} at most ${formatRational(rate.limit)} under ${grant.place.eventId}`;
+  const tellPeak = (before: Rational): string => {
+    const peak = addRationals(before, amount);
+    const over = formatRational(subtractRationals(peak, rate.limit));
+    return `${formatRational(peak)} within one window: ${over} over`;
+  };
+  const related = [grant.place];
+  if (!isCostly) {
+    const before = value();
+    return {
+      code: 'RATE_LIMIT_EXCEEDED',
+      limit: limitOf(before),
+      pointer,
+      expected: tellLimit(),
+      actual: tellPeak(before),
+      related,
+    };
+  }
+  // An event may break hundreds of limits, and few findings are listed.
+  let found: Rational | undefined;
+  const recall = (): Rational => (found ??= value());
   return {
     code: 'RATE_LIMIT_EXCEEDED',
-    limit: { unit: rate.unit, limit: rate.limit, used: before },
+    isWordedLate: true,
+    get limit() {
+      return limitOf(recall());
+    },
     pointer,
-    expected: `${rate.unit} at most ${formatRational(rate.limit)} under ${grant.place.eventId}`,
-    actual: `${formatRational(peak)} within one window: ${over} over`,
-    related: [grant.place],
+    get expected() {
+      return tellLimit();
+    },
+    get actual() {
+      return tellPeak(recall());
+    },
+    related,
   };
 }

@@ -4,18 +4,14 @@
  * denominator among those of the leaf. So an instant costs from 2 bytes to some 20.
  */
 
-import { DENOMINATOR_LIMIT, greatestCommonDivisor, type Rational } from '../value/rational.js';
+import { ChangeColumn } from './change-column.js';
+import { TOO_FINE, commonOf } from './common-denominator.js';
+import { commonScale, type Fraction } from './fraction.js';
 import { IntColumn } from './int-column.js';
 
-/** n/d, d > 0, perhaps not reduced. */
-export type Fraction = Rational;
-
-/** How many instants a leaf may have, and how many where their overlaps are too fine for doubles. */
+/** How many instants a leaf may have, and how many where their overlaps are too long for doubles. */
 const MAX_LENGTH = 256;
-const MAX_FINE_LENGTH = 32;
-const FINE = 1n << 40n;
-/** Overlaps far apart in time may have nothing in common: a leaf is split before their denominator is longer than some of one. */
-const MAX_SCALE = DENOMINATOR_LIMIT ** 3n;
+const MAX_LONG_LENGTH = 16;
 const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
 
 /** A leaf as plain data. */
@@ -40,30 +36,6 @@ interface Entry {
   readonly denominator: bigint;
 }
 
-export const TOO_FINE = 0n;
-
-/** The least common multiple of two denominators, {@link TOO_FINE} where it or one of them is beyond the limit. */
-export function commonOf(a: bigint, b: bigint): bigint {
-  if (a === b || b === 1n || a === TOO_FINE) return a;
-  if (a === 1n || b === TOO_FINE) return b;
-  const common = leastCommonMultiple(a, b);
-  return common >= DENOMINATOR_LIMIT ? TOO_FINE : common;
-}
-
-function leastCommonMultiple(a: bigint, b: bigint): bigint {
-  if (a % b === 0n) return a;
-  return b % a === 0n ? b : (a / greatestCommonDivisor(a, b)) * b;
-}
-
-/** a + b over their least common denominator; it is not reduced further. */
-export function sumOf(a: Fraction, b: Fraction): Fraction {
-  if (b.n === 0n) return a;
-  if (a.n === 0n) return b;
-  if (a.d === b.d) return { n: a.n + b.n, d: a.d };
-  const d = leastCommonMultiple(a.d, b.d);
-  return { n: a.n * (d / a.d) + b.n * (d / b.d), d };
-}
-
 /** See the head of this file. */
 export class Leaf {
   readonly level = 0;
@@ -73,11 +45,13 @@ export class Leaf {
   #unit = UNITS[0] as bigint;
   #keys = new IntColumn();
   #scale = 1n;
-  #values = new IntColumn();
+  #values: IntColumn | ChangeColumn = new IntColumn();
   #denominators: bigint[] = ONLY_ONE;
   #starts: IntColumn | undefined;
   /** That of all that begins here. */
   #common = 1n;
+  /** Undefined where it must be looked for. */
+  #max: Fraction | undefined;
 
   static restore(saved: SavedLeaf): Leaf {
     const leaf = new Leaf();
@@ -87,7 +61,7 @@ export class Leaf {
     leaf.#unit = saved.unit;
     leaf.#keys = new IntColumn(saved.keys);
     leaf.#scale = saved.scale;
-    leaf.#values = new IntColumn(saved.values);
+    leaf.#values = columnOf(saved.values);
     if (saved.starts.length === 0) return leaf;
     leaf.#denominators = [...saved.denominators];
     leaf.#starts = new IntColumn(saved.starts);
@@ -112,7 +86,7 @@ export class Leaf {
   }
 
   get max(): Fraction {
-    return this.#maxOf(0, this.length);
+    return (this.#max ??= this.#maxOf(0, this.length));
   }
 
   get common(): bigint {
@@ -121,9 +95,9 @@ export class Leaf {
 
   /** Every instant with the overlap from there on, and the denominator of what begins there. */
   *steps(): Generator<{ readonly at: bigint; readonly value: Fraction; readonly denominator: bigint }, void> {
-    for (let i = 0; i < this.length; i += 1) {
-      const value = { n: this.#values.at(i), d: this.#scale };
-      yield { at: this.#keyAt(i), value, denominator: this.#denominatorAt(i) };
+    for (const [i, value] of this.#values.list().entries()) {
+      const fraction = { n: BigInt(value), d: this.#scale };
+      yield { at: this.#keyAt(i), value: fraction, denominator: this.#denominatorAt(i) };
     }
   }
 
@@ -150,16 +124,20 @@ export class Leaf {
     return undefined;
   }
 
-  /** Makes an instant one at which something of this denominator begins; what is there from it on stays what it was. */
-  ensure(key: bigint, denominator: bigint): Leaf[] {
+  /**
+   * Makes an instant one at which something of this denominator begins; what is there from it on stays what it was.
+   *
+   * @returns Undefined where it was one of its instants already.
+   */
+  ensure(key: bigint, denominator: bigint): Leaf[] | undefined {
     this.isDirty = true;
     const index = this.#search(key);
     if (index < this.length && this.#keyAt(index) === key) {
       this.#begin(index, denominator);
-      return [];
+      return undefined;
     }
     this.#insertKey(index, key);
-    this.#values.insert(index, index === 0 ? 0n : this.#values.at(index - 1));
+    this.#values.repeat(index);
     this.#starts?.insert(index, 0n);
     this.#begin(index, denominator);
     if (this.length <= this.#room()) return [];
@@ -172,7 +150,7 @@ export class Leaf {
     const index = this.#search(key);
     const isIdle =
       index > 0 &&
-      this.#values.at(index) === this.#values.at(index - 1) &&
+      this.#values.repeats(index) &&
       (this.#starts === undefined || this.#starts.numberAt(index) === 0);
     if (!isIdle) return [];
     this.isDirty = true;
@@ -190,23 +168,16 @@ export class Leaf {
   raise(from: number, to: number, weight: Fraction): Leaf[] {
     if (from >= to || weight.n === 0n) return [];
     this.isDirty = true;
-    const scale = this.#scale % weight.d === 0n ? this.#scale : leastCommonMultiple(this.#scale, weight.d);
-    if (scale >= MAX_SCALE && this.length > 1) {
-      const middle = this.length >>> 1;
-      const others = this.#cut(middle);
-      for (const half of [this, ...others]) half.#reduce();
-      const [own, rest] = [
-        this.raise(from, Math.min(to, middle), weight),
-        others[0]?.raise(Math.max(from - middle, 0), to - middle, weight) ?? [],
-      ];
-      return [...own, ...others, ...rest];
-    }
+    const scale = commonScale(this.#scale, weight.d);
     if (scale !== this.#scale) {
       this.#values.multiply(scale / this.#scale);
       this.#scale = scale;
     }
-    this.#values.add(from, to, weight.n * (scale / weight.d));
-    return this.length <= this.#room() ? [] : this.#cutInto(MAX_FINE_LENGTH);
+    this.#values.add(from, to, scale === weight.d ? weight.n : weight.n * (scale / weight.d));
+    if (this.#values instanceof IntColumn && this.#values.isLong)
+      this.#values = columnOf(this.#values.list());
+    this.#max = undefined;
+    return this.length <= this.#room() ? [] : this.#cutInto(MAX_LONG_LENGTH);
   }
 
   save(): SavedLeaf {
@@ -224,7 +195,7 @@ export class Leaf {
   }
 
   #room(): number {
-    return this.#scale < FINE ? MAX_LENGTH : MAX_FINE_LENGTH;
+    return this.#values instanceof IntColumn ? MAX_LENGTH : MAX_LONG_LENGTH;
   }
 
   #keyAt(index: number): bigint {
@@ -285,28 +256,22 @@ export class Leaf {
   }
 
   #entries(from: number, to: number): Entry[] {
+    const values = this.#values.list();
     return Array.from({ length: to - from }, (_, i) => ({
       key: this.#keyAt(from + i),
-      value: this.#values.at(from + i),
+      value: BigInt(values[from + i] as number | bigint),
       denominator: this.#denominatorAt(from + i),
     }));
   }
 
   #fill(entries: readonly Entry[]): void {
     this.#setKeys(entries.map(({ key }) => key));
-    this.#values = new IntColumn(entries.map(({ value }) => value));
+    this.#values = columnOf(entries.map(({ value }) => value));
     this.#denominators = ONLY_ONE;
     this.#starts = undefined;
     this.#common = 1n;
+    this.#max = undefined;
     entries.forEach(({ denominator }, index) => this.#begin(index, denominator));
-  }
-
-  /** Brings the overlaps to their least common denominator. */
-  #reduce(): void {
-    const values = Array.from({ length: this.length }, (_, i) => this.#values.at(i));
-    const shared = values.reduce((divisor, n) => greatestCommonDivisor(n, divisor), this.#scale);
-    this.#scale /= shared;
-    this.#values = new IntColumn(values.map((n) => n / shared));
   }
 
   /** Keeps the instants before this number, and gives the others. */
@@ -323,6 +288,11 @@ export class Leaf {
     this.#fill(this.#entries(0, length));
     return pieces;
   }
+}
+
+function columnOf(values: readonly (number | bigint)[]): IntColumn | ChangeColumn {
+  const column = new IntColumn(values);
+  return column.isLong ? new ChangeColumn(values.map(BigInt)) : column;
 }
 
 /** Shared by the leaves of which all denominators are 1: it is never changed. */

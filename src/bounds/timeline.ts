@@ -11,20 +11,14 @@
  * nothing is ever too old to matter; but where what begins at an instant is as much as what ends there, nothing changes, and nothing
  * is kept. What is saved is saved node by node, and read again as far as it is asked.
  *
- * What is added up at any instant, and what waits to be added, are weights of intervals that overlap. So numbers stay as short
- * as {@link fitsWindows} keeps the common denominator of each window, without ever being reduced.
+ * What is added up are whole multiples of one of few scales (`fraction.ts`), so that no number is longer than some thousand bits, and
+ * none is ever reduced. They stand for exact sums as long as {@link fitsWindows} holds of whatever is added.
  */
 
-import { ZERO, compareRationals, reduceRational, type Rational } from '../value/rational.js';
-import {
-  Leaf,
-  TOO_FINE,
-  commonOf,
-  isSavedLeaf,
-  sumOf,
-  type Fraction,
-  type SavedLeaf,
-} from './timeline-leaf.js';
+import { ZERO, compareRationals, type Rational } from '../value/rational.js';
+import { TOO_FINE, commonOf } from './common-denominator.js';
+import { exactValue, fractionOf, sumOf, type Fraction } from './fraction.js';
+import { Leaf, isSavedLeaf, type SavedLeaf } from './timeline-leaf.js';
 
 /** How many children a node may have. */
 const MAX_CHILDREN = 16;
@@ -35,7 +29,7 @@ export interface SavedInner {
   /** How far above the leaves it is. */
   readonly level: number;
   readonly children: readonly number[];
-  /** Of each child the first instant, the greatest overlap, what is still to be added below it, and the common denominator. */
+  /** Of each child the first instant, the greatest overlap without what is still to be added below it, that, and the common denominator. */
   readonly firsts: readonly bigint[];
   readonly max: readonly Fraction[];
   readonly pending: readonly Fraction[];
@@ -59,10 +53,13 @@ class Inner {
   /** A number stands for a node that was not asked for yet. */
   readonly children: (Node | number)[] = [];
   readonly firsts: bigint[] = [];
-  /** With what is pending, but without what those above still have to add. */
+  /** Without what is pending, or what those above still have to add. */
   readonly maxima: Fraction[] = [];
   readonly pending: Fraction[] = [];
   readonly commons: bigint[] = [];
+  /** Undefined where they must be looked for. */
+  #max: Fraction | undefined;
+  #common: bigint | undefined;
   readonly #load: NodeLoader | undefined;
 
   constructor(level: number, load?: NodeLoader) {
@@ -93,11 +90,14 @@ class Inner {
   }
 
   get max(): Fraction {
-    return this.maxima.reduce(greater);
+    return (this.#max ??= this.maxima.reduce(
+      (max, own, index) => greater(max, sumOf(own, this.pending[index] as Fraction)),
+      ZERO,
+    ));
   }
 
   get common(): bigint {
-    return this.commons.reduce(commonOf, 1n);
+    return (this.#common ??= this.commons.reduce(commonOf, 1n));
   }
 
   childAt(index: number): Node {
@@ -127,13 +127,15 @@ class Inner {
     this.maxima.splice(index, 0, ...nodes.map(({ max }) => max));
     this.pending.splice(index, 0, ...nodes.map(() => ZERO));
     this.commons.splice(index, 0, ...nodes.map(({ common }) => common));
-    this.isDirty = true;
+    this.#forget();
   }
 
   /** Notes what became of a child to which nothing is still to be added, and the nodes that were split off it. */
   update(index: number, { first, max, common }: Node, others: readonly Node[]): void {
     this.firsts[index] = first;
+    if (this.maxima[index] !== max) this.#max = undefined;
     this.maxima[index] = max;
+    if (this.commons[index] !== common) this.#common = undefined;
     this.commons[index] = common;
     this.isDirty = true;
     this.insert(index + 1, others);
@@ -141,8 +143,8 @@ class Inner {
 
   /** Adds a weight to everything below a child. */
   raiseChild(index: number, weight: Fraction): void {
-    this.maxima[index] = sumOf(this.maxima[index] as Fraction, weight);
     this.pending[index] = sumOf(this.pending[index] as Fraction, weight);
+    this.#max = undefined;
     this.isDirty = true;
   }
 
@@ -157,7 +159,7 @@ class Inner {
       return;
     }
     for (let i = 0; i < child.children.length; i += 1) child.raiseChild(i, pending);
-    this.isDirty = true;
+    this.update(index, child, []);
   }
 
   /** What is too much for one node, in nodes of its own. */
@@ -172,8 +174,15 @@ class Inner {
       node.pending.push(...this.pending.splice(keep));
       node.commons.push(...this.commons.splice(keep));
       nodes.unshift(node);
+      this.#forget();
     }
     return nodes;
+  }
+
+  #forget(): void {
+    this.#max = undefined;
+    this.#common = undefined;
+    this.isDirty = true;
   }
 
   save(): SavedInner {
@@ -306,7 +315,7 @@ export function* readTimeline(
       for (const { at, value, denominator } of node.steps()) {
         if (before !== undefined && at <= before.at) throw contradiction();
         const sum = sumOf(value, above);
-        const step = { at, overlap: reduceRational(sum.n, sum.d), denominator };
+        const step = { at, overlap: exactValue(sum), denominator };
         // What is the first of a node is kept even where nothing changes.
         const isChange = before === undefined ? sum.n > 0n : compareRationals(before.overlap, sum) !== 0;
         before = step;
@@ -319,7 +328,7 @@ export function* readTimeline(
       const pending = node.pending[index] as Fraction;
       const isSound =
         child.first === node.firsts[index] &&
-        compareRationals(sumOf(child.max, pending), node.maxima[index] as Fraction) === 0 &&
+        compareRationals(child.max, node.maxima[index] as Fraction) === 0 &&
         child.common === node.commons[index];
       if (!isSound) throw contradiction();
       push(child, sumOf(above, pending));
@@ -400,11 +409,15 @@ function lastFiner(
 
 /** The greatest overlap at any instant in [from, to); zero for an empty interval. */
 export function peakOverlap(timeline: Timeline, from: bigint, to: bigint): Rational {
-  const { n, d } = peakFraction(timeline, from, to);
-  return reduceRational(n, d);
+  return exactOverlap(timeline, peakFraction(timeline, from, to));
 }
 
-/** The same, perhaps not in lowest terms: to reduce a long one costs far more than to compare it. */
+/** The value of an overlap that a timeline had once. */
+export function exactOverlap(timeline: Timeline, overlap: Fraction): Rational {
+  return exactValue(overlap, rootOf(timeline)?.common);
+}
+
+/** The same as it is kept: to find its value may cost far more than to compare it. */
 export function peakFraction(timeline: Timeline, from: bigint, to: bigint): Fraction {
   const root = rootOf(timeline);
   return root === undefined || from >= to ? ZERO : peakWithin(root, from, to);
@@ -419,23 +432,46 @@ function peakWithin(node: Node, from: bigint, to: bigint): Fraction {
     const begin = firsts[i] as bigint;
     if (begin >= to) break;
     const end = firsts[i + 1];
-    const max = node.maxima[i] as Fraction;
+    const pending = node.pending[i] as Fraction;
+    const max = sumOf(node.maxima[i] as Fraction, pending);
     if (compareRationals(max, peak) <= 0) continue;
     const isWithin = begin >= from && end !== undefined && end <= to;
-    const found = isWithin ? max : sumOf(peakWithin(node.childAt(i), from, to), node.pending[i] as Fraction);
-    peak = greater(peak, found);
+    peak = greater(peak, isWithin ? max : sumOf(peakWithin(node.childAt(i), from, to), pending));
   }
   return peak;
 }
 
-/** Adds the interval [from, to) with a weight of at least 0; an empty interval adds nothing. */
-export function addInterval(timeline: Timeline, from: bigint, to: bigint, weight: Rational): void {
+/**
+ * Adds the interval [from, to) with a weight of at least 0; an empty interval adds nothing.
+ *
+ * @param fraction - The weight as `fractionOf` gives it, for whoever has that already.
+ */
+export function addInterval(
+  timeline: Timeline,
+  from: bigint,
+  to: bigint,
+  weight: Rational,
+  fraction = fractionOf(weight),
+): void {
   if (from >= to || weight.n === 0n) return;
-  changeAt(timeline, from, (leaf) => leaf.ensure(from, weight.d));
-  changeAt(timeline, to, (leaf) => leaf.ensure(to, 1n));
+  const isKnownFrom = ensureAt(timeline, from, weight.d);
+  const isKnownTo = ensureAt(timeline, to, 1n);
   const root = rootOf(timeline) as Node;
-  grow(timeline, root, raise(root, from, to, weight));
-  for (const key of [from, to]) changeAt(timeline, key, (leaf) => leaf.drop(key));
+  grow(timeline, root, raise(root, from, to, fraction));
+  // Where nothing began or ended before, something changes now.
+  if (isKnownFrom) changeAt(timeline, from, (leaf) => leaf.drop(from));
+  if (isKnownTo) changeAt(timeline, to, (leaf) => leaf.drop(to));
+}
+
+/** @returns Whether something began or ended at that instant before. */
+function ensureAt(timeline: Timeline, key: bigint, denominator: bigint): boolean {
+  let isKnown = false;
+  changeAt(timeline, key, (leaf) => {
+    const others = leaf.ensure(key, denominator);
+    isKnown = others === undefined;
+    return others ?? [];
+  });
+  return isKnown;
 }
 
 /** Changes the leaf in which a key stands or would stand; what is split off it is taken up. */
@@ -488,6 +524,7 @@ function grow(timeline: Timeline, root: Node, others: readonly Node[]): void {
   timeline.root = nodes[0];
 }
 
+/** The first of two that are the same. */
 function greater(a: Fraction, b: Fraction): Fraction {
   return compareRationals(a, b) < 0 ? b : a;
 }

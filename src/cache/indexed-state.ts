@@ -56,7 +56,7 @@ import {
   keyNumber,
 } from './tables.js';
 
-const FORMAT = 'northroot-index 3';
+const FORMAT = 'northroot-index 4';
 
 /** The place of the last line that an index knows: what it is held against the ledger by. */
 export interface LastLine {

@@ -18,6 +18,8 @@ export interface RuleFinding {
   readonly pointer?: string;
   readonly expected?: string;
   readonly actual?: string;
+  /** Whether `expected`, `actual` and `limit` are accessors, both texts there: their words cost something, and are made when they are read. */
+  readonly isWordedLate?: boolean;
   /** Byte offset from the line's start, where a part of the line is meant. */
   readonly offset?: number;
   readonly related?: readonly RelatedRecord[];

@@ -70,6 +70,7 @@ export class LineFindings {
   #causes: Set<string> | undefined;
   #examined: ExaminedLine | undefined;
   #lineDigest: string | undefined;
+  #eventText: string | undefined;
   #isDescribed = false;
   // Of most lines nothing is found: what findings need is made with the first.
   #listed: Finding[] | undefined;
@@ -86,6 +87,7 @@ export class LineFindings {
 
   /** From here on findings name the record that the line was read as. */
   setRecord(examined: ExaminedLine): void {
+    this.#eventText = undefined;
     this.#examined = examined;
   }
 
@@ -130,8 +132,8 @@ export class LineFindings {
 
   /** Adds what a rule on the event says, whose pointers are from the event's root. */
   addToEvent(finding: RuleFinding): void {
-    const { code, pointer, ...detail } = finding;
-    this.add(code, pointer === undefined ? detail : { ...detail, pointer: `${this.eventRoot}${pointer}` });
+    const { code, pointer } = finding;
+    this.add(code, finding, pointer === undefined ? undefined : `${this.eventRoot}${pointer}`);
   }
 
   /** The pointer of the event in its line. */
@@ -139,8 +141,9 @@ export class LineFindings {
     return this.#examined?.layout === 'bare' ? '' : '/event';
   }
 
-  add(code: FindingCode, detail: Omit<RuleFinding, 'code'> = {}): void {
-    const finding = this.make(code, detail);
+  /** @param pointer - From the line's root; that of the detail unless given. */
+  add(code: FindingCode, detail: Omit<RuleFinding, 'code'> = {}, pointer = detail.pointer): void {
+    const finding = this.make(code, detail, pointer);
     if (finding.class === 'invalid') this.invalid = true;
     if (finding.class === 'violation') this.violation = true;
     if (finding.severity === 'warning') this.#state.warnings += 1;
@@ -161,7 +164,7 @@ export class LineFindings {
   }
 
   /** A finding at this line, not added to it. */
-  make(code: FindingCode, detail: Omit<RuleFinding, 'code'>): Finding {
+  make(code: FindingCode, detail: Omit<RuleFinding, 'code'>, pointer = detail.pointer): Finding {
     // Only now: of most lines nothing is found.
     if (this.#examined !== undefined && !this.#isDescribed)
       Object.assign(this.context, actOf(this.#examined));
@@ -177,9 +180,10 @@ export class LineFindings {
         byteOffset: offset + (detail.offset ?? 0),
         byteLength: detail.offset === undefined ? length : Math.min(1, length - detail.offset),
         seq: this.#examined?.seq,
-        eventId: id === undefined ? undefined : toDigestText(id),
+        eventId: id === undefined ? undefined : (this.#eventText ??= toDigestText(id)),
       },
       this.context,
+      pointer,
     );
     const isSound = this.#examined?.wellFormed === true && this.#examined.faults.length === 0;
     return isSound ? finding : { ...finding, lineDigest: this.#digestLine() };
@@ -231,29 +235,45 @@ export interface FindingPlace extends Omit<Place, 'pointer'> {
   readonly eventId?: string | undefined;
 }
 
-/** A finding at a place. */
+/** A finding at a place. What its rule says of it is read when the finding is: of most of very many nobody reads it. */
 export function makeFinding(
   code: FindingCode,
   detail: Omit<RuleFinding, 'code'>,
   { seq, eventId, ...place }: FindingPlace,
   context: FindingContext = {},
+  pointer = detail.pointer,
 ): Finding {
   const page = CODE_PAGES[code];
   const severity = detail.severity ?? page.severity;
   const { file, line, byteOffset, byteLength } = place;
+  const at = { file, line, byteOffset, byteLength, ...(pointer === undefined ? {} : { pointer }) };
+  const kind = severity === 'error' ? page.class : 'none';
+  const id = eventId === '' ? undefined : eventId;
+  if (detail.isWordedLate === true) {
+    return {
+      code,
+      severity,
+      class: kind,
+      at,
+      seq,
+      eventId: id,
+      get expected() {
+        return cut(detail.expected ?? '');
+      },
+      get actual() {
+        return cut(detail.actual ?? '');
+      },
+      related: detail.related ?? [],
+      context,
+    };
+  }
   return {
     code,
     severity,
-    class: severity === 'error' ? page.class : 'none',
-    at: {
-      file,
-      line,
-      byteOffset,
-      byteLength,
-      ...(detail.pointer === undefined ? {} : { pointer: detail.pointer }),
-    },
+    class: kind,
+    at,
     seq,
-    eventId: eventId === '' ? undefined : eventId,
+    eventId: id,
     ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
     ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
     ...(detail.related === undefined ? {} : { related: detail.related }),
