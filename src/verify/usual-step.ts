@@ -621,7 +621,7 @@ export class UsualStep {
   /** Whether an execution named the event before it came. */
   #isAwaited(bytes: Uint8Array, id: number): boolean {
     const { pending } = this.#state.links;
-    if (!(pending instanceof Map) || pending.size === 0) return false;
+    if (pending.size === 0) return false;
     return pending.has(decodeLatin1(bytes, id, id + B64_LENGTH));
   }
 
