@@ -13,7 +13,7 @@ import type { OpenStart } from '../bounds/started.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { RANKS, rankOf, withoutFolded, type Finding } from '../finding/finding.js';
 import type { FileSystem } from '../fs/file-system.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import type { SignatureBackend } from '../signature/backend.js';
@@ -21,14 +21,18 @@ import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import {
   Keyring,
   listNoteLines,
+  listRolesUsed,
   type KeySource,
   type NoteLine,
   type RingKey,
   type SavedKey,
 } from '../trust/keyring.js';
 import { VERSION } from '../version.js';
+import { touchUnsealed } from '../verify/checkpoints.js';
+import type { SignatureOutcome } from '../verify/line-findings.js';
 import type { Links, PendingLink } from '../verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../verify/seals.js';
+import { ruleFor } from '../verify/signatures.js';
 import { restoreHead, saveHead, type HeadForm } from '../verify/state-form.js';
 import { startVerification, type FoldRoots, type SignerTally, type VerifyState } from '../verify/state.js';
 import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
@@ -131,6 +135,9 @@ function decodeFinding(form: unknown): Finding {
     throw new IndexFault('the entry of a finding is malformed');
   return form as Finding;
 }
+
+/** What is found at a usual line. */
+const USUAL = { verdict: 'ok', own: [], waiting: undefined } as const;
 
 /** See the head of this file. */
 export class IndexedState {
@@ -246,7 +253,27 @@ export class IndexedState {
         if (line.length > 0 && line.terminated)
           this.last = { file: segment.file, offset: line.offset, length: line.length };
       },
+      afterUsualLine: (line, segment, examined) => {
+        for (const grant of records.above) this.#grants.touch(grant);
+        const signatures = this.#noteSigners(examined);
+        records.afterLine(line, segment, { examined, signatures, ...USUAL });
+        this.last = { file: segment.file, offset: line.offset, length: line.length };
+      },
     };
+  }
+
+  /** What became of the signatures of a usual line, of which each is valid and by a key that signed before. */
+  #noteSigners(examined: WellFormedLine): readonly SignatureOutcome[] {
+    const { keyring, signers, seals } = this.state;
+    const keyids = (examined.signatures ?? []).map(({ keyid }) => keyid);
+    if (keyids.length === 0) return [];
+    for (const keyid of keyids) signers.set(keyid, signers.get(keyid) as SignerTally);
+    touchUnsealed(seals, keyids);
+    const rule = ruleFor(this.state, examined);
+    return keyids.map((keyid) => {
+      const roles = listRolesUsed(keyring.find(keyid) as RingKey, rule);
+      return { keyid, outcome: 'valid', roles };
+    });
   }
 
   /** Verifies the next line of the ledger and keeps what is said of it, as `verifyLine` with {@link IndexedState.state} does. */

@@ -144,6 +144,11 @@ export class RecordEntries {
     this.#above = above && [...grantChain(above)].map((grant) => [grant, keepAccounts(grant)] as const);
   }
 
+  /** The grants above the line that was begun. */
+  get above(): readonly Grant[] {
+    return this.#above?.map(([grant]) => grant) ?? [];
+  }
+
   afterLine(line: RawLine, { file }: SegmentName, result: RecordResult): void {
     if (line.length === 0 || !line.terminated) {
       this.#setUnreadable();

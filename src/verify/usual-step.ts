@@ -27,7 +27,6 @@ import { MAX_ROW_TIME, MAX_ROW_UNITS, type ActionRows, type UsualAction } from '
 import { ActionTable } from './action-table.js';
 import { findUnsealed } from './checkpoints.js';
 import { EventIndex } from './event-index.js';
-import { Grants } from './grant-table.js';
 import type { UnsealedRecords } from './seals.js';
 import { START_TYPE } from './starts.js';
 import type { SignerTally, VerifyState } from './state.js';
@@ -141,16 +140,15 @@ export class UsualStep {
     };
   }
 
-  /** The step for a state whose tables are in memory; undefined for any other. */
-  static of(state: VerifyState): UsualStep | undefined {
-    const { events, links, signers, assumedSignatures, observer } = state;
-    const isInMemory =
-      events instanceof EventIndex &&
-      links.actions instanceof ActionTable &&
-      links.grants instanceof Grants &&
-      links.pending instanceof Map &&
-      signers instanceof Map;
-    if (!isInMemory || assumedSignatures !== 'none' || observer !== undefined) return undefined;
+  /**
+   * The step for a state whose events and actions are in memory, as far as a step asks for them; undefined for any other.
+   *
+   * @param isTold - Whether the state's observer is told of each line, and what a line changes in place is set again in its table.
+   */
+  static of(state: VerifyState, isTold = false): UsualStep | undefined {
+    const { events, links, assumedSignatures, observer } = state;
+    if (!(events instanceof EventIndex && links.actions instanceof ActionTable)) return undefined;
+    if (assumedSignatures === 'ordinary' || (observer !== undefined && !isTold)) return undefined;
     return new UsualStep(state, events, links.actions);
   }
 
