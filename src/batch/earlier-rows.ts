@@ -12,6 +12,18 @@ const { ROW_WIDTH } = row;
 /** A text is looked for in one place, and replaces what was there. */
 const REMEMBERED = 512;
 
+/** As {@link EarlierRows.add}, of the only row of its block. */
+export function fillOnlyRow(bytes: Uint8Array, rows: Int32Array, rowBytes: Uint8Array): void {
+  decodeDigestAt(bytes, rows[row.EVENT_ID]!, rowBytes, 4 * row.ID_WORDS);
+  const link = rows[row.LINK]!;
+  if (link !== 0) decodeDigestAt(bytes, link, rowBytes, 4 * row.LINK_WORDS);
+  const same = [row.SAME_PRINCIPAL, row.SAME_TOOL, row.SAME_LINK, row.SAME_KEYID];
+  for (const place of same) rows[place] = 0;
+  for (let i = 0; i < row.ROW_AMOUNTS; i += 1) {
+    rows[row.AMOUNTS + i * row.AMOUNT_WIDTH + row.SAME_UNIT] = i;
+  }
+}
+
 /** The rows that were seen of one block. */
 export class EarlierRows {
   readonly #principals = new SeenTexts();

@@ -59,7 +59,7 @@ export interface UsualLine {
   readonly facts: BlockFacts;
   /** Those of the block. */
   readonly bytes: Uint8Array;
-  readonly segment: Segment;
+  readonly segment: Pick<Segment, 'file' | 'firstSeq'>;
   /** Its place among the lines of the block. */
   readonly index: number;
   /** In its file, from 1 on. */

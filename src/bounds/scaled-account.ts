@@ -3,7 +3,7 @@
  * make no objects. What cannot be said so is left to `judge.ts`, which alone says what is broken.
  */
 
-import { compareRationals, reduceRational, type Rational } from '../value/rational.js';
+import { compareRationals, rationalOfDecimal, type Rational } from '../value/rational.js';
 import { orderTimestamps } from '../value/timestamp.js';
 import { grantChain, type Account, type Grant } from './grant.js';
 import { allowsTool } from './tool-set.js';
@@ -30,10 +30,6 @@ function scaleOf({ d }: Rational): number | undefined {
 function toMultiple({ n, d }: Rational, scale: number): number {
   const multiple = Number((n * BigInt(POWERS[scale] as number)) / d);
   return multiple >= 0 && multiple <= Number.MAX_SAFE_INTEGER ? multiple : NaN;
-}
-
-function toRational(multiple: number, scale: number): Rational {
-  return reduceRational(BigInt(multiple), BigInt(POWERS[scale] as number));
 }
 
 /** One account, and what it holds now; {@link ScaledAccount.store} puts that into the account. */
@@ -113,9 +109,9 @@ export class ScaledAccount {
     if (!this.isChanged) return;
     this.isChanged = false;
     const { account, scale } = this;
-    account.used = this.#used = toRational(this.used, scale);
-    account.estimated = this.#estimated = toRational(this.estimated, scale);
-    account.reserved = this.#reserved = toRational(this.reserved, scale);
+    account.used = this.#used = rationalOfDecimal(this.used, scale);
+    account.estimated = this.#estimated = rationalOfDecimal(this.estimated, scale);
+    account.reserved = this.#reserved = rationalOfDecimal(this.reserved, scale);
   }
 }
 

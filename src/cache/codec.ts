@@ -24,7 +24,7 @@ export function encodeValue(value: unknown, names: FileNames): string {
 function textOf(value: unknown, key: string, names: FileNames): string {
   switch (typeof value) {
     case 'string':
-      return quote(key === 'file' ? names.toIndex(value) : value);
+      return encodeText(key === 'file' ? names.toIndex(value) : value);
     case 'number':
       return Number.isFinite(value) ? String(value) : 'null';
     case 'boolean':
@@ -48,7 +48,7 @@ function textOfObject(value: object, names: FileNames): string {
     const member = (value as Readonly<Record<string, unknown>>)[name];
     if (member === undefined) continue;
     if (text.length > 1) text += ',';
-    text += `${quote(name)}:${textOf(member, name, names)}`;
+    text += `${encodeText(name)}:${textOf(member, name, names)}`;
   }
   return `${text}}`;
 }
@@ -65,7 +65,8 @@ function textOfList(items: Iterable<unknown>, names: FileNames): string {
 /** Printable ASCII but `"` and `\`: what JSON writes as it is. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-function quote(text: string): string {
+/** A text by itself. */
+export function encodeText(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 

@@ -3,18 +3,17 @@
  * with a ledger costs what the new lines cost.
  *
  * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their timelines ·
- * `a:ID` actions that are open, `d:ID` those that were denied · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
+ * `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
  * `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold, and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is
  * kept of each record beside the state is `record-entries.ts`'.
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Action } from '../bounds/grant.js';
 import type { OpenStart } from '../bounds/started.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { RANKS, rankOf, withoutFolded, type Finding } from '../finding/finding.js';
 import type { FileSystem } from '../fs/file-system.js';
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { TrustPolicy } from '../schema/generated/types.js';
 import type { SignatureBackend } from '../signature/backend.js';
@@ -22,33 +21,31 @@ import { hashToBase64url, rangeRoot } from '../tree/compact-range.js';
 import {
   Keyring,
   listNoteLines,
+  listRolesUsed,
   type KeySource,
   type NoteLine,
   type RingKey,
   type SavedKey,
 } from '../trust/keyring.js';
 import { VERSION } from '../version.js';
-import type { Actions, OpenAction } from '../verify/action-table.js';
+import { touchUnsealed } from '../verify/checkpoints.js';
+import type { SignatureOutcome } from '../verify/line-findings.js';
 import type { Links, PendingLink } from '../verify/links.js';
 import type { KnownCheckpoint, UnsealedRecords } from '../verify/seals.js';
-import {
-  restoreAction,
-  restoreHead,
-  saveAction,
-  saveHead,
-  type ActionForm,
-  type HeadForm,
-} from '../verify/state-form.js';
+import { ruleFor } from '../verify/signatures.js';
+import { restoreHead, saveHead, type HeadForm } from '../verify/state-form.js';
 import { startVerification, type FoldRoots, type SignerTally, type VerifyState } from '../verify/state.js';
 import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
 import type { FileNames } from './codec.js';
 import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+import { IndexedActions } from './indexed-actions.js';
+import { IndexedEvents } from './indexed-events.js';
 import { RecordEntries } from './record-entries.js';
 import { RecordReader } from './record-reader.js';
 import {
+  CountedTable,
   Entries,
   EntryTable,
-  IndexedEvents,
   IndexedGrants,
   NumberedMap,
   TrackedMap,
@@ -57,6 +54,9 @@ import {
 } from './tables.js';
 
 const FORMAT = 'northroot-index 4';
+
+/** More events than these are not kept in memory from one writing to the next. */
+const MAX_LOADED = 20_000;
 
 /** The place of the last line that an index knows: what it is held against the ledger by. */
 export interface LastLine {
@@ -79,6 +79,7 @@ interface IndexHead {
   readonly keys: number;
   readonly groups: number;
   readonly folds: number;
+  readonly pending: number;
 }
 
 /** The findings under which later ones fold. Their causes may be any text, and are named by its hash. */
@@ -135,64 +136,8 @@ function decodeFinding(form: unknown): Finding {
   return form as Finding;
 }
 
-/** Actions that are open and those that were denied, apart: few are the first. */
-class IndexedActions implements Actions {
-  readonly #open: EntryTable<Action>;
-  readonly #denied: EntryTable<Action>;
-
-  constructor(entries: Entries, grants: IndexedGrants) {
-    const decode = (form: unknown): Action => {
-      const { reservation, toolName } = form as ActionForm;
-      if (!(reservation instanceof Map) || typeof toolName !== 'string')
-        throw new IndexFault('the entry of an action is malformed');
-      return restoreAction(form as ActionForm, (index) => grants.at(index));
-    };
-    this.#open = new EntryTable(entries, 'a:', decode, saveAction);
-    this.#denied = new EntryTable(entries, 'd:', decode, saveAction);
-  }
-
-  get(id: string): Action | undefined {
-    return this.#open.get(id) ?? this.#denied.get(id);
-  }
-
-  has(id: string): boolean {
-    return this.get(id) !== undefined;
-  }
-
-  set(id: string, action: Action): void {
-    (action.decision === 'allow' ? this.#open : this.#denied).set(id, action);
-  }
-
-  delete(id: string): boolean {
-    return this.#open.delete(id) || this.#denied.delete(id);
-  }
-
-  /** Those that are open, in ledger order. */
-  values(): Action[] {
-    return [...this.#open.values()].sort((a, b) => a.place.seq - b.place.seq);
-  }
-
-  countOpen(): number {
-    return this.values().length;
-  }
-
-  open(): OpenAction[] {
-    return this.values().map(({ place: { eventId, seq }, toolName }) => ({ eventId, seq, toolName }));
-  }
-
-  load(): Promise<void> {
-    return this.#open.load();
-  }
-
-  takeChanges(): EntryChange[] {
-    return [...this.#open.takeChanges(), ...this.#denied.takeChanges()];
-  }
-
-  trim(): void {
-    this.#open.trim();
-    this.#denied.trim();
-  }
-}
+/** What is found at a usual line. */
+const USUAL = { verdict: 'ok', own: [], waiting: undefined } as const;
 
 /** See the head of this file. */
 export class IndexedState {
@@ -204,7 +149,7 @@ export class IndexedState {
   readonly #events: IndexedEvents;
   readonly #grants: IndexedGrants;
   readonly #starts = new TrackedMap<Map<string, OpenStart>>();
-  readonly #pending: EntryTable<PendingLink>;
+  readonly #pending: CountedTable<PendingLink>;
   readonly #checkpoints: EntryTable<KnownCheckpoint>;
   readonly #unsealed: NumberedMap<UnsealedRecords>;
   readonly #signers: EntryTable<SignerTally>;
@@ -222,8 +167,8 @@ export class IndexedState {
     this.#entries = entries;
     this.#events = new IndexedEvents(entries, head?.events ?? 0);
     this.#grants = new IndexedGrants(entries, head?.grants ?? 0);
-    this.#actions = new IndexedActions(entries, this.#grants);
-    this.#pending = new EntryTable(entries, 'w:', (form) => form as PendingLink);
+    this.#actions = new IndexedActions(entries, this.#grants, this.#events);
+    this.#pending = new CountedTable(entries, 'w:', (form) => form as PendingLink, head?.pending ?? 0);
     this.#checkpoints = new EntryTable(entries, 'c:', (form) => form as KnownCheckpoint);
     this.#signers = new EntryTable(entries, 'n:', (form) => form as SignerTally);
     this.#folds = new IndexedFolds(entries, head?.folds ?? 0);
@@ -308,7 +253,27 @@ export class IndexedState {
         if (line.length > 0 && line.terminated)
           this.last = { file: segment.file, offset: line.offset, length: line.length };
       },
+      afterUsualLine: (line, segment, examined) => {
+        for (const grant of records.above) this.#grants.touch(grant);
+        const signatures = this.#noteSigners(examined);
+        records.afterLine(line, segment, { examined, signatures, ...USUAL });
+        this.last = { file: segment.file, offset: line.offset, length: line.length };
+      },
     };
+  }
+
+  /** What became of the signatures of a usual line, of which each is valid and by a key that signed before. */
+  #noteSigners(examined: WellFormedLine): readonly SignatureOutcome[] {
+    const { keyring, signers, seals } = this.state;
+    const keyids = (examined.signatures ?? []).map(({ keyid }) => keyid);
+    if (keyids.length === 0) return [];
+    for (const keyid of keyids) signers.set(keyid, signers.get(keyid) as SignerTally);
+    touchUnsealed(seals, keyids);
+    const rule = ruleFor(this.state, examined);
+    return keyids.map((keyid) => {
+      const roles = listRolesUsed(keyring.find(keyid) as RingKey, rule);
+      return { keyid, outcome: 'valid', roles };
+    });
   }
 
   /** Verifies the next line of the ledger and keeps what is said of it, as `verifyLine` with {@link IndexedState.state} does. */
@@ -358,10 +323,17 @@ export class IndexedState {
     return changes;
   }
 
-  /** Lets go of what is written and was not asked for lately. */
-  trim(): void {
-    this.#events.trim();
-    this.#actions.trim();
+  /**
+   * Lets go of what is written, where it is much. To be called when all changes are.
+   *
+   * @param most - So many events may stay in memory.
+   */
+  trim(most = MAX_LOADED): void {
+    // Actions lie in rows by the numbers of their events: both go together.
+    if (this.#events.loaded > most) {
+      this.#actions.clear();
+      this.#events.clear();
+    }
     this.#records?.trim();
   }
 
@@ -391,6 +363,7 @@ export class IndexedState {
       keys: state.keyring.size,
       groups: this.#unsealed.count,
       folds: this.#folds.size,
+      pending: this.#pending.size,
     };
   }
 
@@ -437,11 +410,11 @@ function keySource(entries: Entries, head: IndexHead | undefined): KeySource {
 }
 
 function assertHead(head: Partial<IndexHead>): void {
-  const { format, version, state, events, grants, keys, groups, folds } = head;
+  const { format, version, state, events, grants, keys, groups, folds, pending } = head;
   if (format !== FORMAT || version !== VERSION) throw new IndexFault('it was made by another version');
   const { records, bytes, end, chain, tree, seals } = (state ?? {}) as Partial<HeadForm>;
   const isWhole =
-    [events, grants, keys, groups, folds, records, bytes].every(isCount) &&
+    [events, grants, keys, groups, folds, pending, records, bytes].every(isCount) &&
     typeof end?.file === 'string' &&
     isCount(end.byteOffset) &&
     typeof chain?.prev === 'string' &&

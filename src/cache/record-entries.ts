@@ -2,7 +2,7 @@
  * What an index keeps of each record beside the state: where its line stands and what became of it, so that one record can be shown,
  * explained and proven without reading those before it. `record-reader.ts` reads it.
  *
- * Keys: `r:N` records · `T:LEVEL:N` the hashes of the tree's full subtrees of 256^LEVEL leaves, 256 an entry · `x:ID` how many executions
+ * Keys: `r:N` the records from 16 N on, a line for each · `T:LEVEL:N` the hashes of the tree's full subtrees of 256^LEVEL leaves, 256 an entry · `x:ID` how many executions
  * name an authorization, and `x:ID:N` which · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R` what there is one of.
  */
 
@@ -15,10 +15,11 @@ import { hashToBase64url, nodeHash } from '../tree/compact-range.js';
 import type { Rational } from '../value/rational.js';
 import { findGrantAbove, findNamed, readEventId } from '../verify/grant-above.js';
 import type { SignatureOutcome } from '../verify/line-findings.js';
-import type { LineObserver } from '../verify/line-observer.js';
 import type { EventVerdict, VerifyState } from '../verify/state.js';
 import type { LineResult, SegmentName } from '../verify/verify-line.js';
+import { encodeText, encodeValue, type FileNames } from './codec.js';
 import { IndexFault, type EntryChange } from './entry-store.js';
+import { joinRecords, readRecords, recordsKey, RECORDS_PER_ENTRY } from './record-texts.js';
 import { EntryTable, isCount, keyNumber, type Entries } from './tables.js';
 
 /** How many hashes an entry of the tree has. */
@@ -90,13 +91,21 @@ interface RecordsHead {
   readonly checkpoint: TrackedCheckpoint | undefined;
 }
 
+/** What is kept of what a line gave. */
+export type RecordResult = Pick<LineResult, 'examined' | 'verdict' | 'signatures' | 'own' | 'waiting'>;
+
 type Kept = readonly [account: Account, used: Rational, estimated: Rational, reserved: Rational];
 
 /** Keeps what is said of each line; see the head of this file. */
-export class RecordEntries implements LineObserver {
+export class RecordEntries {
   readonly #entries: Entries;
   readonly #state: VerifyState;
   readonly #changes = new Map<string, unknown>();
+  /** Entries of records. */
+  readonly #texts = new Map<string, string>();
+  /** The last of them, as far as it is known, and whether it has what is not among those. */
+  #begun: string[] = [];
+  #isBegun = false;
   readonly #executions: EntryTable<NamingForm>;
   readonly #adjustments: EntryTable<NamingForm>;
   readonly #checkpoint: CheckpointTracker;
@@ -135,7 +144,12 @@ export class RecordEntries implements LineObserver {
     this.#above = above && [...grantChain(above)].map((grant) => [grant, keepAccounts(grant)] as const);
   }
 
-  afterLine(line: RawLine, { file }: SegmentName, result: LineResult): void {
+  /** The grants above the line that was begun. */
+  get above(): readonly Grant[] {
+    return this.#above?.map(([grant]) => grant) ?? [];
+  }
+
+  afterLine(line: RawLine, { file }: SegmentName, result: RecordResult): void {
     if (line.length === 0 || !line.terminated) {
       this.#setUnreadable();
       return;
@@ -144,20 +158,19 @@ export class RecordEntries implements LineObserver {
     const ordinal = this.#state.records - 1;
     const isAssumed = this.#state.assumedSignatures === 'ordinary';
     const findings = own.length > MAX_FINDINGS ? 0 : own.map((finding) => toForm(finding, line));
-    const accounts = this.#above && toAccountForms(this.#above);
-    this.#changes.set(`r:${keyNumber(ordinal)}`, {
-      file,
-      ...(line.number === ordinal + 1 ? {} : { l: line.number }),
-      o: line.offset,
-      b: line.length,
-      ...(examined?.eventId === undefined || !holdsEvent(examined) ? {} : { i: examined.eventId }),
-      h: this.#state.chain.prev,
-      ...(verdict === 'ok' ? {} : { v: verdict }),
-      ...(signatures.length === 0 ? {} : { s: isAssumed ? 0 : signatures.map(withoutKey) }),
-      ...(findings === 0 || findings.length > 0 ? { f: findings } : {}),
-      ...(waiting === undefined ? {} : { w: toForm(waiting, line) }),
-      ...(accounts === undefined ? {} : { g: accounts }),
-    } satisfies RecordForm);
+    const accounts = this.#above && textOfAccounts(this.#above);
+    const { names } = this.#entries;
+    // As `encodeValue` would write it, were it put together first.
+    let text = `{"file":${encodeText(names.toIndex(file))},"o":${line.offset},"b":${line.length}`;
+    if (line.number !== ordinal + 1) text += `,"l":${line.number}`;
+    if (examined?.eventId !== undefined && holdsEvent(examined)) text += `,"i":"${examined.eventId}"`;
+    text += `,"h":"${this.#state.chain.prev}"`;
+    if (signatures.length > 0) text += `,"s":${isAssumed ? '0' : textOfOutcomes(signatures, names)}`;
+    if (accounts !== undefined) text += `,"g":${accounts}`;
+    if (verdict !== 'ok') text += `,"v":"${verdict}"`;
+    if (findings === 0 || findings.length > 0) text += `,"f":${encodeValue(findings, names)}`;
+    if (waiting !== undefined) text += `,"w":${encodeValue(toForm(waiting, line), names)}`;
+    this.#keep(ordinal, `${text}}`);
     this.#noteHash(ordinal);
     if (examined === undefined) this.#noteUnread(line);
     else this.#noteEvent(examined, line, ordinal, own);
@@ -165,6 +178,8 @@ export class RecordEntries implements LineObserver {
   }
 
   takeChanges(): EntryChange[] {
+    if (this.#isBegun) this.#texts.set(recordsKey(this.#state.records - 1), joinRecords(this.#begun));
+    this.#isBegun = false;
     if (this.#isHeadChanged) {
       const checkpoint = this.#checkpoint.found();
       const head: RecordsHead = { isRegular: this.#isRegular, isReadable: this.#isReadable, checkpoint };
@@ -180,12 +195,30 @@ export class RecordEntries implements LineObserver {
     this.#changedLevels.clear();
     const changes = [...this.#changes].map(([key, value]) => this.#entries.change(key, value));
     this.#changes.clear();
+    for (const [key, text] of this.#texts) changes.push(this.#entries.changeText(key, text));
+    this.#texts.clear();
     return [...changes, ...this.#executions.takeChanges(), ...this.#adjustments.takeChanges()];
   }
 
   trim(): void {
     this.#executions.trim();
     this.#adjustments.trim();
+  }
+
+  /** Puts a record into the entry that is begun. */
+  #keep(ordinal: number, text: string): void {
+    const at = ordinal % RECORDS_PER_ENTRY;
+    const isOther = this.#begun.length !== at;
+    if (isOther) this.#begun = at === 0 ? [] : this.#readBegun(ordinal - 1);
+    this.#begun.push(text);
+    this.#isBegun = at < RECORDS_PER_ENTRY - 1;
+    if (!this.#isBegun) this.#texts.set(recordsKey(ordinal), joinRecords(this.#begun));
+  }
+
+  #readBegun(last: number): string[] {
+    const texts = readRecords(this.#entries, last);
+    if (texts === undefined) throw new IndexFault('the entry of a record is missing');
+    return texts;
   }
 
   #noteEvent(examined: ExaminedLine, line: RawLine, ordinal: number, own: readonly Finding[]): void {
@@ -329,23 +362,41 @@ function keepAccounts({ accounts }: Grant): Kept[] {
   );
 }
 
-function toAccountForms(above: readonly (readonly [Grant, readonly Kept[]])[]): readonly AccountsForm[] | 0 {
-  if (above.reduce((sum, [, kept]) => sum + kept.length, 0) > MAX_ACCOUNTS) return 0;
+/** {@link AccountsForm} of each grant, as `encodeValue` would write them: amounts are digits and signs. */
+function textOfAccounts(above: readonly (readonly [Grant, readonly Kept[]])[]): string {
+  if (above.reduce((sum, [, kept]) => sum + kept.length, 0) > MAX_ACCOUNTS) return '0';
   let length = 0;
-  const forms = above.map(([{ index }, kept]): AccountsForm => {
-    const accounts = kept.map(([account, ...held]): readonly [string, string?] => {
+  let forms = '';
+  for (const [{ index }, kept] of above) {
+    forms += `${forms === '' ? '' : ','}[${index}`;
+    for (const [account, ...held] of kept) {
       const before = textOf(account, held);
       length += before.length;
       const { used, estimated, reserved } = account;
-      const now = [used, estimated, reserved];
-      if (now.every((amount, i) => amount === held[i])) return [before];
-      const after = textOf(account, now);
+      const after = textOf(account, [used, estimated, reserved]);
+      if (after === before) {
+        forms += `,["${before}"]`;
+        continue;
+      }
       length += after.length;
-      return [before, after];
-    });
-    return [index, ...accounts];
-  });
-  return length > MAX_ACCOUNTS_LENGTH ? 0 : forms;
+      forms += `,["${before}","${after}"]`;
+    }
+    forms += ']';
+  }
+  return length > MAX_ACCOUNTS_LENGTH ? '0' : `[${forms}]`;
+}
+
+/** Of one signature that counts, as nearly all are, nothing is put together first. */
+function textOfOutcomes(signatures: readonly SignatureOutcome[], names: FileNames): string {
+  const [only] = signatures;
+  if (
+    signatures.length === 1 &&
+    only?.outcome === 'valid' &&
+    only.code === undefined &&
+    only.roles !== undefined
+  )
+    return `[{"outcome":"valid","roles":[${only.roles.map((role) => `"${role}"`).join(',')}]}]`;
+  return encodeValue(signatures.map(withoutKey), names);
 }
 
 /** What an account was written as last: it is before the next event what it was after this one. */

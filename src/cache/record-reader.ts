@@ -35,7 +35,8 @@ import {
   type NamingForm,
   type RecordForm,
 } from './record-entries.js';
-import { isCount, keyNumber, type Entries } from './tables.js';
+import { readRecordForm } from './record-texts.js';
+import { isCount, type Entries } from './tables.js';
 
 /** A grant above an event, and its accounts just before and just after the event. */
 export interface AccountsAround {
@@ -233,7 +234,7 @@ export class RecordReader {
   }
 
   #form(ordinal: number): RecordForm {
-    const form = this.#entries.get(`r:${keyNumber(ordinal)}`) as Partial<RecordForm> | undefined;
+    const form = readRecordForm(this.#entries, ordinal) as Partial<RecordForm> | undefined;
     const { file, l = ordinal + 1, o, b, h } = form ?? {};
     if (typeof file !== 'string' || ![l, o, b].every(isCount) || typeof h !== 'string')
       throw new IndexFault('the entry of a record is missing or malformed');

@@ -3,15 +3,6 @@
 import type { Grant } from '../bounds/grant.js';
 import { isSavedNode, type SavedNode } from '../bounds/timeline.js';
 import { sha256Base64url } from '../bytes/sha256.js';
-import { fromDigestText, toDigestText } from '../value/digest.js';
-import { isNamed, type RecordName } from '../value/record-name.js';
-import type {
-  EventKind,
-  EventMatch,
-  EventPosition,
-  EventTable,
-  IndexedEvent,
-} from '../verify/event-index.js';
 import type { GrantTable } from '../verify/grant-table.js';
 import { restoreGrant, saveGrant, type GrantForm } from '../verify/state-form.js';
 import type { Table } from '../verify/table.js';
@@ -32,8 +23,13 @@ export class Entries {
   }
 
   get(key: string): unknown {
-    const text = this.#store.get(this.#view + key);
+    const text = this.getText(key);
     return text === undefined ? undefined : decodeValue(text, this.names);
+  }
+
+  /** An entry as it is kept. */
+  getText(key: string): string | undefined {
+    return this.#store.get(this.#view + key);
   }
 
   async *list(
@@ -57,10 +53,12 @@ export class Entries {
   }
 
   change(key: string, value: unknown): EntryChange {
-    return {
-      key: this.#view + key,
-      value: value === undefined ? undefined : encodeValue(value, this.names),
-    };
+    return this.changeText(key, value === undefined ? undefined : encodeValue(value, this.names));
+  }
+
+  /** @param text - What {@link encodeValue} gives, or several of these that the reader knows to part. */
+  changeText(key: string, text: string | undefined): EntryChange {
+    return { key: this.#view + key, value: text };
   }
 }
 
@@ -77,7 +75,7 @@ export class EntryTable<V extends object> implements Table<string, V> {
   readonly #entries: Entries;
   readonly #prefix: string;
   readonly #decode: (form: unknown, key: string) => V;
-  readonly #encode: (value: V) => unknown;
+  readonly #encode: (value: V, names: FileNames) => string;
   readonly #known = new Map<string, V | undefined>();
   readonly #changed = new Set<string>();
   #isLoaded = false;
@@ -86,7 +84,7 @@ export class EntryTable<V extends object> implements Table<string, V> {
     entries: Entries,
     prefix: string,
     decode: (form: unknown, key: string) => V,
-    encode: (value: V) => unknown = (value) => value,
+    encode: (value: V, names: FileNames) => string = encodeValue,
   ) {
     this.#entries = entries;
     this.#prefix = prefix;
@@ -150,7 +148,8 @@ export class EntryTable<V extends object> implements Table<string, V> {
   takeChanges(): EntryChange[] {
     const changes = [...this.#changed].map((key) => {
       const value = this.#known.get(key);
-      return this.#entries.change(this.#prefix + key, value && this.#encode(value));
+      const text = value && this.#encode(value, this.#entries.names);
+      return this.#entries.changeText(this.#prefix + key, text);
     });
     this.#changed.clear();
     return changes;
@@ -159,6 +158,36 @@ export class EntryTable<V extends object> implements Table<string, V> {
   /** Lets go of what is written, where that is much. To be called when all changes are. */
   trim(): void {
     if (!this.#isLoaded && this.#known.size > MAX_CACHED) this.#known.clear();
+  }
+}
+
+/** A table that is empty most of the time, and knows it. */
+export class CountedTable<V extends object> extends EntryTable<V> {
+  #size: number;
+
+  /** @param size - How many entries there are. */
+  constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V, size: number) {
+    super(entries, prefix, decode);
+    this.#size = size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  override get(key: string): V | undefined {
+    return this.#size === 0 ? undefined : super.get(key);
+  }
+
+  override set(key: string, value: V): void {
+    if (!this.has(key)) this.#size += 1;
+    super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    const was = super.delete(key);
+    if (was) this.#size -= 1;
+    return was;
   }
 }
 
@@ -184,7 +213,6 @@ export class TrackedMap<V> extends Map<string, V> {
   }
 }
 
-const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 /** A {@link TrackedMap} whose keys have numbers in the order in which they came, also of keys that are gone by now. */
 export class NumberedMap<V> extends TrackedMap<V> {
   readonly #numbers = new Map<string, number>();
@@ -236,119 +264,6 @@ export class NumberedMap<V> extends TrackedMap<V> {
   }
 }
 
-const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
-
-interface EventForm {
-  readonly file: string;
-  readonly l: number;
-  readonly s: number;
-  readonly k: number;
-  /** The grant that it counts under; absent for none. */
-  readonly g?: number;
-}
-
-/** Events by id. */
-export class IndexedEvents implements EventTable {
-  readonly #entries: Entries;
-  readonly #table: EntryTable<IndexedEvent>;
-  #size: number;
-
-  constructor(entries: Entries, size: number) {
-    this.#entries = entries;
-    this.#size = size;
-    const encode = ({ file, line, seq, kind, grant }: IndexedEvent): EventForm => ({
-      file,
-      l: line,
-      s: seq,
-      k: KINDS.indexOf(kind),
-      ...(grant === -1 ? {} : { g: grant }),
-    });
-    const decode = (form: unknown): IndexedEvent => {
-      const { file, l: line, s: seq, k, g: grant = -1 } = form as Partial<EventForm>;
-      const kind = KINDS[k ?? -1];
-      if (
-        typeof file !== 'string' ||
-        !isCount(line) ||
-        !isCount(seq) ||
-        kind === undefined ||
-        typeof grant !== 'number'
-      )
-        throw new IndexFault('the entry of an event is malformed');
-      return { file, line, seq, kind, grant };
-    };
-    this.#table = new EntryTable(entries, 'e:', decode, encode);
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  find(id: string): IndexedEvent | undefined {
-    return this.#table.get(id);
-  }
-
-  add(id: string, { file, line, seq }: EventPosition, kind: EventKind = 'other', grant = -1): void {
-    this.#table.set(id, { file, line, seq, kind, grant });
-    this.#size += 1;
-  }
-
-  spend(id: string, grant: number): void {
-    const event = this.find(id);
-    if (event === undefined) throw new RangeError('the event is not in the index');
-    this.#table.set(id, { ...event, kind: 'spent', grant });
-  }
-
-  /** What was not written yet is among them. */
-  matchNow(name: RecordName): readonly EventMatch[] | undefined {
-    if ('eventId' in name) {
-      const event = this.find(fromDigestText(name.eventId));
-      return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];
-    }
-    const { isRegular } = (this.#entries.get('R') ?? {}) as { readonly isRegular?: unknown };
-    if (!('seq' in name) || isRegular !== true) return undefined;
-    const { i: id } = (this.#entries.get(`r:${keyNumber(name.seq)}`) ?? {}) as { readonly i?: unknown };
-    return this.#choose(name, [...(typeof id === 'string' ? [id] : []), ...this.#table.changed()]);
-  }
-
-  async match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
-    const matches = this.matchNow(name);
-    if (matches !== undefined) return matches;
-    const ids = await this.#listNamed(name, limit);
-    return ids && this.#choose(name, [...ids, ...this.#table.changed()]);
-  }
-
-  takeChanges(): EntryChange[] {
-    return this.#table.takeChanges();
-  }
-
-  trim(): void {
-    this.#table.trim();
-  }
-
-  /** Those of the ids that are meant, in the order of the ledger. */
-  #choose(name: RecordName, ids: Iterable<string>): EventMatch[] {
-    const found: EventMatch[] = [];
-    for (const id of new Set(ids)) {
-      const event = this.find(id);
-      const eventId = toDigestText(id);
-      if (event === undefined || !isNamed({ seq: event.seq, eventId }, name)) continue;
-      found.push({ seq: event.seq, eventId, kind: event.kind });
-    }
-    return found.sort((a, b) => a.seq - b.seq);
-  }
-
-  /** Of those that were written at least all that may be meant; undefined where they are `limit` or more. */
-  async #listNamed(name: RecordName, limit: number): Promise<string[] | undefined> {
-    const ids: string[] = [];
-    for (const prefix of 'prefix' in name ? [name.prefix, ...hexPrefixes(name.hex)] : ['']) {
-      for await (const [key] of this.#entries.list(`e:${prefix}`, undefined, limit))
-        ids.push(key.slice('e:'.length));
-      if (ids.length >= limit) return undefined;
-    }
-    return ids;
-  }
-}
-
 /** Grants by number, by id and by principal. */
 export class IndexedGrants implements GrantTable {
   readonly #entries: Entries;
@@ -369,7 +284,10 @@ export class IndexedGrants implements GrantTable {
 
   get(id: string): Grant | undefined {
     const number = this.#numbers.get(id) ?? this.#entries.get(`G:${id}`);
-    return typeof number === 'number' ? this.at(number) : undefined;
+    if (typeof number !== 'number') return undefined;
+    // Asked for with each event under it.
+    this.#numbers.set(id, number);
+    return this.at(number);
   }
 
   at(index: number): Grant | undefined {
@@ -467,17 +385,4 @@ export function readNode(entries: Entries, grant: number, limit: number, id: num
 
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-/** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */
-function hexPrefixes(hex: string | undefined): string[] {
-  if (hex === undefined) return [];
-  const bits = [...hex].map((digit) => Number.parseInt(digit, 16).toString(2).padStart(4, '0')).join('');
-  const whole = Math.floor(bits.length / 6) * 6;
-  const prefix = (bits.slice(0, whole).match(/.{6}/g) ?? []).map((six) => BASE64URL[Number.parseInt(six, 2)]);
-  const rest = bits.slice(whole);
-  if (rest === '') return [prefix.join('')];
-  const first = Number.parseInt(rest.padEnd(6, '0'), 2);
-  const count = 2 ** (6 - rest.length);
-  return Array.from({ length: count }, (_, i) => `${prefix.join('')}${BASE64URL[first + i]}`);
 }

@@ -37,7 +37,7 @@ export class ActionTable implements Actions {
   /** Packed texts by id, in the order in which they came. */
   readonly #packed = new Map<string, string>();
   /** Rows by the number of the event. */
-  readonly #placed = new RowColumn();
+  #placed = new RowColumn();
   readonly #names = new Names();
   readonly #grants: Pick<GrantTable, 'at'>;
   readonly #writer = new Writer();
@@ -143,6 +143,13 @@ export class ActionTable implements Actions {
     this.#placed.remove(number);
     this.rows.free(row);
     return true;
+  }
+
+  /** Forgets all. */
+  clear(): void {
+    for (const [, row] of this.#placed.entries()) this.rows.free(row);
+    this.#placed = new RowColumn();
+    this.#packed.clear();
   }
 
   #read(row: number): Action {

@@ -326,6 +326,13 @@ export function findUnsealed(
   return unsealed.get(nameGroup(intervalStart, keyids));
 }
 
+/** The records that these signed and that no checkpoint seals were changed in place. */
+export function touchUnsealed({ unsealed, intervalStart }: Seals, keyids: readonly string[]): void {
+  const name = nameGroup(intervalStart, keyids);
+  const group = unsealed.get(name);
+  if (group !== undefined) unsealed.set(name, group);
+}
+
 let lastGroup = { intervalStart: -1, keyid: '', name: '' };
 
 /** One after the other are nearly always of one group. */

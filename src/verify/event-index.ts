@@ -69,11 +69,11 @@ const COLUMN_BYTES = 2;
 
 /** Ids of 43 characters of base64url to positions, in typed arrays: some 45 bytes an event, or 4 of one whose id was put away. */
 export class EventIndex implements EventTable {
-  readonly #ids: IdIndex;
-  readonly #lines = new CountingColumn();
-  readonly #seqs = new CountingColumn();
-  readonly #kinds = new ByteColumn();
-  readonly #grants = new SparseColumn();
+  #ids: IdIndex;
+  #lines = new CountingColumn();
+  #seqs = new CountingColumn();
+  #kinds = new ByteColumn();
+  #grants = new SparseColumn();
   readonly #names: string[] = [];
   /** Of each file the number of its first event. */
   readonly #begins: number[] = [];
@@ -172,12 +172,28 @@ export class EventIndex implements EventTable {
     this.#grants.set(ordinal, grant);
   }
 
+  /** Forgets all. */
+  clear(): void {
+    this.#ids.close();
+    this.#ids = new IdIndex();
+    this.#lines = new CountingColumn();
+    this.#seqs = new CountingColumn();
+    this.#kinds = new ByteColumn();
+    this.#grants = new SparseColumn();
+    this.#names.length = 0;
+    this.#begins.length = 0;
+  }
+
   match(name: RecordName, limit = Infinity): Promise<readonly EventMatch[] | undefined> {
-    const matches = this.matchNow(name);
+    const matches = this.#matchNow(name);
     return Promise.resolve(matches.length < limit ? matches : undefined);
   }
 
-  matchNow(name: RecordName): readonly EventMatch[] {
+  matchNow(name: RecordName): readonly EventMatch[] | undefined {
+    return this.#matchNow(name);
+  }
+
+  #matchNow(name: RecordName): readonly EventMatch[] {
     if (!('eventId' in name)) return this.#matchAll(name);
     const event = this.find(fromDigestText(name.eventId));
     return event === undefined ? [] : [{ seq: event.seq, eventId: name.eventId, kind: event.kind }];

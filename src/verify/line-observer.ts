@@ -1,6 +1,6 @@
 /** Who is told of each line as it is verified: to keep what is said of it. The rules know nothing of that. */
 
-import type { ExaminedLine } from '../ledger/examine-line.js';
+import type { ExaminedLine, WellFormedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { LineResult, SegmentName } from './verify-line.js';
 
@@ -10,4 +10,6 @@ export interface LineObserver {
   beforeLine(examined: ExaminedLine | undefined): void;
   /** Called with every line, when the state is as it is after it. */
   afterLine(line: RawLine, segment: SegmentName, result: LineResult): void;
+  /** Called instead with a line that the quick step (`usual-step.ts`) went over: it says nothing of what it changed in place. */
+  afterUsualLine(line: RawLine, segment: SegmentName, examined: WellFormedLine): void;
 }

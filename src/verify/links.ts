@@ -23,7 +23,7 @@ export interface Links {
   /** Executions that were started and are not recorded, by the id of what authorizes them and then by their own. */
   readonly starts: Map<string, Map<string, OpenStart>>;
   /** By the id that executions name. */
-  readonly pending: Table<string, PendingLink>;
+  readonly pending: Table<string, PendingLink> & { readonly size: number };
   /** The latest `occurred_at` so far. */
   latest: string | undefined;
 }

@@ -30,7 +30,6 @@ import { ActionTable } from './action-table.js';
 import { BlockTexts, keyidIn } from './block-texts.js';
 import { findUnsealed } from './checkpoints.js';
 import { EventIndex } from './event-index.js';
-import { Grants } from './grant-table.js';
 import type { UnsealedRecords } from './seals.js';
 import { START_TYPE } from './starts.js';
 import type { SignerTally, VerifyState } from './state.js';
@@ -153,16 +152,15 @@ export class UsualStep {
     };
   }
 
-  /** The step for a state whose tables are in memory; undefined for any other. */
-  static of(state: VerifyState): UsualStep | undefined {
-    const { events, links, signers, assumedSignatures, observer } = state;
-    const isInMemory =
-      events instanceof EventIndex &&
-      links.actions instanceof ActionTable &&
-      links.grants instanceof Grants &&
-      links.pending instanceof Map &&
-      signers instanceof Map;
-    if (!isInMemory || assumedSignatures !== 'none' || observer !== undefined) return undefined;
+  /**
+   * The step for a state whose events and actions are in memory, as far as a step asks for them; undefined for any other.
+   *
+   * @param isTold - Whether the state's observer is told of each line, and what a line changes in place is set again in its table.
+   */
+  static of(state: VerifyState, isTold = false): UsualStep | undefined {
+    const { events, links, assumedSignatures, observer } = state;
+    if (!(events instanceof EventIndex && links.actions instanceof ActionTable)) return undefined;
+    if (assumedSignatures === 'ordinary' || (observer !== undefined && !isTold)) return undefined;
     return new UsualStep(state, events, links.actions);
   }
 
@@ -682,7 +680,7 @@ export class UsualStep {
   /** Whether an execution named the event before it came. */
   #isAwaited(bytes: Uint8Array, id: number): boolean {
     const { pending } = this.#state.links;
-    if (!(pending instanceof Map) || pending.size === 0) return false;
+    if (pending.size === 0) return false;
     return pending.has(decodeLatin1(bytes, id, id + B64_LENGTH));
   }
 
@@ -714,8 +712,9 @@ export class UsualStep {
 
   /** Adds the leaves of lines that follow upon each other, by the largest subtrees that are known. */
   #growTree(): void {
+    if (this.#block === undefined) return;
     const { tree } = this.#state;
-    const { leaves, nodes, ordinal } = this.#block as BlockFacts;
+    const { leaves, nodes, ordinal } = this.#block;
     const to = this.#leavesTo;
     for (let from = this.#leavesFrom; from < to;) {
       const mostLeaves = nodes.length === 0 ? 1 : to - from;
@@ -749,6 +748,7 @@ export class UsualStep {
     const leafAt = index * HASH_BYTES;
     this.#leaves = leaves;
     this.#leafAt = leafAt;
+    if (this.#block !== facts) this.#growTree();
     if (this.#leavesTo === this.#leavesFrom) {
       this.#block = facts;
       this.#leavesFrom = index;

@@ -34,7 +34,7 @@ export class AdmissionRules {
   }
 
   get #state(): VerifyState {
-    return this.#running.state;
+    return this.#running.stateOfIds;
   }
 
   /** Whether the ledger has an event already. */

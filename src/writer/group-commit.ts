@@ -359,12 +359,12 @@ class Group {
     const { running, maker, options } = this.#parts;
     const entry = maker.makeDistinct(prepared);
     const eventId = toDigestText(entry.line.eventId);
-    const existing = running.state.events.find(entry.line.eventId);
+    const existing = running.stateOfIds.events.find(entry.line.eventId);
     if (existing !== undefined) {
       if (entry.refusesExisting) throw duplicate(eventId, existing.seq);
       return { seq: existing.seq, eventId, status: 'exists', findings: [], verdict: undefined };
     }
-    const { seq } = running.tip;
+    const { seq } = running.nextLink;
     const line = maker.makeLine(entry);
     const judged = running.add(line);
     if (options.strict === true && judged.verdict === 'invalid') {

@@ -22,7 +22,7 @@ import type { CheckpointEvent, GenesisEvent } from '../schema/generated/types.js
 import { signEvent, type Signer } from '../signature/signer.js';
 import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import type { AdmissionRules } from './admission.js';
-import type { ChainTip } from './chain-tip.js';
+import type { NextLink } from './chain-tip.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { nowOf, type Entry, type LedgerOptions } from './options.js';
 import type { SigningThreads } from './signing-threads.js';
@@ -117,10 +117,10 @@ export class RecordMaker {
     this.#rules.assertLinked(prepared.line);
     const signatures = this.admit(prepared);
     this.#rules.assertFits(prepared.line);
-    const { tip } = this.#running;
+    const { nextLink } = this.#running;
     return isUsual(prepared, signatures)
-      ? toUsualLine(prepared, signatures, tip)
-      : toLine(prepared, signatures, tip);
+      ? toUsualLine(prepared, signatures, nextLink)
+      : toLine(prepared, signatures, nextLink);
   }
 
   /** The first line of a ledger. */
@@ -186,7 +186,7 @@ export class RecordMaker {
   ): { meta: Entry['meta']; given: readonly SignatureEntry[] } {
     const { meta, signatures = [] } = entry;
     if (meta === undefined && entry.signatures === undefined) return { meta, given: NO_SIGNATURES };
-    const prev = { alg: 'sha-256', b64: this.#running.tip.prev };
+    const prev = { alg: 'sha-256', b64: this.#running.nextLink.prev };
     const event = line.json();
     const [fault] = checkRecord({ event, ...(meta === undefined ? {} : { meta }), prev, seq: 0, signatures });
     if (fault !== undefined) throw new EventError([fault]);
@@ -248,10 +248,10 @@ function isUsual({ meta, depth, given }: Prepared, signatures: readonly Signatur
 function toUsualLine(
   { line, usual, bytes: eventBytes }: Prepared,
   signatures: readonly SignatureEntry[],
-  { prev, seq }: ChainTip,
+  { prev, seq }: NextLink,
 ): MadeLine {
   const placed = usual && placeMade(usual, prev, seq, signatures[0]);
-  if (placed !== undefined) return placed;
+  if (placed !== undefined) return { ...placed, usual };
   const bytes = formatWithin({ bytes: eventBytes, meta: undefined }, signatures, prev, seq);
   const json = line.json() as JsonObject;
   return { bytes, examined: examineMade(json, spanOf(eventBytes), { seq, prev, signatures }) };
@@ -261,7 +261,7 @@ function toUsualLine(
 function toLine(
   parts: Pick<Prepared, 'bytes' | 'meta'>,
   signatures: readonly SignatureEntry[],
-  { prev, seq }: ChainTip,
+  { prev, seq }: NextLink,
 ): MadeLine {
   const bytes = formatWithin(parts, signatures, prev, seq);
   const examined = examineLine(bytes.subarray(0, -1), 'records');

@@ -11,6 +11,7 @@ import type { Finding } from '../finding/finding.js';
 import type { JsonObject } from '../json/value.js';
 import { examineLine, type ExaminedLine, type WellFormedLine } from '../ledger/examine-line.js';
 import type { RawLine } from '../ledger/line-splitter.js';
+import type { UsualEvent } from '../ledger/made-line.js';
 import type { GenesisEvent, TrustPolicy } from '../schema/generated/types.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import type { LedgerStore, NextPlace, SavedTail, StorePosition } from '../store/ledger-store.js';
@@ -19,7 +20,8 @@ import { toDigestText } from '../value/digest.js';
 import { positionOf } from '../verify/position.js';
 import { startVerification, type EventVerdict, type VerifyState } from '../verify/state.js';
 import { verifyLine, type SegmentName } from '../verify/verify-line.js';
-import type { ChainTip } from './chain-tip.js';
+import type { ChainTip, NextLink } from './chain-tip.js';
+import { MadeSteps } from './made-steps.js';
 import { assertGenesisKeys, isStartOfGenesis, notALedger, parseGenesis } from './genesis-line.js';
 import type { SignatureDepth, StateCache, StateView } from './state-cache.js';
 
@@ -34,7 +36,12 @@ export interface Judged {
 export interface MadeLine {
   readonly bytes: Uint8Array;
   readonly examined: WellFormedLine;
+  /** Where it is the line of a usual record, made around this one. */
+  readonly usual?: UsualEvent | undefined;
 }
+
+/** What is said of a record that no rule finds anything at. */
+const SOUND: Judged = { findings: [], verdict: 'ok' };
 
 /** A record that somebody else appended. */
 export interface OtherRecord {
@@ -101,6 +108,8 @@ export class RunningVerification {
   #toldSize: number | undefined;
   /** A position before that, or at it. */
   #toldAt: StorePosition | undefined;
+  /** The quick steps over records of our own, where they may be taken. */
+  #made: MadeSteps | undefined;
   /** Where the next record of our own goes. */
   #next: NextPlace = { file: '', line: 1, byteOffset: 0 };
 
@@ -114,11 +123,18 @@ export class RunningVerification {
 
   /** The verification by the ledger's own keys; another object may take its place at a turn. */
   get state(): VerifyState {
+    this.#made?.settle();
+    return this.#own.state;
+  }
+
+  /** The same, where amounts, times and the tip may be those before the group: keys, ids, grants and the clock are right. */
+  get stateOfIds(): VerifyState {
     return this.#own.state;
   }
 
   /** What decisions rest on: the state under the trust policy, where there is one, and else the same. */
   get deciding(): VerifyState {
+    this.#made?.settle();
     return this.#deciding.state;
   }
 
@@ -132,6 +148,12 @@ export class RunningVerification {
   get tip(): ChainTip {
     const { chain, tipEventId, tree, lastCheckpoint: checkpoint } = this.state;
     return { seq: chain.seq, prev: chain.prev, eventId: tipEventId, tree, checkpoint };
+  }
+
+  /** The same, as far as a record says it. */
+  get nextLink(): NextLink {
+    const { chain } = this.#own.state;
+    return { seq: chain.seq, prev: this.#made?.prev ?? chain.prev };
   }
 
   /** How many records are known to be on disk: the next one's `seq`. */
@@ -200,11 +222,15 @@ export class RunningVerification {
   }
 
   /** Takes the line of a record that is about to be appended. */
-  add({ bytes: line, examined }: MadeLine): Judged {
+  add({ bytes: line, examined, usual }: MadeLine): Judged {
     const bytes = line.subarray(0, -1);
     const { file, line: number, byteOffset: offset } = this.#next;
     this.#next = { file, line: number + 1, byteOffset: offset + line.length };
     const raw = { bytes, length: bytes.length, offset, number, terminated: true, longLeafHash: undefined };
+    if (usual !== undefined && this.#made?.take(usual, raw, file) === true) {
+      this.#noteOwn(examined);
+      return SOUND;
+    }
     const segment = { file, firstSeq: undefined };
     if (this.#deciding !== this.#own) this.#step(this.#deciding, raw, segment, examined);
     // What is alike in an earlier record is told of this one too; what an earlier execution waited for is told of that one.
@@ -214,7 +240,10 @@ export class RunningVerification {
 
   /** With the turn held, and caught up: where the records that are added will stand. */
   async begin(): Promise<void> {
-    this.#next = await this.#store.nextPlace(this.tip.seq);
+    const { state } = this.#own;
+    if (this.#made?.state !== state)
+      this.#made = this.#deciding === this.#own ? MadeSteps.of(state) : undefined;
+    this.#next = await this.#store.nextPlace(state.chain.seq);
   }
 
   /**
@@ -413,17 +442,21 @@ export class RunningVerification {
   }
 
   #step(view: View, line: RawLine, segment: SegmentName, given?: ExaminedLine): Step {
+    this.#made?.leave();
     const { findings, own, waiting, examined, verdict } = verifyLine(view.state, line, segment, given);
     const eventId = examined?.eventId === undefined ? undefined : toDigestText(examined.eventId);
     if (view.isOwn) {
       if (eventId === undefined) this.#unreadable += 1;
-      // Of our own records the form was examined when they were made.
-      if (given !== undefined && given.seq !== undefined) {
-        this.#reading.nextSeq = given.seq + 1;
-        this.#reading.isTailSound = true;
-      }
+      if (given !== undefined) this.#noteOwn(given);
     }
     return { findings, own, waiting, verdict, eventId, examined };
+  }
+
+  /** The form of our own records was examined when they were made. */
+  #noteOwn({ seq }: ExaminedLine): void {
+    if (seq === undefined) return;
+    this.#reading.nextSeq = seq + 1;
+    this.#reading.isTailSound = true;
   }
 }
 

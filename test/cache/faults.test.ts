@@ -48,7 +48,8 @@ test('whichever of the entries of a record, of the tree and of all is missing', 
     if (answer === undefined) faults += 1;
     else expect(answer, key).toEqual(expected);
   }
-  expect(faults).toBeGreaterThan(3);
+  // The head, what there is of all, and the entry of the records.
+  expect(faults).toBeGreaterThanOrEqual(3);
 });
 
 test('a ledger that was changed since, though not in length', async () => {

@@ -42,11 +42,12 @@ function tell(state: VerifyState): unknown {
   return JSON.parse(plain);
 }
 
-/** Reads all with the state opened again after every `period` lines. */
+/** Reads all, written after every `period` lines; then the state is opened again, or goes on without what it has in memory. */
 async function readIndexed(
   bytes: Uint8Array,
   period: number,
   trust: TrustPolicy | undefined,
+  isReopened = true,
 ): Promise<{ told: unknown; results: unknown[] }> {
   const store = new MemoryEntries();
   const open = (): Promise<IndexedState> => IndexedState.open(store, '', NAMES, nodeBackend, trust);
@@ -62,8 +63,8 @@ async function readIndexed(
     count += 1;
     if (count % period > 0) continue;
     await store.write(indexed.takeChanges());
-    indexed.trim();
-    if (period > 0) indexed = await open();
+    indexed.trim(0);
+    if (isReopened) indexed = await open();
   }
   await store.write(indexed.takeChanges());
   indexed = await open();
@@ -100,5 +101,6 @@ describe('a state over an index', () => {
     const expected = readInMemory(bytes, trust);
     for (const period of sample([2, 1, 3, 7], 1))
       expect(await readIndexed(bytes, period, trust)).toEqual(expected);
+    expect(await readIndexed(bytes, 2, trust, false)).toEqual(expected);
   });
 });

@@ -1,0 +1,102 @@
+/**
+ * The quick step (`verify/usual-step.ts`) over records that are made here, one at a time. Their signatures were made or verified when they
+ * were admitted; everything else the step asks of the line, as it does when a ledger is verified.
+ */
+
+import { fillOnlyRow } from '../batch/earlier-rows.js';
+import { VALID } from '../batch/verdicts.js';
+import { writeLatin1 } from '../bytes/text.js';
+import type { RawLine } from '../ledger/line-splitter.js';
+import type { UsualEvent } from '../ledger/made-line.js';
+import { ROW_WIDTH } from '../ledger/quick-row.js';
+import { isQuickPathOn, signatureCountOf } from '../ledger/quick-line.js';
+import { hashToBase64url, leafHash } from '../tree/compact-range.js';
+import type { VerifyState } from '../verify/state.js';
+import { UsualStep } from '../verify/usual-step.js';
+
+const HASH_BYTES = 32;
+/** The step looks at the leaf of the line before: two lines take turns. */
+const LINES = 2;
+/** So many signatures a made line has at most. */
+const MAX_SIGNATURES = 1;
+
+/** See the head of this file. */
+export class MadeSteps {
+  readonly state: VerifyState;
+  readonly #step: UsualStep;
+  /** What is known of the two lines, as of those of a block. */
+  readonly #facts = {
+    lines: LINES,
+    ends: new Int32Array(LINES),
+    leaves: new Uint8Array(LINES * HASH_BYTES),
+    nodes: new Uint8Array(),
+    ordinal: 0,
+    rowAt: new Int32Array(LINES),
+    rows: new Int32Array(ROW_WIDTH),
+    verdictsAt: new Int32Array(LINES + 1),
+    verdicts: new Uint8Array(MAX_SIGNATURES).fill(VALID),
+    declared: [],
+  };
+  readonly #rowBytes = new Uint8Array(this.#facts.rows.buffer);
+  #index = 0;
+  #prev: string | undefined;
+
+  private constructor(state: VerifyState, step: UsualStep) {
+    this.state = state;
+    this.#step = step;
+  }
+
+  /** The steps over lines that follow a state; undefined where each is `verifyLine`'s. */
+  static of(state: VerifyState): MadeSteps | undefined {
+    const step = isQuickPathOn() ? UsualStep.of(state, true) : undefined;
+    return step && new MadeSteps(state, step);
+  }
+
+  /** The leaf hash of the last line, base64url; undefined where the state says it itself. */
+  get prev(): string | undefined {
+    return this.#prev;
+  }
+
+  /**
+   * Steps over the line of a usual record that was placed.
+   *
+   * @returns False where `verifyLine` is to be asked, after {@link MadeSteps.leave}; nothing was changed then.
+   */
+  take({ rows, at, line: examined }: UsualEvent, line: RawLine, file: string): boolean {
+    const count = signatureCountOf(rows, at);
+    if (count > MAX_SIGNATURES) return false;
+    const { observer } = this.state;
+    observer?.beforeLine(examined);
+    const index = 1 - this.#index;
+    // Others than those of the line before: the step remembers what it read of these.
+    const facts = { ...this.#facts };
+    const { bytes, number, offset, length } = line;
+    const leaf = leafHash(bytes);
+    writeLatin1(facts.leaves, leaf, index * HASH_BYTES);
+    facts.rows.set(rows.subarray(at * ROW_WIDTH, (at + 1) * ROW_WIDTH));
+    fillOnlyRow(bytes, facts.rows, this.#rowBytes);
+    facts.verdictsAt[index] = 0;
+    facts.verdictsAt[index + 1] = count;
+    const segment = { file, firstSeq: undefined };
+    if (!this.#step.take({ facts, bytes, segment, index, number, offset, length })) return false;
+    this.#index = index;
+    this.#prev = hashToBase64url(leaf);
+    if (observer === undefined) return true;
+    this.settle();
+    observer.afterUsualLine(line, segment, examined);
+    return true;
+  }
+
+  /** Puts what was counted into the state, before anybody else looks at it. */
+  settle(): void {
+    if (this.#prev === undefined) return;
+    this.#step.settle();
+    this.#prev = undefined;
+  }
+
+  /** The same before somebody else steps over a line. */
+  leave(): void {
+    this.settle();
+    this.#step.forget();
+  }
+}

@@ -1,0 +1,93 @@
+/** Records that are made here are stepped over the quick way or by `verifyLine`: what is written, told and kept is the same. */
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { deserialize } from 'node:v8';
+import { afterEach, expect, test, vi } from 'vitest';
+import { NorthrootError } from '../../src/error.js';
+import { useQuickPath } from '../../src/ledger/quick-line.js';
+import type { Signer } from '../../src/signature/signer.js';
+import { saveVerification } from '../../src/verify/saved-state.js';
+import { UsualStep } from '../../src/verify/usual-step.js';
+import { maintainIndex } from '../../src/view/maintain-index.js';
+import { makeRandom } from '../ledger/quick-kit.js';
+import { times } from '../slow.js';
+import { ledgerNearBounds } from '../verify/near-bounds.js';
+import { openUnsigned, readBytes, readRecords, signer, temporaryFolder } from './support.js';
+
+afterEach(() => {
+  useQuickPath(true);
+  vi.restoreAllMocks();
+});
+
+interface Way {
+  readonly isQuick: boolean;
+  readonly index: boolean;
+}
+
+/** Appends the events of a ledger to its genesis, `most` at a time: the ledger, what was told of each, and the state that is left. */
+async function append(
+  bytes: Buffer,
+  by: Signer | undefined,
+  most: number,
+  { isQuick, index }: Way,
+): Promise<{ path: string; written: Buffer; told: unknown; state: unknown }> {
+  const path = join(temporaryFolder(), 'ledger.jsonl');
+  writeFileSync(path, bytes);
+  const [, ...records] = readRecords(path);
+  writeFileSync(path, bytes.subarray(0, bytes.indexOf('\n') + 1));
+  if (index) mkdirSync(`${path}.index`);
+  useQuickPath(isQuick);
+  const ledger = await openUnsigned(path, { index, signer: by, signingThreads: 0, lockTimeoutMs: 10_000 });
+  const told: unknown[] = [];
+  for (let at = 0; at < records.length; at += most) {
+    const group = records.slice(at, at + most).map(({ event }) => ledger.append({ event }));
+    const code = (error: unknown): unknown => (error instanceof NorthrootError ? error.code : error);
+    const answers = await Promise.all(group.map((each) => each.catch(code)));
+    // Files are named by their paths, and these differ.
+    told.push(JSON.parse(JSON.stringify(answers).replaceAll(path, 'ledger')));
+  }
+  const state = await ledger.inspect((seen) => {
+    if (index) return undefined;
+    const saved = saveVerification({ state: seen, findings: [] });
+    return deserialize(saved.subarray(saved.indexOf(0x0a) + 1)) as unknown;
+  });
+  await ledger.close();
+  const text = JSON.stringify(state, (_key, value: unknown) =>
+    typeof value === 'bigint' ? `${value}n` : value instanceof Map ? [...value] : value,
+  );
+  return {
+    path,
+    written: readBytes(path),
+    told,
+    state: text && (JSON.parse(text.replaceAll(path, 'ledger')) as unknown),
+  };
+}
+
+test(
+  'in ledgers that come near what their grants allow',
+  { timeout: times(120_000, 1_800_000) },
+  async () => {
+    const random = makeRandom(Number(process.env['SEED'] ?? 20_261_125));
+    const take = vi.spyOn(UsualStep.prototype, 'take');
+    let [taken, all] = [0, 0];
+    for (let n = 0; n < Number(process.env['COUNT'] ?? times(6, 1_000)); n += 1) {
+      const by = n % 3 === 0 ? signer : undefined;
+      const bytes = ledgerNearBounds(random, by, 60);
+      const most = 1 + Math.floor(random() * 30);
+      const expected = await append(bytes, by, most, { isQuick: false, index: false });
+      take.mockClear();
+      const quick = await append(bytes, by, most, { isQuick: true, index: false });
+      expect({ ...quick, path: '' }, bytes.toString('base64')).toEqual({ ...expected, path: '' });
+      const indexed = await append(bytes, by, most, { isQuick: true, index: true });
+      const { written, told } = expected;
+      expect({ written: indexed.written, told: indexed.told }).toEqual({ written, told });
+      taken += take.mock.results.filter(({ value }) => value === true).length;
+      all += take.mock.results.length;
+      // What the index has is what the ledger gives, step by step the slow way.
+      expect((await maintainIndex(indexed.path, { check: true })).differences).toEqual([]);
+    }
+    expect(taken / all).toBeGreaterThan(0.2);
+    expect(taken / all).toBeLessThan(0.95);
+  },
+);
