@@ -108,8 +108,8 @@ describe('a ledger of a thousand records', () => {
       const lines: Uint8Array[] = linesOf(bytes);
       for (let changes = n % 4; changes > 0; changes -= 1) {
         const at = 1 + Math.floor(random() * (lines.length - 2));
-        const line = lines[at] as Uint8Array;
-        const others = [[], [line, line], [Buffer.alloc(0), line], [lines[at + 1] as Uint8Array, line]];
+        const line = lines[at];
+        const others = [[], [line, line], [Buffer.alloc(0), line], [lines[at + 1], line]];
         lines.splice(at, 1, ...(others[Math.floor(random() * 4)] as Uint8Array[]));
       }
       const changed = ledgerOf(lines);
