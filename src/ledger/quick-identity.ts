@@ -4,6 +4,7 @@
  */
 
 import { isDigestAt } from '../bytes/base64url-at.js';
+import { hasSameBytes, isTextAt } from '../bytes/compare.js';
 import { allocateBytes } from '../bytes/concat.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeLatin1 } from '../bytes/text.js';
@@ -72,11 +73,6 @@ export function isIdentity(bytes: Uint8Array, rows: Int32Array, base: number, pr
   return isTextAt(bytes, rows[base + row.EVENT_ID]!, sha256Base64url(prefixed));
 }
 
-function isTextAt(bytes: Uint8Array, at: number, text: string): boolean {
-  for (let i = 0; i < text.length; i += 1) if (bytes[at + i] !== text.charCodeAt(i)) return false;
-  return true;
-}
-
 /**
  * Whether the record of row `at` follows upon that of the row before it: its `prev` is `leaf`, 32 bytes at `leafAt` of `leaves` and the
  * leaf hash of that record's line; its `seq` is one more; and both have the same `ledger_id`, or neither has one.
@@ -98,8 +94,7 @@ export function isChained(
   const ledgerBefore = rows[before + row.LEDGER_ID]!;
   if (ledger === 0 || ledgerBefore === 0) {
     if (ledger !== ledgerBefore) return false;
-  } else
-    for (let i = 0; i < B64_LENGTH; i += 1) if (bytes[ledger + i] !== bytes[ledgerBefore + i]) return false;
+  } else if (!hasSameBytes(bytes, ledger, bytes, ledgerBefore, B64_LENGTH)) return false;
   return isDigestAt(bytes, rows[base + row.PREV]!, leaves, leafAt);
 }
 

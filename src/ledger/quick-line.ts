@@ -3,6 +3,7 @@
  * are asked for; nothing is parsed unless somebody wants the event itself.
  */
 
+import { isTextAt } from '../bytes/compare.js';
 import { allocateScratch } from '../bytes/concat.js';
 import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type {
@@ -64,16 +65,11 @@ export function closingQuote(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-function isTextAt(bytes: Uint8Array, at: number, text: string): boolean {
-  for (let i = 0; i < text.length; i += 1) if (bytes[at + i] !== text.charCodeAt(i)) return false;
-  return true;
-}
-
 /*
  * Texts that come again and again (principals, tools, units, the ids of grants and of the ledger) are cut out once: whoever compares them
  * or looks them up then has the same string as before. A text is looked for in one place, and replaces what was there.
  */
-const REMEMBERED = 512;
+export const REMEMBERED = 512;
 const MAX_REMEMBERED_LENGTH = 128;
 const texts: string[] = new Array<string>(REMEMBERED).fill('');
 const digestTexts: string[] = new Array<string>(REMEMBERED).fill('');
@@ -101,15 +97,12 @@ function digestTextAt(bytes: Uint8Array, at: number): string {
     return `${decodeLatin1(bytes, alg, algEnd)}:${decodeLatin1(bytes, b64, end)}`;
   const slot = slotOf(bytes, b64, end);
   const known = digestTexts[slot]!;
-  if (known.length !== 0) {
-    let i = 0;
-    while (i < B64_LENGTH && bytes[b64 + i] === known.charCodeAt(SHA256_PREFIX.length + i)) i += 1;
-    if (i === B64_LENGTH) return known;
-  }
+  if (known.length !== 0 && isTextAt(bytes, b64, known, SHA256_PREFIX.length)) return known;
   return (digestTexts[slot] = `${SHA256_PREFIX}${decodeLatin1(bytes, b64, end)}`);
 }
 
-function slotOf(bytes: Uint8Array, start: number, end: number): number {
+/** Where a text is looked for, below {@link REMEMBERED}. */
+export function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
   return mixed % REMEMBERED;
 }

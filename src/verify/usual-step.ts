@@ -14,6 +14,7 @@ import { MAX_SCALE, rescale, BoundsView, type UnitBounds } from '../bounds/scale
 import type { Account } from '../bounds/grant.js';
 import { encodeBase64url } from '../bytes/encoding.js';
 import { isDigestAt } from '../bytes/base64url-at.js';
+import { hasSameBytes, isTextAt } from '../bytes/compare.js';
 import { judgeWindows } from '../bounds/judge.js';
 import type { Judgement } from '../bounds/judgement.js';
 import { rationalOfDecimal } from '../value/rational.js';
@@ -268,18 +269,15 @@ export class UsualStep {
     const prev = rows[base + row.PREV]!;
     const isChained = this.#hasStepped
       ? isDigestAt(bytes, prev, this.#leaves, this.#leafAt)
-      : isTextAt(bytes, prev, chain.prev, 0);
+      : isTextAt(bytes, prev, chain.prev);
     if (!isChained) return false;
     const bound = rows[base + row.LEDGER_ID]!;
-    return bound === 0 ? !bindingRequired : ledgerId !== undefined && isTextAt(bytes, bound, ledgerId, 0);
+    return bound === 0 ? !bindingRequired : ledgerId !== undefined && isTextAt(bytes, bound, ledgerId);
   }
 
   /** Whether an id is that of the event before. */
   #isTip(bytes: Uint8Array, id: number): boolean {
-    if (!this.#hasStepped) return false;
-    for (let i = 0; i < B64_LENGTH; i += 1)
-      if (bytes[id + i] !== this.#tipBytes[this.#tipAt + i]) return false;
-    return true;
+    return this.#hasStepped && hasSameBytes(bytes, id, this.#tipBytes, this.#tipAt, B64_LENGTH);
   }
 
   /** The type of an extension event that means nothing to any rule. */
@@ -766,11 +764,6 @@ export class UsualStep {
 }
 
 const NOTHING: Amount = { unit: '', value: 0, scale: 0 };
-
-function isTextAt(bytes: Uint8Array, at: number, text: string, from: number): boolean {
-  for (let i = from; i < text.length; i += 1) if (bytes[at + i - from] !== text.charCodeAt(i)) return false;
-  return true;
-}
 
 const SHA256_TEXT_LENGTH = 'sha-256:'.length + B64_LENGTH;
 
