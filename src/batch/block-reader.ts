@@ -28,7 +28,7 @@ export interface BlockInput {
   /** How many bytes of the ledger end with what was given last. */
   readonly given: number;
   /**
-   * The next block, written into `room`, of which nothing is needed any more then; undefined at the end.
+   * The next block, written into `room`, all of which may be overwritten; undefined at the end.
    *
    * @throws NorthrootError when the source cannot be read; the signal's reason when that aborts.
    */

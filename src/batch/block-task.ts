@@ -8,6 +8,7 @@ import {
   type ExaminedBlock,
   type Examiner,
 } from './examine-block.js';
+import type { DeclaredKey } from './known-keys.js';
 import type { WorkerPool } from './worker-pool.js';
 
 /** See the head of this file. */
@@ -48,14 +49,17 @@ export class BlockTask {
     return this.#answer;
   }
 
-  /** Examines it in this thread. */
-  examine(examiner: Examiner): void {
+  /** Examines it in this thread. @returns The keys that it declares. */
+  examine(examiner: Examiner): readonly DeclaredKey[] {
     const { bytes, verdicts } = this.block;
     try {
-      this.#outcome = { facts: examineBlock(bytes, examiner, this.#depth, verdicts) };
+      const facts = examineBlock(bytes, examiner, this.#depth, verdicts);
+      this.#outcome = { facts };
+      return facts.declared;
     } catch (failure) {
       // It is told of when the turn of the block comes.
       this.#outcome = { failure };
+      return [];
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * What can be said of the lines of a block without knowing any other: where each ends, its leaf hash, and which of its signatures are
- * valid. It is the part of verification that takes most of the time and needs no order, so that other threads can do it. What it gives
+ * What can be said of the lines of a block without knowing any other: where each ends, its leaf hash, which of its signatures are
+ * valid, the nodes of the Merkle tree over them, and what its records have in common. It is the part of verification that takes most of the time and needs no order, so that other threads can do it. What it gives
  * is numbers, a few for each line.
  */
 
@@ -109,8 +109,7 @@ export function examineBlock(
   const rowAt = new Int32Array(lines).fill(-1);
   const isQuick = depth === 'all' && isQuickPathOn();
   let usual = 0;
-  /** The first usual record, and whether there is a line that takes no place. */
-  let first = -1;
+  /** Whether there is a line that takes no place. */
   let hasBlank = false;
   /** The key by which the next verdict is computed; where there is none, that verdict is given. */
   const keyOfNext = (keyid: string): VerificationKey | undefined => {
@@ -135,7 +134,6 @@ export function examineBlock(
     if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
     if (isQuick && scanner.scan(start, end, usual)) {
       const { rows } = scanner;
-      if (first === -1) first = i;
       rowAt[i] = usual;
       earlier.add(bytes, rows, scanner.rowBytes, usual);
       if (i > 0 && rowAt[i - 1] !== -1) {
@@ -171,6 +169,7 @@ export function examineBlock(
   }
   signatures.flush(verdicts);
   const rows = scanner.rows.slice(0, usual * ROW_WIDTH);
+  const first = rowAt.indexOf(0);
   const ordinal = first === -1 ? 0 : (rows[SEQ_LOW]! - first) & (SEQ_BASE - 1);
   const hasNodes = first !== -1 && !hasBlank;
   if (given !== undefined && depth === 'all') assertTrue(given, verdicts);

@@ -242,7 +242,7 @@ async function* readInThreads(
   const examineHere = async (task: BlockTask): Promise<void> => {
     examiner.keys.add(pool.keys.slice(keys));
     keys = pool.keys.length;
-    task.examine(examiner);
+    pool.declare(task.examine(examiner));
     // What others have read and examined meanwhile is taken, and they are given more.
     await nextTurn();
   };
@@ -268,9 +268,7 @@ async function* readInThreads(
         continue;
       }
       pending.shift();
-      const facts = next.facts();
-      pool.declare(facts.declared);
-      yield places.ofBlock(next.block.segment, next.block.bytes, facts);
+      yield places.ofBlock(next.block.segment, next.block.bytes, next.facts());
       rooms.push(next.room);
     }
   } finally {
