@@ -249,14 +249,10 @@ export function makeFinding(
   const at = { file, line, byteOffset, byteLength, ...(pointer === undefined ? {} : { pointer }) };
   const kind = severity === 'error' ? page.class : 'none';
   const id = eventId === '' ? undefined : eventId;
+  const finding = { code, severity, class: kind, at, seq, eventId: id, context };
   if (detail.isWordedLate === true) {
     return {
-      code,
-      severity,
-      class: kind,
-      at,
-      seq,
-      eventId: id,
+      ...finding,
       get expected() {
         return cut(detail.expected ?? '');
       },
@@ -264,20 +260,13 @@ export function makeFinding(
         return cut(detail.actual ?? '');
       },
       related: detail.related ?? [],
-      context,
     };
   }
   return {
-    code,
-    severity,
-    class: kind,
-    at,
-    seq,
-    eventId: id,
+    ...finding,
     ...(detail.expected === undefined ? {} : { expected: cut(detail.expected) }),
     ...(detail.actual === undefined ? {} : { actual: cut(detail.actual) }),
     ...(detail.related === undefined ? {} : { related: detail.related }),
-    context,
   };
 }
 
