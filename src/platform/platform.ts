@@ -80,7 +80,7 @@ export interface Platform {
   /** Ed25519 and P-256 keys. */
   readSpki(der: Uint8Array): SpkiKey;
 
-  /** Lets what has happened meanwhile be told: messages of other threads, what was read. */
+  /** Resolves in a later turn of the event loop: messages of other threads, and what was read, are told before. */
   nextTurn(): Promise<void>;
   /** How many threads can run at the same time. */
   countProcessors(): number;
