@@ -71,6 +71,10 @@ export function copyPayload(block: usize, row: usize, to: usize): i32 {
   return first + second + third;
 }
 
+export function copyLine(block: usize, start: i32, end: i32, to: usize): void {
+  memory.copy(to, block + start, end - start);
+}
+
 /**
  * Finds where lines end: at `\n`, or at the end of the bytes.
  *

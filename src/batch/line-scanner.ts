@@ -3,12 +3,12 @@
  * or in JavaScript for small blocks and where there is none. Both say the same.
  */
 
-import { viewBytes } from '#platform';
 import { tryDecodeBase64 } from '../bytes/encoding.js';
+import { PrefixViews } from '../bytes/prefix-views.js';
 import { sha256Latin1 } from '../bytes/sha256.js';
 import { SCAN_WASM } from '../ledger/generated/scan-wasm.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
-import { PREFIX, hasTrueIdentity, isIdentity } from '../ledger/quick-identity.js';
+import { PREFIX, PayloadViews, hasTrueIdentity, isIdentity } from '../ledger/quick-identity.js';
 import { ROW_WIDTH, scanRecord } from '../ledger/quick-scan.js';
 import { leafHash } from '../tree/compact-range.js';
 
@@ -116,6 +116,7 @@ interface Exports {
   findEnds(block: number, length: number, to: number, most: number): number;
   scan(block: number, start: number, end: number, row: number): number;
   copyPayload(block: number, row: number, to: number): number;
+  copyLine(block: number, start: number, end: number, to: number): void;
   hashNodes(leaves: number, count: number, ordinal: number, nodes: number): void;
 }
 
@@ -123,27 +124,36 @@ const PAGE_BYTES = 65_536;
 const HASH_BYTES = 32;
 /** So many bytes behind the block can be read, and are zeros. */
 const PADDING = 128;
+/** Longer lines are hashed where they are. */
+const MAX_COPIED_BYTES = 4_095;
 /** A usual record has more bytes. */
 const LEAST_RECORD_BYTES = 256;
 const ROW_BYTES = 4 * ROW_WIDTH;
 
-/** Its memory holds {@link PREFIX} and room for a payload, the block, and the rows. */
+/** Its memory holds room for a line behind a byte, {@link PREFIX} and room for a payload, the block, and the rows. */
 class WasmScanner implements LineScanner {
   rows = new Int32Array();
   rowBytes = new Uint8Array();
   readonly #exports: Exports;
+  readonly #leaf: number;
   readonly #prefix: number;
   readonly #block: number;
   #bytes: Uint8Array = new Uint8Array();
   #memory: Uint8Array = new Uint8Array();
+  #leaves: PrefixViews;
+  #payloads: PayloadViews;
   #rowsAt = 0;
   #capacity = 0;
 
   constructor(exports: Exports) {
     this.#exports = exports;
-    this.#prefix = exports.heapBase();
+    // The byte before a line is the prefix of RFC 6962 §2.1, a zero.
+    this.#leaf = exports.heapBase();
+    this.#prefix = aligned(this.#leaf + 1 + MAX_COPIED_BYTES);
     // What stands before the first line is overwritten.
     this.#block = aligned(this.#prefix + PREFIX.length + MAX_LINE_BYTES + PADDING);
+    this.#leaves = new PrefixViews(exports.memory.buffer, this.#leaf);
+    this.#payloads = new PayloadViews(exports.memory.buffer, this.#prefix);
     this.#reserve(this.#block);
     this.#memory.set(PREFIX, this.#prefix);
   }
@@ -163,7 +173,11 @@ class WasmScanner implements LineScanner {
   }
 
   leafHash(start: number, end: number): string {
-    // The byte before a line, which is the `\n` of another, becomes the prefix of RFC 6962 §2.1.
+    if (end - start <= MAX_COPIED_BYTES) {
+      this.#exports.copyLine(this.#block, start, end, this.#leaf + 1);
+      return sha256Latin1(this.#leaves.of(1 + end - start));
+    }
+    // The byte before it, which is the `\n` of another line, becomes the prefix.
     const from = this.#block + start - 1;
     this.#memory[from] = 0;
     return sha256Latin1(this.#memory.subarray(from, this.#block + end));
@@ -177,9 +191,8 @@ class WasmScanner implements LineScanner {
       // It says nothing of events of other types, nor of texts that are not ASCII.
       return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
     }
-    const length = PREFIX.length + this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
-    const prefixed = this.#memory.subarray(this.#prefix, this.#prefix + length);
-    return isIdentity(this.#bytes, rows, at * ROW_WIDTH, prefixed);
+    const length = this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
+    return isIdentity(this.#bytes, rows, at * ROW_WIDTH, this.#payloads, length);
   }
 
   hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array {
@@ -196,9 +209,10 @@ class WasmScanner implements LineScanner {
     const { memory } = this.#exports;
     const missing = bytes - memory.buffer.byteLength;
     if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES));
-    if (this.#memory.length !== memory.buffer.byteLength) {
-      this.#memory = viewBytes(memory.buffer, 0, memory.buffer.byteLength);
-    }
+    if (this.#memory.length === memory.buffer.byteLength) return;
+    this.#memory = new Uint8Array(memory.buffer);
+    this.#leaves = new PrefixViews(memory.buffer, this.#leaf);
+    this.#payloads = new PayloadViews(memory.buffer, this.#prefix);
   }
 }
 

@@ -5,12 +5,19 @@
 
 import { isDigestAt } from '../bytes/base64url-at.js';
 import { hasSameBytes, isTextAt } from '../bytes/compare.js';
-import { allocateBytes } from '../bytes/concat.js';
+import { PrefixViews } from '../bytes/prefix-views.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeLatin1 } from '../bytes/text.js';
 import { EVENT_ID_PREFIX } from '../event/identity.js';
 import * as row from './quick-row.js';
-import { B64_LENGTH, B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, SEQ_BASE } from './quick-tables.js';
+import {
+  B64_LENGTH,
+  B64_TO_END,
+  BEFORE_EVENT_ID,
+  BEFORE_PAYLOAD_DIGEST,
+  MAX_LINE_BYTES,
+  SEQ_BASE,
+} from './quick-tables.js';
 
 const { ROW_WIDTH } = row;
 
@@ -18,8 +25,31 @@ const { ROW_WIDTH } = row;
 export const PREFIX = encodeLatin1(EVENT_ID_PREFIX);
 const HASH_BYTES = 32;
 
-let scratch = allocateBytes(PREFIX.length + 64 * 1024);
-scratch.set(PREFIX);
+/** A payload in the forms that are hashed: {@link PREFIX} and the payload at a place. */
+export class PayloadViews {
+  readonly payload: PrefixViews;
+  readonly prefixed: PrefixViews;
+
+  /** @param offset - Of the prefix in `buffer`. */
+  constructor(buffer: ArrayBufferLike, offset: number) {
+    this.payload = new PrefixViews(buffer, offset + PREFIX.length);
+    this.prefixed = new PrefixViews(buffer, offset);
+  }
+}
+
+interface Scratch {
+  readonly bytes: Uint8Array;
+  readonly views: PayloadViews;
+}
+
+/** Made when it is first needed. */
+let scratch: Scratch | undefined;
+
+function makeScratch(size: number): Scratch {
+  const bytes = new Uint8Array(size);
+  bytes.set(PREFIX);
+  return { bytes, views: new PayloadViews(bytes.buffer, 0) };
+}
 
 /**
  * Whether `payload_digest` and `event_id` are those of the content: the payload is the event without the two, copied once and hashed
@@ -30,12 +60,11 @@ scratch.set(PREFIX);
 export function hasTrueIdentity(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
   const base = at * ROW_WIDTH;
   const room = PREFIX.length + rows[base + row.EVENT_END]! - rows[base + row.EVENT_START]!;
-  if (scratch.length < room) {
-    scratch = allocateBytes(room);
-    scratch.set(PREFIX);
+  if (scratch === undefined || scratch.bytes.length < room) {
+    scratch = makeScratch(Math.max(room, PREFIX.length + MAX_LINE_BYTES));
   }
-  const to = PREFIX.length + copyPayload(bytes, rows, base, scratch, PREFIX.length);
-  return isIdentity(bytes, rows, base, scratch.subarray(0, to));
+  const length = copyPayload(bytes, rows, base, scratch.bytes, PREFIX.length);
+  return isIdentity(bytes, rows, base, scratch.views, length);
 }
 
 /** Copies the payload, the event without its two digests; gives its length. */
@@ -62,15 +91,17 @@ function copyPayload(
   return to + end - digestEnd - from;
 }
 
-/**
- * Whether the two digests of the row at `base` are those of the payload.
- *
- * @param prefixed - {@link PREFIX} and the payload.
- */
-export function isIdentity(bytes: Uint8Array, rows: Int32Array, base: number, prefixed: Uint8Array): boolean {
-  const digest = sha256Base64url(prefixed.subarray(PREFIX.length));
+/** Whether the two digests of the row at `base` are those of the payload, `length` bytes of `views`. */
+export function isIdentity(
+  bytes: Uint8Array,
+  rows: Int32Array,
+  base: number,
+  { payload, prefixed }: PayloadViews,
+  length: number,
+): boolean {
+  const digest = sha256Base64url(payload.of(length));
   if (!isTextAt(bytes, rows[base + row.PAYLOAD_DIGEST]!, digest)) return false;
-  return isTextAt(bytes, rows[base + row.EVENT_ID]!, sha256Base64url(prefixed));
+  return isTextAt(bytes, rows[base + row.EVENT_ID]!, sha256Base64url(prefixed.of(PREFIX.length + length)));
 }
 
 /**

@@ -6,6 +6,7 @@
  */
 
 import { writeSha512 } from '#platform';
+import { PrefixViews } from '../bytes/prefix-views.js';
 import { tryMakeKernel, type Kernel } from '../key/ed25519-kernel.js';
 import { PAYLOAD_TYPE, preAuthHead } from './dsse.js';
 
@@ -117,6 +118,7 @@ export class Ed25519Tables {
   #hasTriedLargest = false;
   #end: number;
   readonly #input: number;
+  #inputs: PrefixViews;
   readonly #slots: number;
   /** Whose bytes the input has. */
   #loaded: KeyUse | undefined = undefined;
@@ -141,6 +143,7 @@ export class Ed25519Tables {
     this.exports = exports;
     this.memory = new Uint8Array(exports.memory.buffer);
     this.#input = exports.input.value;
+    this.#inputs = new PrefixViews(exports.memory.buffer, this.#input);
     this.#slots = exports.slots.value;
     this.#work = exports.heapBase();
     this.#end = this.#work + WORK_BYTES;
@@ -198,7 +201,7 @@ export class Ed25519Tables {
     if (writeSha512 !== undefined && bytes.length >= HASHED_BY_HOST) {
       const slot = this.#slots + SLOT_BYTES * index;
       memory.copyWithin(this.#input, slot, slot + POINT_BYTES);
-      writeSha512(memory, this.exports.hash.value, memory.subarray(this.#input, end));
+      writeSha512(memory, this.exports.hash.value, this.#inputs.of(end - this.#input));
       this.exports.takeHash(index, address);
     } else {
       this.exports.challenge(index, end - this.#input, address);
@@ -286,6 +289,7 @@ export class Ed25519Tables {
         return undefined;
       }
       this.memory = new Uint8Array(this.exports.memory.buffer);
+      this.#inputs = new PrefixViews(this.exports.memory.buffer, this.#input);
     }
     this.#end = end;
     this.#reserved += slabs;
