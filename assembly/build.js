@@ -1,6 +1,6 @@
 /**
  * Compiles AssemblyScript to WebAssembly, to modules that hold it in base64, so that nothing reads a file at run time: `ed25519.ts` of
- * this folder to `../src/key/generated/ed25519-wasm.ts`, and `quick-scan.ts` with the walk of `../src/ledger` and the nodes of trees to
+ * this folder to `../src/key/generated/ed25519-wasm.ts`, and `quick-scan.ts` with what `../src/ledger` shares with it and the nodes of trees to
  * `../src/ledger/generated/scan-wasm.ts`. Part of `npm run build`; the files are committed. `--check` writes nothing and exits with
  * status 1 when they are not what would be written.
  */
@@ -20,7 +20,8 @@ await compile('src/key/generated/ed25519-wasm.ts', 'ED25519_WASM', 'ed25519.ts',
 await compile('src/ledger/generated/scan-wasm.ts', 'SCAN_WASM', 'quick-scan.ts', {
   'quick-scan.ts': here('quick-scan.ts'),
   'quick-primitives.ts': here('quick-primitives.ts'),
-  'quick-walk.ts': walk(),
+  'quick-walk.ts': shared('quick-walk.ts'),
+  'quick-relate.ts': shared('quick-relate.ts'),
   'tree-nodes.ts': here('tree-nodes.ts'),
   ...(await tables()),
 });
@@ -70,9 +71,9 @@ function write(target, text) {
   }
 }
 
-/** The grammar of usual records, which is TypeScript as well: AssemblyScript has no types to import, and nothing that could be undefined. */
-function walk() {
-  return here('../src/ledger/quick-walk.ts')
+/** What is TypeScript as well: AssemblyScript has no types to import, and nothing that could be undefined. */
+function shared(name) {
+  return here(`../src/ledger/${name}`)
     .replaceAll('import type {', 'import {')
     .replaceAll(/(from '\.\/[a-z-]+)\.js';/g, "$1';")
     .replaceAll(']!', ']');

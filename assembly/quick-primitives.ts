@@ -7,7 +7,18 @@
  */
 
 import { SEQ_HIGH, SEQ_LOW } from './quick-row';
-import { CLASS, ENDS_43, MAX_METERS, NO_LIMIT, QUOTE, BACKSLASH, B64_LENGTH, ZERO } from './quick-tables';
+import {
+  CLASS,
+  ENDS_43,
+  MAX_METERS,
+  NO_LIMIT,
+  QUOTE,
+  BACKSLASH,
+  B64_LENGTH,
+  REMEMBERED,
+  SEEN_KINDS,
+  ZERO,
+} from './quick-tables';
 
 export type Int = i32;
 
@@ -44,6 +55,14 @@ export class Rows {
   }
 }
 
+export const SEEN_NUMBERS = changetype<Rows>(memory.data(4 * SEEN_KINDS * REMEMBERED, 16));
+export const SEEN_STARTS = changetype<Rows>(memory.data(4 * SEEN_KINDS * REMEMBERED, 16));
+export const SEEN_ENDS = changetype<Rows>(memory.data(4 * SEEN_KINDS * REMEMBERED, 16));
+
+export function forgetSeen(): void {
+  memory.fill(changetype<usize>(SEEN_NUMBERS), 0, 4 * SEEN_KINDS * REMEMBERED);
+}
+
 export const UNIT_AT = changetype<Rows>(memory.data(4 * MAX_METERS, 16));
 export const UNIT_END = changetype<Rows>(memory.data(4 * MAX_METERS, 16));
 
@@ -61,6 +80,10 @@ function isSame(a: usize, b: usize, length: i32): bool {
 
 export function isText(texts: Bytes, textAt: i32, textEnd: i32, bytes: Bytes, at: i32): bool {
   return isSame(changetype<usize>(texts) + textAt, changetype<usize>(bytes) + at, textEnd - textAt);
+}
+
+export function isSameText(bytes: Bytes, a: i32, b: i32, length: i32): bool {
+  return isSame(changetype<usize>(bytes) + a, changetype<usize>(bytes) + b, length);
 }
 
 /** The length of a text stands before it. */
@@ -82,6 +105,44 @@ export function isBase64url43(bytes: Bytes, at: i32): bool {
   const from = changetype<usize>(bytes) + at;
   if (base64urlAt(from) !== 0xffff || base64urlAt(from + 16) !== 0xffff) return false;
   return base64urlAt(from + 26) >>> 0 === 0xffff && (CLASS[bytes[at + B64_LENGTH - 1]] & ENDS_43) !== 0;
+}
+
+/** Of sixteen characters of base64url the twelve bytes that they stand for; of any others anything. */
+function decode16(at: usize): v128 {
+  const v = v128.load(at);
+  // What is added to a character is its value: -65 for A to Z, -71 for a to z, +4 for 0 to 9, +17 for -, -32 for _.
+  let offset = i8x16.splat(-65);
+  offset = v128.bitselect(i8x16.splat(-71), offset, i8x16.gt_u(v, i8x16.splat(0x60)));
+  offset = v128.bitselect(i8x16.splat(4), offset, i8x16.lt_u(v, i8x16.splat(0x3a)));
+  offset = v128.bitselect(i8x16.splat(17), offset, i8x16.eq(v, i8x16.splat(0x2d)));
+  offset = v128.bitselect(i8x16.splat(-32), offset, i8x16.eq(v, i8x16.splat(0x5f)));
+  const six = i8x16.add(v, offset);
+  const first = i32x4.shl(v128.and(six, i32x4.splat(0xff)), 18);
+  const second = i32x4.shl(v128.and(six, i32x4.splat(0xff00)), 4);
+  const third = i32x4.shr_u(v128.and(six, i32x4.splat(0xff0000)), 10);
+  const fourth = i32x4.shr_u(six, 24);
+  const groups = v128.or(v128.or(first, second), v128.or(third, fourth));
+  return i8x16.swizzle(groups, i8x16(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1));
+}
+
+export function decodeDigest(bytes: Bytes, at: i32, target: Bytes, targetAt: i32): void {
+  const from = changetype<usize>(bytes) + at;
+  const to = changetype<usize>(target) + targetAt;
+  v128.store(to, decode16(from));
+  v128.store(to + 12, decode16(from + 16));
+  // Of the last eleven characters eight bytes; what stands behind them in the block counts for nothing.
+  v128.store_lane<u64>(to + 24, decode16(from + 32), 0);
+}
+
+const DIGEST = changetype<Bytes>(memory.data(32, 16));
+
+export function isDigest(bytes: Bytes, at: i32, hash: Bytes, hashAt: i32): bool {
+  decodeDigest(bytes, at, DIGEST, 0);
+  const a = changetype<usize>(DIGEST);
+  const b = changetype<usize>(hash) + hashAt;
+  const high = v128.xor(v128.load(a), v128.load(b));
+  const low = v128.xor(v128.load(a + 16), v128.load(b + 16));
+  return !v128.any_true(v128.or(high, low));
 }
 
 export function endOfText(bytes: Bytes, at: i32, most: i32): i32 {

@@ -1,6 +1,7 @@
 /**
  * `scanRecord` of `src/ledger/quick-scan.ts` for events of the types that have members of their own, in WebAssembly: the bytes of a
- * block lie in its memory, and the lines of it are scanned where they are; and the nodes of the Merkle tree over them (`tree-nodes.ts`).
+ * block lie in its memory, and the lines of it are scanned where they are. Besides what its records have to do with each other, and the nodes
+ * of the Merkle tree over them (`tree-nodes.ts`).
  * Compiled by `build.js`; `src/batch/line-scanner.ts` is the only caller.
  */
 
@@ -26,6 +27,7 @@ import {
   EVENT_MEMBER,
   MAX_LINE_BYTES,
 } from './quick-tables';
+import { relate } from './quick-relate';
 import { endOfEvent, endOfRecord, typeOf } from './quick-walk';
 
 export { hashNodes } from './tree-nodes';
@@ -73,6 +75,18 @@ export function copyPayload(block: usize, row: usize, to: usize): i32 {
 
 export function copyLine(block: usize, start: i32, end: i32, to: usize): void {
   memory.copy(to, block + start, end - start);
+}
+
+/** `relate` of `src/ledger/quick-relate.ts`. */
+export function relateRows(block: usize, rows: usize, rowAt: usize, leaves: usize, lines: i32): void {
+  relate(
+    changetype<Bytes>(block),
+    changetype<Rows>(rows),
+    changetype<Bytes>(rows),
+    changetype<Rows>(rowAt),
+    changetype<Bytes>(leaves),
+    lines,
+  );
 }
 
 /**

@@ -13,14 +13,13 @@ import {
   signatureAt,
   signatureCountOf,
 } from '../ledger/quick-line.js';
-import { isChained, isInOrder, writeHash } from '../ledger/quick-identity.js';
-import { FLAGS, IS_CHAINED, IS_IN_ORDER, ROW_WIDTH, SEQ_LOW } from '../ledger/quick-scan.js';
+import { writeHash } from '../ledger/quick-identity.js';
+import { ROW_WIDTH, SEQ_LOW } from '../ledger/quick-scan.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { SEQ_BASE } from '../ledger/quick-tables.js';
 import type { SignatureBackend, VerificationKey } from '../signature/backend.js';
 import { defaultBackend } from '../signature/default-backend.js';
 import { NorthrootError } from '../error.js';
-import { EarlierRows } from './earlier-rows.js';
 import { scannerFor } from './line-scanner.js';
 import { KnownKeys, keysDeclaredBy, type DeclaredKey } from './known-keys.js';
 import { SignatureQueue } from './signature-queue.js';
@@ -63,7 +62,6 @@ export interface ExaminedBlock extends BlockFacts {
 export interface Examiner {
   readonly keys: KnownKeys;
   readonly signatures: SignatureQueue;
-  readonly earlier: EarlierRows;
 }
 
 /**
@@ -78,7 +76,7 @@ export function makeExaminer(
   const keys = new KnownKeys(backend);
   keys.add(declared);
   const signatures = new SignatureQueue(backend.name === defaultBackend.name, threads);
-  return { keys, signatures, earlier: new EarlierRows() };
+  return { keys, signatures };
 }
 
 /** How much of the lines is asked for: their hashes alone, or all that can be said of them. */
@@ -93,13 +91,12 @@ export type Depth = 'hashes' | 'all';
  */
 export function examineBlock(
   bytes: Uint8Array,
-  { keys, signatures, earlier }: Examiner,
+  { keys, signatures }: Examiner,
   depth: Depth,
   given?: Uint8Array,
 ): ExaminedBlock {
   const scanner = scannerFor(bytes.length);
   const ends = scanner.begin(bytes);
-  earlier.begin();
   const lines = ends.length;
   const leaves = new Uint8Array(lines * HASH_BYTES);
   const verdictsAt = new Int32Array(lines + 1);
@@ -129,18 +126,11 @@ export function examineBlock(
       hasBlank = true;
       continue;
     }
-    const hashAt = i * HASH_BYTES;
-    writeHash(leaves, hashAt, scanner.leafHash(start, end));
+    writeHash(leaves, i * HASH_BYTES, scanner.leafHash(start, end));
     if (depth !== 'all' || end - start > MAX_LINE_BYTES) continue;
     if (isQuick && scanner.scan(start, end, usual)) {
       const { rows } = scanner;
       rowAt[i] = usual;
-      earlier.add(bytes, rows, scanner.rowBytes, usual);
-      if (i > 0 && rowAt[i - 1] !== -1) {
-        const flags = usual * ROW_WIDTH + FLAGS;
-        if (isChained(bytes, rows, usual, leaves, hashAt - HASH_BYTES)) rows[flags]! |= IS_CHAINED;
-        if (isInOrder(bytes, rows, usual)) rows[flags]! |= IS_IN_ORDER;
-      }
       const count = signatureCountOf(rows, usual);
       for (let index = 0; index < count; index += 1) {
         const key = keyOfNext(keyidOf(bytes, rows, usual, index));
@@ -168,6 +158,7 @@ export function examineBlock(
     }
   }
   signatures.flush(verdicts);
+  if (usual > 0) scanner.relate(rowAt, leaves);
   const rows = scanner.rows.slice(0, usual * ROW_WIDTH);
   const first = rowAt.indexOf(0);
   const ordinal = first === -1 ? 0 : (rows[SEQ_LOW]! - first) & (SEQ_BASE - 1);

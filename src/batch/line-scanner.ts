@@ -9,6 +9,7 @@ import { sha256Latin1 } from '../bytes/sha256.js';
 import { SCAN_WASM } from '../ledger/generated/scan-wasm.js';
 import { MAX_LINE_BYTES } from '../ledger/line-splitter.js';
 import { PREFIX, PayloadViews, hasTrueIdentity, isIdentity } from '../ledger/quick-identity.js';
+import { relate } from '../ledger/quick-relate.js';
 import { ROW_WIDTH, scanRecord } from '../ledger/quick-scan.js';
 import { leafHash } from '../tree/compact-range.js';
 
@@ -29,9 +30,15 @@ export interface LineScanner {
    * @param at - 0, or at most one more than that of a row that was filled.
    */
   scan(start: number, end: number, at: number): boolean;
-  /** The rows that were filled, until the next block, and their bytes. */
+  /** The rows that were filled, until the next block. */
   readonly rows: Int32Array;
-  readonly rowBytes: Uint8Array;
+  /**
+   * Fills what is not of the scan into the rows (`quick-relate.ts`), once all lines were scanned.
+   *
+   * @param rowAt - For each line its row, or -1.
+   * @param leaves - The leaf hashes of all lines, 32 bytes each.
+   */
+  relate(rowAt: Int32Array, leaves: Uint8Array): void;
   /**
    * The nodes of the Merkle tree that lie whole among the lines of the block, see `BlockFacts.nodes`; empty where they are not computed.
    *
@@ -75,7 +82,6 @@ export function makeWasmScanner(): LineScanner | undefined {
 
 class PlainScanner implements LineScanner {
   rows = new Int32Array(64 * ROW_WIDTH);
-  rowBytes = new Uint8Array(this.rows.buffer);
   #bytes: Uint8Array = new Uint8Array();
 
   begin(bytes: Uint8Array): Int32Array {
@@ -92,10 +98,13 @@ class PlainScanner implements LineScanner {
       const larger = new Int32Array(this.rows.length * 2);
       larger.set(this.rows);
       this.rows = larger;
-      this.rowBytes = new Uint8Array(larger.buffer);
     }
     const { rows } = this;
     return scanRecord(this.#bytes, start, end, rows, at) && hasTrueIdentity(this.#bytes, rows, at);
+  }
+
+  relate(rowAt: Int32Array, leaves: Uint8Array): void {
+    relate(this.#bytes, this.rows, new Uint8Array(this.rows.buffer), rowAt, leaves, rowAt.length);
   }
 
   hashNodes(): Uint8Array {
@@ -117,6 +126,7 @@ interface Exports {
   scan(block: number, start: number, end: number, row: number): number;
   copyPayload(block: number, row: number, to: number): number;
   copyLine(block: number, start: number, end: number, to: number): void;
+  relateRows(block: number, rows: number, rowAt: number, leaves: number, lines: number): void;
   hashNodes(leaves: number, count: number, ordinal: number, nodes: number): void;
 }
 
@@ -128,12 +138,12 @@ const PADDING = 128;
 const MAX_COPIED_BYTES = 4_095;
 /** A usual record has more bytes. */
 const LEAST_RECORD_BYTES = 256;
-const ROW_BYTES = 4 * ROW_WIDTH;
+const INT_BYTES = 4;
+const ROW_BYTES = INT_BYTES * ROW_WIDTH;
 
 /** Its memory holds room for a line behind a byte, {@link PREFIX} and room for a payload, the block, and the rows. */
 class WasmScanner implements LineScanner {
   rows = new Int32Array();
-  rowBytes = new Uint8Array();
   readonly #exports: Exports;
   readonly #leaf: number;
   readonly #prefix: number;
@@ -143,6 +153,8 @@ class WasmScanner implements LineScanner {
   #leaves: PrefixViews;
   #payloads: PayloadViews;
   #rowsAt = 0;
+  /** Where {@link relate} finds what it is given. */
+  #linesAt = 0;
   #capacity = 0;
 
   constructor(exports: Exports) {
@@ -166,10 +178,15 @@ class WasmScanner implements LineScanner {
     this.#reserve(this.#rowsAt + this.#capacity * ROW_BYTES);
     this.#memory.set(bytes, this.#block);
     this.#memory.fill(0, this.#block + length, this.#rowsAt);
-    this.rows = new Int32Array(this.#exports.memory.buffer, this.#rowsAt, this.#capacity * ROW_WIDTH);
-    this.rowBytes = new Uint8Array(this.#exports.memory.buffer, this.#rowsAt, this.#capacity * ROW_BYTES);
-    const count = this.#exports.findEnds(this.#block, length, this.#rowsAt, this.rows.length);
-    return count === -1 ? findLineEnds(bytes) : this.rows.slice(0, count);
+    const most = this.#capacity * ROW_WIDTH;
+    const count = this.#exports.findEnds(this.#block, length, this.#rowsAt, most);
+    const { memory } = this.#exports;
+    const ends =
+      count === -1 ? findLineEnds(bytes) : new Int32Array(memory.buffer, this.#rowsAt, count).slice();
+    this.#linesAt = this.#rowsAt + this.#capacity * ROW_BYTES;
+    this.#reserve(this.#linesAt + ends.length * (INT_BYTES + HASH_BYTES));
+    this.rows = new Int32Array(memory.buffer, this.#rowsAt, most);
+    return ends;
   }
 
   leafHash(start: number, end: number): string {
@@ -193,6 +210,15 @@ class WasmScanner implements LineScanner {
     }
     const length = this.#exports.copyPayload(this.#block, row, this.#prefix + PREFIX.length);
     return isIdentity(this.#bytes, rows, at * ROW_WIDTH, this.#payloads, length);
+  }
+
+  relate(rowAt: Int32Array, leaves: Uint8Array): void {
+    const exports = this.#exports;
+    const lines = rowAt.length;
+    const leavesAt = this.#linesAt + lines * INT_BYTES;
+    new Int32Array(exports.memory.buffer, this.#linesAt, lines).set(rowAt);
+    this.#memory.set(leaves, leavesAt);
+    exports.relateRows(this.#block, this.#rowsAt, this.#linesAt, leavesAt, lines);
   }
 
   hashNodes(leaves: Uint8Array, ordinal: number): Uint8Array {

@@ -1,23 +1,14 @@
 /**
- * The digests of usual records, over the rows that `scanRecord` filled: whether the two of an event are those of its content, and
- * whether `prev` is the hash of the line before.
+ * The digests of usual records, over the rows that `scanRecord` filled: whether the two of an event are those of its content.
  */
 
-import { isDigestAt } from '../bytes/base64url-at.js';
-import { hasSameBytes, isTextAt } from '../bytes/compare.js';
+import { isTextAt } from '../bytes/compare.js';
 import { PrefixViews } from '../bytes/prefix-views.js';
 import { sha256Base64url } from '../bytes/sha256.js';
 import { encodeLatin1 } from '../bytes/text.js';
 import { EVENT_ID_PREFIX } from '../event/identity.js';
 import * as row from './quick-row.js';
-import {
-  B64_LENGTH,
-  B64_TO_END,
-  BEFORE_EVENT_ID,
-  BEFORE_PAYLOAD_DIGEST,
-  MAX_LINE_BYTES,
-  SEQ_BASE,
-} from './quick-tables.js';
+import { B64_TO_END, BEFORE_EVENT_ID, BEFORE_PAYLOAD_DIGEST, MAX_LINE_BYTES } from './quick-tables.js';
 
 const { ROW_WIDTH } = row;
 
@@ -102,45 +93,6 @@ export function isIdentity(
   const digest = sha256Base64url(payload.of(length));
   if (!isTextAt(bytes, rows[base + row.PAYLOAD_DIGEST]!, digest)) return false;
   return isTextAt(bytes, rows[base + row.EVENT_ID]!, sha256Base64url(prefixed.of(PREFIX.length + length)));
-}
-
-/**
- * Whether the record of row `at` follows upon that of the row before it: its `prev` is `leaf`, 32 bytes at `leafAt` of `leaves` and the
- * leaf hash of that record's line; its `seq` is one more; and both have the same `ledger_id`, or neither has one.
- */
-export function isChained(
-  bytes: Uint8Array,
-  rows: Int32Array,
-  at: number,
-  leaves: Uint8Array,
-  leafAt: number,
-): boolean {
-  const base = at * ROW_WIDTH;
-  const before = base - ROW_WIDTH;
-  const next = rows[before + row.SEQ_LOW]! + 1;
-  const carry = next === SEQ_BASE ? 1 : 0;
-  if (rows[base + row.SEQ_LOW] !== (carry === 1 ? 0 : next)) return false;
-  if (rows[base + row.SEQ_HIGH] !== rows[before + row.SEQ_HIGH]! + carry) return false;
-  const ledger = rows[base + row.LEDGER_ID]!;
-  const ledgerBefore = rows[before + row.LEDGER_ID]!;
-  if (ledger === 0 || ledgerBefore === 0) {
-    if (ledger !== ledgerBefore) return false;
-  } else if (!hasSameBytes(bytes, ledger, bytes, ledgerBefore, B64_LENGTH)) return false;
-  return isDigestAt(bytes, rows[base + row.PREV]!, leaves, leafAt);
-}
-
-/** Whether `occurred_at` of row `at` is as long as that of the row before it, and not earlier. */
-export function isInOrder(bytes: Uint8Array, rows: Int32Array, at: number): boolean {
-  const base = at * ROW_WIDTH;
-  const time = rows[base + row.OCCURRED_AT]!;
-  const before = rows[base - ROW_WIDTH + row.OCCURRED_AT]!;
-  const length = rows[base + row.OCCURRED_AT + 1]! - time;
-  if (rows[base - ROW_WIDTH + row.OCCURRED_AT + 1]! - before !== length) return false;
-  for (let i = 0; i < length; i += 1) {
-    const difference = bytes[time + i]! - bytes[before + i]!;
-    if (difference !== 0) return difference > 0;
-  }
-  return true;
 }
 
 /** Writes a hash, a binary string of 32 characters. */

@@ -21,11 +21,12 @@ import { rationalOfDecimal, type Rational } from '../value/rational.js';
 import type { SignatureEntry } from './examine-line.js';
 import type { Span } from './event-bytes.js';
 import { hasTrueIdentity } from './quick-identity.js';
+import { slotOf } from './quick-relate.js';
 import * as row from './quick-scan.js';
+import { B64_LENGTH, BEFORE_KEYID, REMEMBERED } from './quick-tables.js';
 
 const { ROW_WIDTH, scanRecord } = row;
 
-const B64_LENGTH = 43;
 /** How many signatures a record has. */
 export function signatureCountOf(rows: Int32Array, at: number): number {
   return rows[at * ROW_WIDTH + row.SIGNATURE_COUNT]!;
@@ -42,8 +43,6 @@ export function signatureAt(bytes: Uint8Array, rows: Int32Array, at: number, ind
   return keyidAt(bytes, rows, at * ROW_WIDTH, index) + SIG_AFTER_KEYID;
 }
 
-/** `{"keyid":"` */
-const BEFORE_KEYID = 10;
 /** The keyid and `","sig":"`. */
 const SIG_AFTER_KEYID = B64_LENGTH + 9;
 const QUOTE = 0x22;
@@ -69,7 +68,6 @@ export function closingQuote(bytes: Uint8Array, from: number): number {
  * Texts that come again and again (principals, tools, units, the ids of grants and of the ledger) are cut out once: whoever compares them
  * or looks them up then has the same string as before. A text is looked for in one place, and replaces what was there.
  */
-export const REMEMBERED = 512;
 const MAX_REMEMBERED_LENGTH = 128;
 const texts: string[] = new Array<string>(REMEMBERED).fill('');
 const digestTexts: string[] = new Array<string>(REMEMBERED).fill('');
@@ -99,12 +97,6 @@ function digestTextAt(bytes: Uint8Array, at: number): string {
   const known = digestTexts[slot]!;
   if (known.length !== 0 && isTextAt(bytes, b64, known, SHA256_PREFIX.length)) return known;
   return (digestTexts[slot] = `${SHA256_PREFIX}${decodeLatin1(bytes, b64, end)}`);
-}
-
-/** Where a text is looked for, below {@link REMEMBERED}. */
-export function slotOf(bytes: Uint8Array, start: number, end: number): number {
-  const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
-  return mixed % REMEMBERED;
 }
 
 /** Goes through the meters of a usual record, in their order. */

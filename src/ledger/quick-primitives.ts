@@ -1,5 +1,6 @@
 /** What the walk over usual records stands on, as JavaScript does it best; `assembly/quick-primitives.ts` is the same for WebAssembly. */
 
+import { hasSameBytes } from '../bytes/compare.js';
 import { PLAIN, endOfString } from '../json/scan.js';
 import { SEQ_LOW, SEQ_HIGH } from './quick-row.js';
 import {
@@ -13,8 +14,11 @@ import {
   B64_LENGTH,
   SEQ_BASE,
   MAX_METERS,
+  REMEMBERED,
+  SEEN_KINDS,
 } from './quick-tables.js';
 
+export { decodeDigestAt as decodeDigest, isDigestAt as isDigest } from '../bytes/base64url-at.js';
 export { bytesAscend } from '../json/scan.js';
 export { daysInMonth } from '../value/timestamp.js';
 
@@ -25,6 +29,20 @@ export type Rows = Int32Array;
 /** Where the units of a vector are. */
 export const UNIT_AT: Rows = new Int32Array(MAX_METERS);
 export const UNIT_END: Rows = new Int32Array(MAX_METERS);
+
+/** Texts that were seen: the number of each + 1, or 0; where it begins and ends. */
+export const SEEN_NUMBERS: Rows = new Int32Array(SEEN_KINDS * REMEMBERED);
+export const SEEN_STARTS: Rows = new Int32Array(SEEN_KINDS * REMEMBERED);
+export const SEEN_ENDS: Rows = new Int32Array(SEEN_KINDS * REMEMBERED);
+
+export function forgetSeen(): void {
+  SEEN_NUMBERS.fill(0);
+}
+
+/** Whether the same bytes stand at two places. */
+export function isSameText(bytes: Bytes, a: Int, b: Int, length: Int): boolean {
+  return hasSameBytes(bytes, a, bytes, b, length);
+}
 
 export function isText(
   texts: Uint8Array,

@@ -361,6 +361,8 @@ export const SERVICE = asBytes('service:');
 export const ABANDONED = asBytes('"ABANDONED"');
 
 export const B64_LENGTH = 43;
+/** From a signature's `{` to its keyid. */
+export const BEFORE_KEYID = KEYID_MEMBER.length;
 /** From a SHA-256 digest's `{` to its base64url. */
 export const B64_IN_DIGEST = DIGEST_BEFORE_B64.length;
 export const MAX_SIG_LENGTH = 200;
@@ -374,5 +376,8 @@ export const SEQ_BASE = 2 ** 30;
 /** `,"event_id":{"alg":"sha-256","b64":"` and `,"payload_digest":{"alg":"sha-256","b64":"`. */
 export const BEFORE_EVENT_ID = 36;
 export const BEFORE_PAYLOAD_DIGEST = 42;
+/** So many texts of each kind are remembered, and so many kinds there are (`quick-relate.ts`). */
+export const REMEMBERED = 512;
+export const SEEN_KINDS = 5;
 /** 43 characters, `"` and `}`. */
 export const B64_TO_END = B64_LENGTH + 2;

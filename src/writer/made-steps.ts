@@ -3,11 +3,11 @@
  * were admitted; everything else the step asks of the line, as it does when a ledger is verified.
  */
 
-import { fillOnlyRow } from '../batch/earlier-rows.js';
 import { VALID } from '../batch/verdicts.js';
 import { writeLatin1 } from '../bytes/text.js';
 import type { RawLine } from '../ledger/line-splitter.js';
 import type { UsualEvent } from '../ledger/made-line.js';
+import { relate } from '../ledger/quick-relate.js';
 import { ROW_WIDTH } from '../ledger/quick-row.js';
 import { isQuickPathOn, signatureCountOf } from '../ledger/quick-line.js';
 import { hashToBase64url, leafHash } from '../tree/compact-range.js';
@@ -74,7 +74,7 @@ export class MadeSteps {
     const leaf = leafHash(bytes);
     writeLatin1(facts.leaves, leaf, index * HASH_BYTES);
     facts.rows.set(rows.subarray(at * ROW_WIDTH, (at + 1) * ROW_WIDTH));
-    fillOnlyRow(bytes, facts.rows, this.#rowBytes);
+    relate(bytes, facts.rows, this.#rowBytes, facts.rowAt, facts.leaves, 1);
     facts.verdictsAt[index] = 0;
     facts.verdictsAt[index + 1] = count;
     const segment = { file, firstSeq: undefined };

@@ -20,12 +20,17 @@ function saidBy(scanner: LineScanner, block: Uint8Array): object {
   const ends = scanner.begin(block);
   const hashes: string[] = [];
   const usual: number[] = [];
+  const rowAt = new Int32Array(ends.length).fill(-1);
   for (const [i, end] of ends.entries()) {
     const start = i === 0 ? 0 : ends[i - 1] + 1;
     hashes.push(scanner.leafHash(start, end));
-    if (scanner.scan(start, end, usual.length)) usual.push(i);
+    if (!scanner.scan(start, end, usual.length)) continue;
+    rowAt[i] = usual.length;
+    usual.push(i);
   }
-  return { ends, hashes, usual, rows: scanner.rows.slice(0, usual.length * ROW_WIDTH) };
+  const scanned = scanner.rows.slice(0, usual.length * ROW_WIDTH);
+  scanner.relate(rowAt, Buffer.from(hashes.join(''), 'latin1'));
+  return { ends, hashes, usual, scanned, related: scanner.rows.slice(0, usual.length * ROW_WIDTH) };
 }
 
 const wasm = makeWasmScanner();

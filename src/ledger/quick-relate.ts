@@ -1,0 +1,166 @@
+/**
+ * What the usual records of a block have to do with each other: which has the same principal, tool, link, keyid or unit as one before
+ * it, so that whoever goes through them in order cuts out each text once; whether each follows upon the one before it; and the bytes of
+ * their ids. Compiled twice, as `quick-walk.ts` is.
+ */
+
+import {
+  SEEN_ENDS,
+  SEEN_NUMBERS,
+  SEEN_STARTS,
+  decodeDigest,
+  forgetSeen,
+  isDigest,
+  isSameText,
+} from './quick-primitives.js';
+import type { Bytes, Int, Rows } from './quick-primitives.js';
+import {
+  AMOUNTS,
+  AMOUNT_WIDTH,
+  EVENT_ID,
+  FLAGS,
+  ID_WORDS,
+  IS_CHAINED,
+  IS_IN_ORDER,
+  LEDGER_ID,
+  LINK,
+  LINK_WORDS,
+  METER_COUNT,
+  OCCURRED_AT,
+  PREV,
+  PRINCIPAL,
+  ROW_AMOUNTS,
+  ROW_WIDTH,
+  SAME_KEYID,
+  SAME_LINK,
+  SAME_PRINCIPAL,
+  SAME_TOOL,
+  SAME_UNIT,
+  SEQ_HIGH,
+  SEQ_LOW,
+  SIGNATURES,
+  SIGNATURE_COUNT,
+  TOOL,
+  UNIT,
+} from './quick-row.js';
+import { B64_LENGTH, BEFORE_KEYID, REMEMBERED, SEQ_BASE } from './quick-tables.js';
+
+/* The kinds of texts, which are remembered apart; `SEEN_KINDS` of `quick-tables.ts` is their number. */
+const PRINCIPALS = 0;
+const TOOLS = 1;
+const LINKS = 2;
+const KEYIDS = 3;
+const UNITS = 4;
+
+const HASH_BYTES = 32;
+const WORD_BYTES = 4;
+
+/**
+ * Fills what is not of the scan into the rows of a block.
+ *
+ * @param rowBytes - The bytes of `rows`.
+ * @param rowAt - For each line its row, or -1. The rows are in the order of their lines.
+ * @param leaves - The leaf hashes of the lines, 32 bytes each.
+ */
+export function relate(
+  bytes: Bytes,
+  rows: Rows,
+  rowBytes: Bytes,
+  rowAt: Rows,
+  leaves: Bytes,
+  lines: Int,
+): void {
+  forgetSeen();
+  let isBehindRow = false;
+  for (let i = 0; i < lines; i += 1) {
+    const at = rowAt[i]!;
+    if (at !== -1) {
+      const base = at * ROW_WIDTH;
+      fillSame(bytes, rows, at, base);
+      decodeDigest(bytes, rows[base + EVENT_ID]!, rowBytes, WORD_BYTES * (base + ID_WORDS));
+      const link = rows[base + LINK]!;
+      if (link !== 0) decodeDigest(bytes, link, rowBytes, WORD_BYTES * (base + LINK_WORDS));
+      if (isBehindRow) {
+        let flags = rows[base + FLAGS]!;
+        if (isChained(bytes, rows, base, leaves, (i - 1) * HASH_BYTES)) flags |= IS_CHAINED;
+        if (isInOrder(bytes, rows, base)) flags |= IS_IN_ORDER;
+        rows[base + FLAGS] = flags;
+      }
+    }
+    isBehindRow = at !== -1;
+  }
+}
+
+function fillSame(bytes: Bytes, rows: Rows, at: Int, base: Int): void {
+  const principal = rows[base + PRINCIPAL]!;
+  rows[base + SAME_PRINCIPAL] = see(PRINCIPALS, bytes, principal, rows[base + PRINCIPAL + 1]!, at);
+  const tool = rows[base + TOOL]!;
+  if (tool !== 0) rows[base + SAME_TOOL] = see(TOOLS, bytes, tool, rows[base + TOOL + 1]!, at);
+  const link = rows[base + LINK]!;
+  if (link !== 0) rows[base + SAME_LINK] = see(LINKS, bytes, link, link + B64_LENGTH, at);
+  let amounts = rows[base + METER_COUNT]!;
+  if (amounts > ROW_AMOUNTS) amounts = ROW_AMOUNTS;
+  for (let i = 0; i < amounts; i += 1) {
+    const amount = base + AMOUNTS + i * AMOUNT_WIDTH;
+    const number = at * ROW_AMOUNTS + i;
+    rows[amount + SAME_UNIT] = see(UNITS, bytes, rows[amount + UNIT]!, rows[amount + UNIT + 1]!, number);
+  }
+  if (rows[base + SIGNATURE_COUNT] === 0) return;
+  const keyid = rows[base + SIGNATURES]! + BEFORE_KEYID;
+  rows[base + SAME_KEYID] = see(KEYIDS, bytes, keyid, keyid + B64_LENGTH, at);
+}
+
+/** The number of the same text where that is remembered, else `number`, which is remembered now. A text has one place. */
+function see(kind: Int, bytes: Bytes, start: Int, end: Int, number: Int): Int {
+  const slot = kind * REMEMBERED + slotOf(bytes, start, end);
+  const length = end - start;
+  const seen = SEEN_NUMBERS[slot]!;
+  const seenStart = SEEN_STARTS[slot]!;
+  if (seen !== 0 && SEEN_ENDS[slot]! - seenStart === length && isSameText(bytes, start, seenStart, length))
+    return seen - 1;
+  // 0 is none.
+  SEEN_NUMBERS[slot] = number + 1;
+  SEEN_STARTS[slot] = start;
+  SEEN_ENDS[slot] = end;
+  return number;
+}
+
+/** Where a text is remembered, below `REMEMBERED`. It has at least one character. */
+export function slotOf(bytes: Bytes, start: Int, end: Int): Int {
+  const mixed = bytes[start]! + 31 * bytes[(start + end) >> 1]! + 961 * bytes[end - 1]! + 7 * (end - start);
+  return mixed % REMEMBERED;
+}
+
+/**
+ * Whether a record follows upon that of the row before it: its `prev` is the 32 bytes at `leafAt` of `leaves`, which are the leaf hash
+ * of that record's line; its `seq` is one more; and both have the same `ledger_id`, or neither has one.
+ */
+function isChained(bytes: Bytes, rows: Rows, base: Int, leaves: Bytes, leafAt: Int): boolean {
+  const before = base - ROW_WIDTH;
+  let low = rows[before + SEQ_LOW]! + 1;
+  let high = rows[before + SEQ_HIGH]!;
+  if (low === SEQ_BASE) {
+    low = 0;
+    high += 1;
+  }
+  if (rows[base + SEQ_LOW] !== low || rows[base + SEQ_HIGH] !== high) return false;
+  const ledger = rows[base + LEDGER_ID]!;
+  const ledgerBefore = rows[before + LEDGER_ID]!;
+  if (ledger === 0 || ledgerBefore === 0) {
+    if (ledger !== ledgerBefore) return false;
+  } else if (!isSameText(bytes, ledger, ledgerBefore, B64_LENGTH)) return false;
+  return isDigest(bytes, rows[base + PREV]!, leaves, leafAt);
+}
+
+/** Whether `occurred_at` is as long as that of the row before, and not earlier. */
+function isInOrder(bytes: Bytes, rows: Rows, base: Int): boolean {
+  const time = rows[base + OCCURRED_AT]!;
+  const before = rows[base - ROW_WIDTH + OCCURRED_AT]!;
+  const length = rows[base + OCCURRED_AT + 1]! - time;
+  if (rows[base - ROW_WIDTH + OCCURRED_AT + 1]! - before !== length) return false;
+  for (let i = 0; i < length; i += 1) {
+    const difference = bytes[time + i]! - bytes[before + i]!;
+    if (difference !== 0) return difference > 0;
+  }
+  return true;
+}
