@@ -29,14 +29,14 @@ import { eventMessage } from './event-signature.js';
 export interface BatchVerifierOptions {
   /** The most memory that tables take, those of all keys together, in bytes. Default: 64 MiB; below 2 MiB there are none. */
   readonly tableBytes?: number | undefined;
-  /** Of so many signatures accepted by tables about one is verified a second time. Default: 256; 1 is each. */
+  /** Of so many signatures accepted by tables about one is verified a second time. Default: 1,024; 1 is each. */
   readonly sample?: number | undefined;
   /** How often a key is used before it has a table. Default: 2, when its table costs what it spares; 0 is from the first on. */
   readonly uses?: number | undefined;
 }
 
 const DEFAULT_TABLE_BYTES = 64 * 1024 * 1024;
-const DEFAULT_SAMPLE = 256;
+const DEFAULT_SAMPLE = 1_024;
 const DEFAULT_USES = 2;
 /** To compile the WebAssembly pays after so many times the uses after which a table does. */
 const TABLES_AFTER = 32;
