@@ -184,7 +184,7 @@ async function startThreads(
 type Pending = BlockTask | { readonly long: LongLine } | { readonly failure: unknown };
 
 /** Behind a block, for its facts: enough where records have 800 bytes or more. */
-const FACTS_BYTES = 512 * 1024;
+const FACTS_BYTES = 704 * 1024;
 /** So many blocks for each thread are on their way, so that none waits for the thread that orders them. */
 const ROOMS_PER_THREAD = 5;
 

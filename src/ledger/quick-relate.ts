@@ -1,7 +1,7 @@
 /**
  * What the usual records of a block have to do with each other: which has the same principal, tool, link, keyid or unit as one before
- * it, so that whoever goes through them in order cuts out each text once; whether each follows upon the one before it; and the bytes of
- * their ids. Compiled twice, as `quick-walk.ts` is.
+ * it, so that whoever goes through them in order cuts out each text once; whether each follows upon the one before it, and its own times
+ * upon each other; and the bytes of their digests. Compiled twice, as `quick-walk.ts` is.
  */
 
 import {
@@ -17,9 +17,14 @@ import type { Bytes, Int, Rows } from './quick-primitives.js';
 import {
   AMOUNTS,
   AMOUNT_WIDTH,
+  ENDED_AT,
   EVENT_ID,
   FLAGS,
+  HAS_OTHER_DIGEST,
+  HAS_SOUND_TIMES,
   ID_WORDS,
+  INTENT,
+  INTENT_WORDS,
   IS_CHAINED,
   IS_IN_ORDER,
   LEDGER_ID,
@@ -27,6 +32,8 @@ import {
   LINK_WORDS,
   METER_COUNT,
   OCCURRED_AT,
+  PARAMS,
+  PARAMS_WORDS,
   PREV,
   PRINCIPAL,
   ROW_AMOUNTS,
@@ -40,10 +47,13 @@ import {
   SEQ_LOW,
   SIGNATURES,
   SIGNATURE_COUNT,
+  STARTED_AT,
   TOOL,
   UNIT,
+  USER_INTENT,
+  USER_INTENT_WORDS,
 } from './quick-row.js';
-import { B64_LENGTH, BEFORE_KEYID, REMEMBERED, SEQ_BASE } from './quick-tables.js';
+import { B64_IN_DIGEST, B64_LENGTH, BEFORE_KEYID, REMEMBERED, SEQ_BASE } from './quick-tables.js';
 
 /* The kinds of texts, which are remembered apart; `SEEN_KINDS` of `quick-tables.ts` is their number. */
 const PRINCIPALS = 0;
@@ -80,15 +90,28 @@ export function relate(
       decodeDigest(bytes, rows[base + EVENT_ID]!, rowBytes, WORD_BYTES * (base + ID_WORDS));
       const link = rows[base + LINK]!;
       if (link !== 0) decodeDigest(bytes, link, rowBytes, WORD_BYTES * (base + LINK_WORDS));
-      if (isBehindRow) {
-        let flags = rows[base + FLAGS]!;
-        if (isChained(bytes, rows, base, leaves, (i - 1) * HASH_BYTES)) flags |= IS_CHAINED;
-        if (isInOrder(bytes, rows, base)) flags |= IS_IN_ORDER;
-        rows[base + FLAGS] = flags;
+      let flags = rows[base + FLAGS]!;
+      if ((flags & HAS_OTHER_DIGEST) === 0) {
+        decodeMember(bytes, rows, rowBytes, base, INTENT, INTENT_WORDS);
+        decodeMember(bytes, rows, rowBytes, base, PARAMS, PARAMS_WORDS);
+        decodeMember(bytes, rows, rowBytes, base, USER_INTENT, USER_INTENT_WORDS);
       }
+      if (hasSoundTimes(bytes, rows, base)) flags |= HAS_SOUND_TIMES;
+      if (isBehindRow) {
+        if (isChained(bytes, rows, base, leaves, (i - 1) * HASH_BYTES)) flags |= IS_CHAINED;
+        const before = base - ROW_WIDTH + OCCURRED_AT;
+        if (isNotEarlier(bytes, rows, base + OCCURRED_AT, before)) flags |= IS_IN_ORDER;
+      }
+      rows[base + FLAGS] = flags;
     }
     isBehindRow = at !== -1;
   }
+}
+
+/** Decodes the digest whose `{` the row has the place of, where it is there. */
+function decodeMember(bytes: Bytes, rows: Rows, rowBytes: Bytes, base: Int, member: Int, words: Int): void {
+  const at = rows[base + member]!;
+  if (at !== 0) decodeDigest(bytes, at + B64_IN_DIGEST, rowBytes, WORD_BYTES * (base + words));
 }
 
 function fillSame(bytes: Bytes, rows: Rows, at: Int, base: Int): void {
@@ -152,12 +175,18 @@ function isChained(bytes: Bytes, rows: Rows, base: Int, leaves: Bytes, leafAt: I
   return isDigest(bytes, rows[base + PREV]!, leaves, leafAt);
 }
 
-/** Whether `occurred_at` is as long as that of the row before, and not earlier. */
-function isInOrder(bytes: Bytes, rows: Rows, base: Int): boolean {
-  const time = rows[base + OCCURRED_AT]!;
-  const before = rows[base - ROW_WIDTH + OCCURRED_AT]!;
-  const length = rows[base + OCCURRED_AT + 1]! - time;
-  if (rows[base - ROW_WIDTH + OCCURRED_AT + 1]! - before !== length) return false;
+function hasSoundTimes(bytes: Bytes, rows: Rows, base: Int): boolean {
+  if (rows[base + STARTED_AT] === 0 || rows[base + ENDED_AT] === 0) return false;
+  const isEnded = isNotEarlier(bytes, rows, base + ENDED_AT, base + STARTED_AT);
+  return isEnded && isNotEarlier(bytes, rows, base + OCCURRED_AT, base + STARTED_AT);
+}
+
+/** Whether the timestamp that `later` is the place of is as long as the one of `former`, and not earlier. */
+function isNotEarlier(bytes: Bytes, rows: Rows, later: Int, former: Int): boolean {
+  const time = rows[later]!;
+  const before = rows[former]!;
+  const length = rows[later + 1]! - time;
+  if (rows[former + 1]! - before !== length) return false;
   for (let i = 0; i < length; i += 1) {
     const difference = bytes[time + i]! - bytes[before + i]!;
     if (difference !== 0) return difference > 0;

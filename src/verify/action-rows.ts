@@ -4,7 +4,6 @@
  */
 
 import type { Action, Grant } from '../bounds/grant.js';
-import { decodeDigestAt, isDigestAt } from '../bytes/base64url-at.js';
 import { encodeBase64url } from '../bytes/encoding.js';
 import { decodeLatin1 } from '../bytes/text.js';
 import { toDigestText } from '../value/digest.js';
@@ -41,6 +40,8 @@ export const MAX_ROW_TIME = 28;
 /* Where things lie in a row, in bytes, and in numbers of their size. */
 const ROW_BYTES = 256;
 const DIGEST_BYTES = 32;
+const DIGEST_WORDS = 8;
+const INTENT = 0;
 const PARAMS = 32;
 const USER_INTENT = 64;
 const HAS_USER_INTENT = 96;
@@ -63,12 +64,13 @@ const PIECE_ROWS = 1_024;
 
 /** An allowed action whose digests are SHA-256, as its record's bytes say it; whoever makes one uses it again and again. */
 export interface UsualAction {
-  bytes: Uint8Array;
-  /** The places of the base64url of its id and of the digests; 0 for a user intent that is absent. */
+  /** Where the words of its id and its digests stand; -1 for a user intent that is absent. */
+  words: Int32Array;
   id: number;
   intent: number;
   params: number;
   userIntent: number;
+  bytes: Uint8Array;
   /** The places of `occurred_at` and of its closing quote. */
   time: number;
   timeEnd: number;
@@ -89,7 +91,7 @@ export interface UsualAction {
 /** See the head of this file. */
 export class ActionRows {
   readonly #bytes: Uint8Array[] = [];
-  readonly #grants: Int32Array[] = [];
+  readonly #words: Int32Array[] = [];
   readonly #shorts: Uint16Array[] = [];
   readonly #numbers: Float64Array[] = [];
   readonly #names: Names;
@@ -102,7 +104,7 @@ export class ActionRows {
 
   /** Puts an action into a free row; -1 where it has no room in one. */
   add(action: UsualAction): number {
-    const { bytes, unitCount, units, time, timeEnd } = action;
+    const { bytes, words, unitCount, units, time, timeEnd } = action;
     if (unitCount > MAX_ROW_UNITS || timeEnd - time > MAX_ROW_TIME) return -1;
     const file = this.#names.numberOf(action.file);
     const principal = this.#names.numberOf(action.principalId);
@@ -115,15 +117,17 @@ export class ActionRows {
     const target = this.#bytes[number]!;
     const shorts = this.#shorts[number]!;
     const numbers = this.#numbers[number]!;
-    decodeDigestAt(bytes, action.id, target, at + ID);
-    decodeDigestAt(bytes, action.intent, target, at);
-    decodeDigestAt(bytes, action.params, target, at + PARAMS);
-    if (action.userIntent !== 0) decodeDigestAt(bytes, action.userIntent, target, at + USER_INTENT);
-    target[at + HAS_USER_INTENT] = action.userIntent === 0 ? 0 : 1;
+    const own = this.#words[number]!;
+    const word = at / 4;
+    copyDigest(words, action.id, own, word + ID / 4);
+    copyDigest(words, action.intent, own, word + INTENT / 4);
+    copyDigest(words, action.params, own, word + PARAMS / 4);
+    if (action.userIntent !== -1) copyDigest(words, action.userIntent, own, word + USER_INTENT / 4);
+    target[at + HAS_USER_INTENT] = action.userIntent === -1 ? 0 : 1;
     target[at + TIME_LENGTH] = timeEnd - time;
     target[at + UNIT_COUNT] = unitCount;
     for (let i = time; i < timeEnd; i += 1) target[at + TIME + i - time] = bytes[i]!;
-    this.#grants[number]![at / 4 + GRANT] = action.grant;
+    own[word + GRANT] = action.grant;
     const short = at / 2;
     shorts[short + FILE] = file;
     shorts[short + PRINCIPAL] = principal;
@@ -156,7 +160,7 @@ export class ActionRows {
       decision: 'allow',
       principalId: this.principalId(row),
       occurredAt: decodeLatin1(bytes, at + TIME, at + TIME + bytes[at + TIME_LENGTH]!),
-      intent: digest(0),
+      intent: digest(INTENT),
       userIntent: bytes[at + HAS_USER_INTENT] === 0 ? undefined : digest(USER_INTENT),
       grant: grantAt(this.grant(row)),
       toolName: this.toolName(row),
@@ -175,7 +179,7 @@ export class ActionRows {
   }
 
   grant(row: number): number {
-    return this.#grants[Math.floor(row / PIECE_ROWS)]![((row % PIECE_ROWS) * ROW_BYTES) / 4 + GRANT]!;
+    return this.#words[Math.floor(row / PIECE_ROWS)]![((row % PIECE_ROWS) * ROW_BYTES) / 4 + GRANT]!;
   }
 
   principalId(row: number): string {
@@ -202,11 +206,13 @@ export class ActionRows {
     return this.#number(row, VALUES + index);
   }
 
-  /** Whether the base64url at the two places is that of its intent and its parameters. */
-  hasDigests(row: number, bytes: Uint8Array, intent: number, params: number): boolean {
-    const at = (row % PIECE_ROWS) * ROW_BYTES;
-    const own = this.#bytes[Math.floor(row / PIECE_ROWS)]!;
-    return isDigestAt(bytes, intent, own, at) && isDigestAt(bytes, params, own, at + PARAMS);
+  /** Whether the words at the two places are those of its intent and its parameters. */
+  hasDigests(row: number, words: Int32Array, intent: number, params: number): boolean {
+    const at = ((row % PIECE_ROWS) * ROW_BYTES) / 4;
+    const own = this.#words[Math.floor(row / PIECE_ROWS)]!;
+    return (
+      isSameDigest(words, intent, own, at + INTENT / 4) && isSameDigest(words, params, own, at + PARAMS / 4)
+    );
   }
 
   /** The bytes that its `occurred_at` stands in, and where. */
@@ -243,13 +249,22 @@ export class ActionRows {
     if (this.#length % PIECE_ROWS === 0) {
       const piece = new ArrayBuffer(PIECE_ROWS * ROW_BYTES);
       this.#bytes.push(new Uint8Array(piece));
-      this.#grants.push(new Int32Array(piece));
+      this.#words.push(new Int32Array(piece));
       this.#shorts.push(new Uint16Array(piece));
       this.#numbers.push(new Float64Array(piece));
     }
     this.#length += 1;
     return this.#length - 1;
   }
+}
+
+function copyDigest(words: Int32Array, at: number, target: Int32Array, targetAt: number): void {
+  for (let i = 0; i < DIGEST_WORDS; i += 1) target[targetAt + i] = words[at + i]!;
+}
+
+function isSameDigest(a: Int32Array, at: number, b: Int32Array, bAt: number): boolean {
+  for (let i = 0; i < DIGEST_WORDS; i += 1) if (a[at + i] !== b[bAt + i]) return false;
+  return true;
 }
 
 const PIECE_BITS = 12;

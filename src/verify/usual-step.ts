@@ -133,11 +133,12 @@ export class UsualStep {
     this.#rows = actions.rows;
     actions.number((id) => events.numberOf(id));
     this.#draft = {
-      bytes: this.#leaves,
+      words: new Int32Array(),
       id: 0,
       intent: 0,
       params: 0,
-      userIntent: 0,
+      userIntent: -1,
+      bytes: NO_BYTES,
       time: 0,
       timeEnd: 0,
       file: '',
@@ -427,12 +428,10 @@ export class UsualStep {
     const view = grant && this.#viewOf(grant.index);
     if (grant === undefined || view === undefined || grant.principalId !== principal) return false;
     const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
-    const params = rows[base + row.PARAMS]! + B64_IN_DIGEST;
-    const userPlace = rows[base + row.USER_INTENT]!;
-    const userIntent = userPlace === 0 ? 0 : userPlace + B64_IN_DIGEST;
+    const userIntent = rows[base + row.USER_INTENT]!;
     const isLinked =
       isDigestText(bytes, intent, grant.intent) ||
-      (userIntent !== 0 && isDigestText(bytes, userIntent, grant.userIntent ?? grant.intent));
+      (userIntent !== 0 && isDigestText(bytes, userIntent + B64_IN_DIGEST, grant.userIntent ?? grant.intent));
     if (!isLinked) return false;
     const time = rows[base + row.OCCURRED_AT]!;
     const timeEnd = rows[base + row.OCCURRED_AT + 1]!;
@@ -452,11 +451,12 @@ export class UsualStep {
       if (bounds === undefined || bounds.accounts.length === 0 || !isCapped(amount, bounds)) return false;
       for (const account of bounds.accounts) if (!this.#reserve(account, amount)) return false;
     }
+    draft.words = rows;
+    draft.id = base + row.ID_WORDS;
+    draft.intent = base + row.INTENT_WORDS;
+    draft.params = base + row.PARAMS_WORDS;
+    draft.userIntent = userIntent === 0 ? -1 : base + row.USER_INTENT_WORDS;
     draft.bytes = bytes;
-    draft.id = rows[base + row.EVENT_ID]!;
-    draft.intent = intent;
-    draft.params = params;
-    draft.userIntent = userIntent;
     draft.time = time;
     draft.timeEnd = timeEnd;
     draft.file = segment.file;
@@ -522,15 +522,15 @@ export class UsualStep {
     principal: string,
     tool: string,
   ): boolean {
-    const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
-    if (action === -1) return grant.principalId === principal && isDigestText(bytes, intent, grant.intent);
-    const place = rows[base + row.PARAMS]!;
-    const params = place + B64_IN_DIGEST;
+    if (action === -1) {
+      const intent = rows[base + row.INTENT]! + B64_IN_DIGEST;
+      return grant.principalId === principal && isDigestText(bytes, intent, grant.intent);
+    }
     return (
-      place !== 0 &&
+      rows[base + row.PARAMS] !== 0 &&
       this.#rows.principalId(action) === principal &&
       this.#rows.toolName(action) === tool &&
-      this.#rows.hasDigests(action, bytes, intent, params)
+      this.#rows.hasDigests(action, rows, base + row.INTENT_WORDS, base + row.PARAMS_WORDS)
     );
   }
 
@@ -546,13 +546,15 @@ export class UsualStep {
     const started = rows[base + row.STARTED_AT]!;
     if (started !== 0) {
       const startedEnd = rows[base + row.STARTED_AT + 1]!;
-      const ended = rows[base + row.ENDED_AT]!;
-      if (
-        ended !== 0 &&
-        orderTimes(bytes, ended, rows[base + row.ENDED_AT + 1]!, bytes, started, startedEnd) < 0
-      )
-        return false;
-      if (orderTimes(bytes, started, startedEnd, bytes, at, end) > 0) return false;
+      if ((rows[base + row.FLAGS]! & row.HAS_SOUND_TIMES) === 0) {
+        const ended = rows[base + row.ENDED_AT]!;
+        if (
+          ended !== 0 &&
+          orderTimes(bytes, ended, rows[base + row.ENDED_AT + 1]!, bytes, started, startedEnd) < 0
+        )
+          return false;
+        if (orderTimes(bytes, started, startedEnd, bytes, at, end) > 0) return false;
+      }
       at = started;
       end = startedEnd;
     }
