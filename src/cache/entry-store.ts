@@ -18,6 +18,8 @@ export interface EntryRange {
 export interface EntryStore {
   /** @throws IndexFault when what is stored is damaged */
   get(key: string): string | undefined;
+  /** Of each key whether it has an entry, which may be a damaged one. @throws IndexFault when that cannot be read */
+  has(keys: readonly string[]): Promise<readonly boolean[]>;
   list(range: EntryRange): AsyncIterable<readonly [key: string, value: string]>;
   /** All of the changes, or none: also when the process is killed. */
   write(changes: readonly EntryChange[]): Promise<void>;
@@ -40,6 +42,10 @@ export class MemoryEntries implements EntryStore {
 
   get(key: string): string | undefined {
     return this.#entries.get(key);
+  }
+
+  has(keys: readonly string[]): Promise<boolean[]> {
+    return Promise.resolve(keys.map((key) => this.#entries.has(key)));
   }
 
   async *list({

@@ -32,9 +32,17 @@ class LevelEntries implements EntryStore {
     try {
       text = this.#level.getSync(key);
     } catch (cause) {
-      throw new IndexFault('it cannot be read', { cause });
+      throw unreadable(cause);
     }
     return text === undefined ? undefined : unwrap(key, text);
+  }
+
+  async has(keys: readonly string[]): Promise<readonly boolean[]> {
+    try {
+      return await this.#level.hasMany([...keys]);
+    } catch (cause) {
+      throw unreadable(cause);
+    }
   }
 
   async *list({ prefix, from = prefix, limit }: EntryRange): AsyncGenerator<readonly [string, string]> {
@@ -52,13 +60,16 @@ class LevelEntries implements EntryStore {
   }
 
   async write(changes: readonly EntryChange[]): Promise<void> {
-    await this.#level.batch(
-      changes.map(({ key, value }) =>
-        value === undefined
-          ? { type: 'del' as const, key }
-          : { type: 'put' as const, key, value: checkOf(key, value) + value },
-      ),
-    );
+    const batch = this.#level.batch();
+    try {
+      for (const { key, value } of changes) {
+        if (value === undefined) batch.del(key);
+        else batch.put(key, checkOf(key, value) + value);
+      }
+      await batch.write();
+    } finally {
+      await batch.close();
+    }
   }
 
   async close(): Promise<void> {
@@ -95,6 +106,10 @@ export async function openLevelEntries(
   }
 }
 
+function unreadable(cause: unknown): IndexFault {
+  return new IndexFault('it cannot be read', { cause });
+}
+
 function unwrap(key: string, text: string): string {
   const value = text.slice(CHECK_LENGTH);
   if (checkOf(key, value) !== text.slice(0, CHECK_LENGTH)) throw new IndexFault('an entry is damaged');
@@ -102,7 +117,9 @@ function unwrap(key: string, text: string): string {
 }
 
 function checkOf(key: string, value: string): string {
-  return crc32(value, crc32(key)).toString(36).padStart(CHECK_LENGTH, '0');
+  return crc32(key + value)
+    .toString(36)
+    .padStart(CHECK_LENGTH, '0');
 }
 
 /**

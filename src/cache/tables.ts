@@ -32,6 +32,12 @@ export class Entries {
     return this.#store.get(this.#view + key);
   }
 
+  /** Those of the keys that have no entry. */
+  async listMissing(keys: readonly string[]): Promise<string[]> {
+    const isThere = await this.#store.has(keys.map((key) => this.#view + key));
+    return keys.filter((_, index) => isThere[index] === false);
+  }
+
   async *list(
     prefix: string,
     from?: string,

@@ -39,6 +39,8 @@ export interface EventMatch {
 export interface EventTable {
   readonly size: number;
   find(id: string): IndexedEvent | undefined;
+  /** Looks for events that will be asked for, where each by itself takes longer. */
+  lookAhead?(ids: readonly string[]): Promise<void>;
   /** Adds an event that {@link EventTable.find} does not find. Files come in order. */
   add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
   /** Marks an action as executed, under the grant of this number (-1: none). */

@@ -136,6 +136,7 @@ export class GroupCommit {
       if ((await running.catchUp()) > 0) turns.noteOthers();
       if (this.#needsAll(jobs)) await running.deepen();
       await running.begin();
+      await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
       const { position } = running;
       await this.#fill(group, jobs);
       if (group.lines.length > 0) await store.appendIf(position, group.lines);
