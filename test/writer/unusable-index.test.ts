@@ -57,7 +57,14 @@ test('one that cannot be written to forgets nothing', async () => {
   const ledger = await open();
   await appendAll(ledger, 1);
   const batch = vi.spyOn(Level.prototype, 'batch');
-  batch.mockImplementationOnce((() => Promise.reject(new Error('no space'))) as never);
+  const fails = (): Promise<void> => Promise.reject(new Error('no space'));
+  const nothing = (): void => undefined;
+  batch.mockImplementationOnce((() => ({
+    put: nothing,
+    del: nothing,
+    write: fails,
+    close: nothing,
+  })) as never);
   await appendAll(ledger, 2);
   expect(batch).toHaveBeenCalled();
   await appendAll(ledger, 3);
