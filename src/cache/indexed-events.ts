@@ -9,6 +9,7 @@ import { decodeLatin1 } from '../bytes/text.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
 import {
+  EVENT_KINDS,
   EventIndex,
   type EventKind,
   type EventMatch,
@@ -20,7 +21,6 @@ import { IndexFault, type EntryChange } from './entry-store.js';
 import { readRecordForm } from './record-texts.js';
 import { isCount, type Entries } from './tables.js';
 
-const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 const ID_LENGTH = 43;
 /** So many ids that the ledger does not have are remembered from one writing to the next. */
 const MAX_ABSENT = 20_000;
@@ -158,7 +158,7 @@ export class IndexedEvents extends EventIndex {
   /** As `encodeValue` would write it. */
   #textOf({ file, line, seq, kind, grant }: IndexedEvent): string {
     const place = `"file":${encodeText(this.#entries.names.toIndex(file))},"l":${line},"s":${seq}`;
-    return `{${place},"k":${KINDS.indexOf(kind)}${grant === -1 ? '' : `,"g":${grant}`}}`;
+    return `{${place},"k":${EVENT_KINDS.indexOf(kind)}${grant === -1 ? '' : `,"g":${grant}`}}`;
   }
 
   /** Reads an event that is not in memory; false where there is none. */
@@ -171,7 +171,7 @@ export class IndexedEvents extends EventIndex {
       return false;
     }
     const { file, l: line, s: seq, k, g: grant = -1 } = form as Partial<EventForm>;
-    const kind = KINDS[k ?? -1];
+    const kind = EVENT_KINDS[k ?? -1];
     if (
       typeof file !== 'string' ||
       !isCount(line) ||
