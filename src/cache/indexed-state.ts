@@ -2,10 +2,11 @@
  * A verification whose state is kept in an index: what it remembers of single events is read when a line asks for it, so that going on
  * with a ledger costs what the new lines cost.
  *
- * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their timelines ·
- * `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
- * `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold, and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is
- * kept of each record beside the state is `record-entries.ts`'.
+ * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their
+ * timelines · `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `w:ID`
+ * links that wait · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold,
+ * and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is kept of
+ * each record beside the state is `record-entries.ts`'.
  */
 
 import { isDeepStrictEqual } from 'node:util';
