@@ -31,6 +31,17 @@ export class IndexFault extends Error {
   override readonly name = 'IndexFault';
 }
 
+/** An entry that is not as it was written. */
+export class DamagedEntry extends IndexFault {
+  /** What is stored, whatever that is. */
+  readonly found: string;
+
+  constructor(found: string) {
+    super('an entry is damaged');
+    this.found = found;
+  }
+}
+
 /** What an index does not know, without being wrong: the ledger is asked. Never an error that a user sees. */
 export class IndexGap extends Error {
   override readonly name = 'IndexGap';

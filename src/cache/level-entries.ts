@@ -6,7 +6,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { Level } from 'level';
-import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
+import {
+  DamagedEntry,
+  IndexFault,
+  type EntryChange,
+  type EntryRange,
+  type EntryStore,
+} from './entry-store.js';
 
 /** 32 bits, in as many digits to the base of 36: against damage, not against forgery. */
 const CHECK_LENGTH = 7;
@@ -112,7 +118,7 @@ function unreadable(cause: unknown): IndexFault {
 
 function unwrap(key: string, text: string): string {
   const value = text.slice(CHECK_LENGTH);
-  if (checkOf(key, value) !== text.slice(0, CHECK_LENGTH)) throw new IndexFault('an entry is damaged');
+  if (checkOf(key, value) !== text.slice(0, CHECK_LENGTH)) throw new DamagedEntry(text);
   return value;
 }
 

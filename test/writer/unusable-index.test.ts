@@ -96,6 +96,23 @@ test.each([['at opening'], ['while it is open']])(
   },
 );
 
+test('one of another form is made anew, and said to be of another version', async () => {
+  const { path, reasons, open } = newLedger();
+  const first = await open();
+  await appendAll(first, 1);
+  await first.close();
+  const level = new Level(indexPath(path));
+  const [key] = (await level.keys().all()).filter((each) => each.endsWith(':h'));
+  // Its checksum was longer, and of another kind.
+  await level.put(key, `${'A'.repeat(16)}{"format":"northroot-index 3","version":"0.1.0"}`);
+  await level.close();
+  const ledger = await open();
+  expect(await appendAll(ledger, 1, 2)).toEqual(['exists', 'appended']);
+  expect(reasons).toEqual(['it was made by another version']);
+  await ledger.close();
+  await expectSound(path, 3);
+});
+
 async function damage(folder: string, part: string): Promise<void> {
   const level = new Level(folder);
   const keys = await level.keys().all();
