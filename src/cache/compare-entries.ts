@@ -7,8 +7,8 @@ import { IndexFault } from './entry-store.js';
 import { keyNumber, readNode, type Entries } from './tables.js';
 
 /**
- * The keys under which the two have other entries. Timelines are trees whose shape depends on when they were saved, so they are compared by what they say;
- * the key of one that differs is `t:GRANT:LIMIT`.
+ * The keys under which the two have other entries. Timelines are trees whose shape depends on when they were saved, so they are
+ * compared by what they say; the key of one that differs is `t:GRANT:LIMIT`.
  *
  * @param own - What is checked. Where an entry of it cannot be read, the key before it is named, and nothing after it is compared.
  */

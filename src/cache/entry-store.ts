@@ -18,6 +18,8 @@ export interface EntryRange {
 export interface EntryStore {
   /** @throws IndexFault when what is stored is damaged */
   get(key: string): string | undefined;
+  /** Of each key whether it has an entry, which may be a damaged one. @throws IndexFault when that cannot be read */
+  has(keys: readonly string[]): Promise<readonly boolean[]>;
   list(range: EntryRange): AsyncIterable<readonly [key: string, value: string]>;
   /** All of the changes, or none: also when the process is killed. */
   write(changes: readonly EntryChange[]): Promise<void>;
@@ -27,6 +29,17 @@ export interface EntryStore {
 /** Why an index is not believed: it is rebuilt. Never an error that a user sees. */
 export class IndexFault extends Error {
   override readonly name = 'IndexFault';
+}
+
+/** An entry that is not as it was written. */
+export class DamagedEntry extends IndexFault {
+  /** What is stored, whatever that is. */
+  readonly found: string;
+
+  constructor(found: string) {
+    super('an entry is damaged');
+    this.found = found;
+  }
 }
 
 /** What an index does not know, without being wrong: the ledger is asked. Never an error that a user sees. */
@@ -40,6 +53,10 @@ export class MemoryEntries implements EntryStore {
 
   get(key: string): string | undefined {
     return this.#entries.get(key);
+  }
+
+  has(keys: readonly string[]): Promise<boolean[]> {
+    return Promise.resolve(keys.map((key) => this.#entries.has(key)));
   }
 
   async *list({

@@ -9,6 +9,7 @@ import { decodeLatin1 } from '../bytes/text.js';
 import { fromDigestText, toDigestText } from '../value/digest.js';
 import { isNamed, type RecordName } from '../value/record-name.js';
 import {
+  EVENT_KINDS,
   EventIndex,
   type EventKind,
   type EventMatch,
@@ -20,8 +21,9 @@ import { IndexFault, type EntryChange } from './entry-store.js';
 import { readRecordForm } from './record-texts.js';
 import { isCount, type Entries } from './tables.js';
 
-const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
 const ID_LENGTH = 43;
+/** So many ids that the ledger does not have are remembered from one writing to the next. */
+const MAX_ABSENT = 20_000;
 const ID_BYTES = 32;
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
@@ -42,8 +44,10 @@ export class IndexedEvents extends EventIndex {
   #ids: string[] = [];
   /** The numbers of those that were added or changed since the last writing. */
   readonly #changed = new Set<number>();
-  /** What was looked for last and not found: of each new event that is asked more than once. */
-  #absent: string | undefined;
+  /** What was looked for, not found, and not added since: of each new event that is asked more than once. */
+  readonly #absent = new Set<string>();
+  /** The last of them that was asked for. */
+  #lastAbsent: string | undefined;
 
   /** @param size - How many events there are. */
   constructor(entries: Entries, size: number) {
@@ -91,7 +95,7 @@ export class IndexedEvents extends EventIndex {
 
   override addLocated(position: EventPosition, kind: EventKind, grant: number): number {
     // The one that was not found last.
-    const id = this.#absent as string;
+    const id = this.#lastAbsent as string;
     const number = super.addLocated(position, kind, grant);
     this.#note(id);
     return number;
@@ -130,10 +134,19 @@ export class IndexedEvents extends EventIndex {
     const changes: EntryChange[] = [];
     for (const number of this.#changed) {
       const id = this.idOf(number);
-      changes.push(this.#entries.changeText(`e:${id}`, this.#textOf(super.find(id) as IndexedEvent)));
+      changes.push(this.#entries.changeText(eventKey(id), this.#textOf(super.find(id) as IndexedEvent)));
     }
     this.#changed.clear();
+    if (this.#absent.size > MAX_ABSENT) this.#absent.clear();
     return changes;
+  }
+
+  /** Looks for events that are about to be asked for, all at once. @throws IndexFault */
+  async lookAhead(ids: readonly string[]): Promise<void> {
+    const unknown = ids.filter((id) => !this.#absent.has(id) && super.numberOf(id) === -1);
+    if (unknown.length === 0) return;
+    const missing = await this.#entries.listMissing(unknown.map((id) => eventKey(id)));
+    for (const key of missing) this.#absent.add(key.slice(eventKey('').length));
   }
 
   /** Lets go of all that is in memory. To be called when all changes are written. */
@@ -145,19 +158,20 @@ export class IndexedEvents extends EventIndex {
   /** As `encodeValue` would write it. */
   #textOf({ file, line, seq, kind, grant }: IndexedEvent): string {
     const place = `"file":${encodeText(this.#entries.names.toIndex(file))},"l":${line},"s":${seq}`;
-    return `{${place},"k":${KINDS.indexOf(kind)}${grant === -1 ? '' : `,"g":${grant}`}}`;
+    return `{${place},"k":${EVENT_KINDS.indexOf(kind)}${grant === -1 ? '' : `,"g":${grant}`}}`;
   }
 
   /** Reads an event that is not in memory; false where there is none. */
   #load(id: string): boolean {
-    if (id === this.#absent) return false;
-    const form = this.#entries.get(`e:${id}`);
+    this.#lastAbsent = id;
+    if (this.#absent.has(id)) return false;
+    const form = this.#entries.get(eventKey(id));
     if (form === undefined) {
-      this.#absent = id;
+      this.#absent.add(id);
       return false;
     }
     const { file, l: line, s: seq, k, g: grant = -1 } = form as Partial<EventForm>;
-    const kind = KINDS[k ?? -1];
+    const kind = EVENT_KINDS[k ?? -1];
     if (
       typeof file !== 'string' ||
       !isCount(line) ||
@@ -173,7 +187,7 @@ export class IndexedEvents extends EventIndex {
 
   /** One was added. */
   #note(id: string): void {
-    this.#absent = undefined;
+    this.#absent.delete(id);
     this.#changed.add(this.#ids.length);
     this.#ids.push(id);
     this.#total += 1;
@@ -205,6 +219,10 @@ export class IndexedEvents extends EventIndex {
     }
     return ids;
   }
+}
+
+function eventKey(id: string): string {
+  return `e:${id}`;
 }
 
 /** What an id begins with in base64url when it begins so in hex: its whole characters, and each that the rest of the bits can begin. */

@@ -2,10 +2,11 @@
  * A verification whose state is kept in an index: what it remembers of single events is read when a line asks for it, so that going on
  * with a ledger costs what the new lines cost.
  *
- * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their timelines ·
- * `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `w:ID` links that wait · `c:ID` checkpoints ·
- * `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold, and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is
- * kept of each record beside the state is `record-entries.ts`'.
+ * Keys: `h` the head · `e:ID` events · `g:N` grants, `G:ID` their numbers, `p:PRINCIPAL` whose they are, `t:N:LIMIT:NODE` their
+ * timelines · `a:N:ID` actions that are open, `d:N:ID` those that were denied, by the number of their record · `s:ID` starts · `w:ID`
+ * links that wait · `c:ID` checkpoints · `u:N` unsealed groups · `n:KEYID` signers · `f:CAUSE` the findings under which later ones fold,
+ * and `F:RANK` the first of each rank · `k:KEYID` keys, `K:N` their order, `l:LINE` the lines of notes that name them. What is kept of
+ * each record beside the state is `record-entries.ts`'.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -37,7 +38,7 @@ import { restoreHead, saveHead, type HeadForm } from '../verify/state-form.js';
 import { startVerification, type FoldRoots, type SignerTally, type VerifyState } from '../verify/state.js';
 import { verifyLine, type LineResult, type SegmentName } from '../verify/verify-line.js';
 import type { FileNames } from './codec.js';
-import { IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
+import { DamagedEntry, IndexFault, type EntryChange, type EntryStore } from './entry-store.js';
 import { IndexedActions } from './indexed-actions.js';
 import { IndexedEvents } from './indexed-events.js';
 import { RecordEntries } from './record-entries.js';
@@ -54,6 +55,7 @@ import {
 } from './tables.js';
 
 const FORMAT = 'northroot-index 4';
+const FORMAT_NAME = /^.{0,64}\{"format":"(northroot-index \d{1,9})"/;
 
 /** More events than these are not kept in memory from one writing to the next. */
 const MAX_LOADED = 20_000;
@@ -214,8 +216,7 @@ export class IndexedState {
     policy?: TrustPolicy,
   ): Promise<IndexedState> {
     const entries = new Entries(store, view, names);
-    const head = entries.get('h') as IndexHead | undefined;
-    if (head !== undefined) assertHead(head);
+    const head = readHead(entries);
     const indexed = new IndexedState(entries, head, policy, backend);
     await indexed.#read(head);
     indexed.#observe();
@@ -409,9 +410,27 @@ function keySource(entries: Entries, head: IndexHead | undefined): KeySource {
   };
 }
 
+/** @throws IndexFault where it is none of this version */
+function readHead(entries: Entries): IndexHead | undefined {
+  let head: IndexHead | undefined;
+  try {
+    head = entries.get('h') as IndexHead | undefined;
+  } catch (error) {
+    // Other forms have other checksums, but begin with their name.
+    const named = error instanceof DamagedEntry ? FORMAT_NAME.exec(error.found)?.[1] : undefined;
+    throw named === undefined || named === FORMAT ? error : ofAnotherVersion();
+  }
+  if (head !== undefined) assertHead(head);
+  return head;
+}
+
+function ofAnotherVersion(): IndexFault {
+  return new IndexFault('it was made by another version');
+}
+
 function assertHead(head: Partial<IndexHead>): void {
   const { format, version, state, events, grants, keys, groups, folds, pending } = head;
-  if (format !== FORMAT || version !== VERSION) throw new IndexFault('it was made by another version');
+  if (format !== FORMAT || version !== VERSION) throw ofAnotherVersion();
   const { records, bytes, end, chain, tree, seals } = (state ?? {}) as Partial<HeadForm>;
   const isWhole =
     [events, grants, keys, groups, folds, pending, records, bytes].every(isCount) &&

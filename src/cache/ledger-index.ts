@@ -108,6 +108,10 @@ class OpenEntries implements EntryStore {
     return this.#opened().get(key);
   }
 
+  has(keys: readonly string[]): Promise<readonly boolean[]> {
+    return this.#opened().has(keys);
+  }
+
   list(range: EntryRange): AsyncIterable<readonly [string, string]> {
     return this.#opened().list(range);
   }

@@ -6,7 +6,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { Level } from 'level';
-import { IndexFault, type EntryChange, type EntryRange, type EntryStore } from './entry-store.js';
+import {
+  DamagedEntry,
+  IndexFault,
+  type EntryChange,
+  type EntryRange,
+  type EntryStore,
+} from './entry-store.js';
 
 /** 32 bits, in as many digits to the base of 36: against damage, not against forgery. */
 const CHECK_LENGTH = 7;
@@ -32,9 +38,17 @@ class LevelEntries implements EntryStore {
     try {
       text = this.#level.getSync(key);
     } catch (cause) {
-      throw new IndexFault('it cannot be read', { cause });
+      throw unreadable(cause);
     }
     return text === undefined ? undefined : unwrap(key, text);
+  }
+
+  async has(keys: readonly string[]): Promise<readonly boolean[]> {
+    try {
+      return await this.#level.hasMany([...keys]);
+    } catch (cause) {
+      throw unreadable(cause);
+    }
   }
 
   async *list({ prefix, from = prefix, limit }: EntryRange): AsyncGenerator<readonly [string, string]> {
@@ -52,13 +66,16 @@ class LevelEntries implements EntryStore {
   }
 
   async write(changes: readonly EntryChange[]): Promise<void> {
-    await this.#level.batch(
-      changes.map(({ key, value }) =>
-        value === undefined
-          ? { type: 'del' as const, key }
-          : { type: 'put' as const, key, value: checkOf(key, value) + value },
-      ),
-    );
+    const batch = this.#level.batch();
+    try {
+      for (const { key, value } of changes) {
+        if (value === undefined) batch.del(key);
+        else batch.put(key, checkOf(key, value) + value);
+      }
+      await batch.write();
+    } finally {
+      await batch.close();
+    }
   }
 
   async close(): Promise<void> {
@@ -95,14 +112,20 @@ export async function openLevelEntries(
   }
 }
 
+function unreadable(cause: unknown): IndexFault {
+  return new IndexFault('it cannot be read', { cause });
+}
+
 function unwrap(key: string, text: string): string {
   const value = text.slice(CHECK_LENGTH);
-  if (checkOf(key, value) !== text.slice(0, CHECK_LENGTH)) throw new IndexFault('an entry is damaged');
+  if (checkOf(key, value) !== text.slice(0, CHECK_LENGTH)) throw new DamagedEntry(text);
   return value;
 }
 
 function checkOf(key: string, value: string): string {
-  return crc32(value, crc32(key)).toString(36).padStart(CHECK_LENGTH, '0');
+  return crc32(key + value)
+    .toString(36)
+    .padStart(CHECK_LENGTH, '0');
 }
 
 /**

@@ -2,8 +2,9 @@
  * What an index keeps of each record beside the state: where its line stands and what became of it, so that one record can be shown,
  * explained and proven without reading those before it. `record-reader.ts` reads it.
  *
- * Keys: `r:N` the records from 16 N on, a line for each · `T:LEVEL:N` the hashes of the tree's full subtrees of 256^LEVEL leaves, 256 an entry · `x:ID` how many executions
- * name an authorization, and `x:ID:N` which · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R` what there is one of.
+ * Keys: `r:N` the records from 16 N on, a line for each · `T:LEVEL:N` the hashes of the tree's full subtrees of 256^LEVEL leaves, 256 an
+ * entry · `x:ID` how many executions name an authorization, and `x:ID:N` which · `y:ID`, `y:ID:N` adjustments of a grant likewise · `R`
+ * what there is one of.
  */
 
 import { grantChain, type Account, type Grant } from '../bounds/grant.js';

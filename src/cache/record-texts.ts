@@ -1,7 +1,7 @@
 /** Where the records of an index are kept: some in each entry, a line for each. */
 
 import { decodeValue } from './codec.js';
-import type { Entries } from './tables.js';
+import { keyNumber, type Entries } from './tables.js';
 
 /** Few, since an entry that is begun is written again with each group. */
 export const RECORDS_PER_ENTRY = 16;
@@ -10,7 +10,7 @@ const LINE_END = '\n';
 
 /** The key under which a record is kept. */
 export function recordsKey(ordinal: number): string {
-  return `r:${String(Math.floor(ordinal / RECORDS_PER_ENTRY)).padStart(16, '0')}`;
+  return `r:${keyNumber(Math.floor(ordinal / RECORDS_PER_ENTRY))}`;
 }
 
 /** An entry, of the texts of its records in their order. */

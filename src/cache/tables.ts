@@ -32,6 +32,12 @@ export class Entries {
     return this.#store.get(this.#view + key);
   }
 
+  /** Those of the keys that have no entry. */
+  async listMissing(keys: readonly string[]): Promise<string[]> {
+    const isThere = await this.#store.has(keys.map((key) => this.#view + key));
+    return keys.filter((_, index) => isThere[index] === false);
+  }
+
   async *list(
     prefix: string,
     from?: string,
@@ -75,21 +81,14 @@ export class EntryTable<V extends object> implements Table<string, V> {
   readonly #entries: Entries;
   readonly #prefix: string;
   readonly #decode: (form: unknown, key: string) => V;
-  readonly #encode: (value: V, names: FileNames) => string;
   readonly #known = new Map<string, V | undefined>();
   readonly #changed = new Set<string>();
   #isLoaded = false;
 
-  constructor(
-    entries: Entries,
-    prefix: string,
-    decode: (form: unknown, key: string) => V,
-    encode: (value: V, names: FileNames) => string = encodeValue,
-  ) {
+  constructor(entries: Entries, prefix: string, decode: (form: unknown, key: string) => V) {
     this.#entries = entries;
     this.#prefix = prefix;
     this.#decode = decode;
-    this.#encode = encode;
   }
 
   get(key: string): V | undefined {
@@ -139,18 +138,11 @@ export class EntryTable<V extends object> implements Table<string, V> {
     this.#isLoaded = true;
   }
 
-  /** The keys of what was changed since {@link EntryTable.takeChanges}. */
-  changed(): Iterable<string> {
-    return this.#changed;
-  }
-
   /** What was changed since this was asked before. */
   takeChanges(): EntryChange[] {
-    const changes = [...this.#changed].map((key) => {
-      const value = this.#known.get(key);
-      const text = value && this.#encode(value, this.#entries.names);
-      return this.#entries.changeText(this.#prefix + key, text);
-    });
+    const changes = [...this.#changed].map((key) =>
+      this.#entries.change(this.#prefix + key, this.#known.get(key)),
+    );
     this.#changed.clear();
     return changes;
   }

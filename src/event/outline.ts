@@ -52,6 +52,9 @@ export interface ActionOutline {
   readonly firstDouble: number;
 }
 
+/** What an authorization is, and under which grant: less than its outline, for who asks no more. */
+export type AuthorizationTerms = Pick<ActionOutline | GrantOutline, 'kind' | 'decision' | 'grantId'>;
+
 /** Of an execution. */
 export interface ExecutionOutline {
   readonly principalId: string;

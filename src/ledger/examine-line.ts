@@ -9,7 +9,7 @@ import { allocateScratch } from '../bytes/concat.js';
 import { decodeUtf8 } from '../bytes/text.js';
 import { diagnoseCanonical } from '../json/diagnose.js';
 import type { EventIdentity } from '../event/identity.js';
-import { outlineEvent, type OutlineOf } from '../event/outline.js';
+import { outlineEvent, type AuthorizationTerms, type OutlineOf } from '../event/outline.js';
 import { MemberMarks, scanCanonical } from '../json/scan.js';
 import type { JsonObject, JsonValue } from '../json/value.js';
 import type { FindingCode } from '../finding/catalog.js';
@@ -92,6 +92,8 @@ export type WellFormedLine<T extends TypeName = TypeName> = {
       event(): EventTypes[U];
       /** What verification's rules ask of it, where that is not the event itself. */
       outline(): OutlineOf<U>;
+      /** Of an authorization; undefined for others. */
+      terms(): AuthorizationTerms | (U extends 'authorization' ? never : undefined);
     };
 }[T];
 
@@ -159,6 +161,10 @@ class Line implements CommonFacts, HasJson {
 
   event(): JsonObject | undefined {
     return this.json();
+  }
+
+  terms(): AuthorizationTerms | undefined {
+    return this.type === 'authorization' ? (this.outline() as OutlineOf<'authorization'>) : undefined;
   }
 
   outline(): OutlineOf<TypeName> {

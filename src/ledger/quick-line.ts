@@ -9,6 +9,7 @@ import { decodeLatin1, decodeUtf8 } from '../bytes/text.js';
 import type {
   ActionOutline,
   AdjustmentOutline,
+  AuthorizationTerms,
   ExecutionOutline,
   OutlineOf,
   UnitAmount,
@@ -236,6 +237,10 @@ export class QuickLine {
     return (this.#outline ??= this.#readOutline());
   }
 
+  terms(): AuthorizationTerms | undefined {
+    return this.type === 'authorization' ? this.#readTerms() : undefined;
+  }
+
   #readOutline(): OutlineOf<TypeName> {
     switch (this.#get(row.TYPE)) {
       case row.AUTHORIZATION:
@@ -249,13 +254,18 @@ export class QuickLine {
     }
   }
 
-  #readAction(): ActionOutline {
-    const flags = this.#get(row.FLAGS);
+  #readTerms(): Pick<ActionOutline, 'kind' | 'decision' | 'grantId'> {
     return {
       kind: 'action',
-      decision: (flags & row.IS_DENY) === 0 ? 'allow' : 'deny',
+      decision: (this.#get(row.FLAGS) & row.IS_DENY) === 0 ? 'allow' : 'deny',
       grantId: this.#recall43(row.LINK),
-      hasDoubts: (flags & row.HAS_FAILED_CHECK) !== 0,
+    };
+  }
+
+  #readAction(): ActionOutline {
+    return {
+      ...this.#readTerms(),
+      hasDoubts: (this.#get(row.FLAGS) & row.HAS_FAILED_CHECK) !== 0,
       principalId: this.principalId,
       occurredAt: this.occurredAt,
       intent: digestTextAt(this.#bytes, this.#get(row.INTENT)),

@@ -39,6 +39,8 @@ export interface EventMatch {
 export interface EventTable {
   readonly size: number;
   find(id: string): IndexedEvent | undefined;
+  /** Looks for events that will be asked for, where each by itself takes longer. */
+  lookAhead?(ids: readonly string[]): Promise<void>;
   /** Adds an event that {@link EventTable.find} does not find. Files come in order. */
   add(id: string, position: EventPosition, kind?: EventKind, grant?: number): void;
   /** Marks an action as executed, under the grant of this number (-1: none). */
@@ -61,7 +63,15 @@ export interface EventIndexData {
   readonly begins: readonly number[];
 }
 
-const KINDS: readonly EventKind[] = ['other', 'grant', 'action', 'spent', 'malformed', 'execution'];
+/** Each kind in the place of its number, as tables and indexes keep it. */
+export const EVENT_KINDS: readonly EventKind[] = [
+  'other',
+  'grant',
+  'action',
+  'spent',
+  'malformed',
+  'execution',
+];
 
 const ID_BYTES = 32;
 /** What an event takes in memory beside its id. */
@@ -121,7 +131,7 @@ export class EventIndex implements EventTable {
   }
 
   add(id: string, position: EventPosition, kind: EventKind = 'other', grant = -1): void {
-    this.#push(this.#ids.add(id), position, KINDS.indexOf(kind), grant);
+    this.#push(this.#ids.add(id), position, EVENT_KINDS.indexOf(kind), grant);
   }
 
   /** The number of the event whose id stands at a place, 43 characters of base64url; -1 for none. */
@@ -150,13 +160,13 @@ export class EventIndex implements EventTable {
   }
 
   kindOf(ordinal: number): EventKind {
-    return KINDS[this.#kinds.at(ordinal)] as EventKind;
+    return EVENT_KINDS[this.#kinds.at(ordinal)] as EventKind;
   }
 
   /** Adds the event that {@link EventIndex.locate} or {@link EventIndex.locateWords} was asked for last, and did not find, and returns its number. */
   addLocated(position: EventPosition, kind: EventKind, grant: number): number {
     const number = this.#ids.addLast();
-    this.#push(number, position, KINDS.indexOf(kind), grant);
+    this.#push(number, position, EVENT_KINDS.indexOf(kind), grant);
     return number;
   }
 
@@ -168,7 +178,7 @@ export class EventIndex implements EventTable {
 
   /** As {@link EventIndex.spend}, by the event's number. */
   spendNumber(ordinal: number, grant: number): void {
-    this.#kinds.set(ordinal, KINDS.indexOf('spent'));
+    this.#kinds.set(ordinal, EVENT_KINDS.indexOf('spent'));
     this.#grants.set(ordinal, grant);
   }
 

@@ -20,6 +20,7 @@ function namedByOutline(line: ExaminedLine): string | undefined {
     case 'execution':
       return line.outline().authorizationId;
     case 'authorization':
+      return line.terms().grantId;
     case 'adjustment':
       return line.outline().grantId;
     default:

@@ -164,7 +164,7 @@ export function ruleFor(
 function actOf(line: WellFormedLine): SignedAct {
   const { type, principalId } = line;
   if (line.type === 'authorization') {
-    const { decision, kind, grantId } = line.outline();
+    const { decision, kind, grantId } = line.terms();
     return { type, principalId, isAllow: decision === 'allow', isAction: kind === 'action', grantId };
   }
   if (line.type !== 'adjustment') return { type, principalId };

@@ -36,6 +36,8 @@ export interface GroupParts {
 /** One write and one sync take at most so much. */
 const MAX_GROUP_RECORDS = 1_000;
 const MAX_GROUP_BYTES = 8 * 1024 * 1024;
+/** So many events are signed before they are judged. */
+const SIGNED_AT_ONCE = 64;
 /** So often in a row another writer may come first where there is no lock. */
 const MAX_CONFLICTS = 100;
 /** So often in a row an index may turn out to be damaged. */
@@ -122,7 +124,7 @@ export class GroupCommit {
       return;
     }
     // Before the turn: nobody else waits for threads.
-    await signing?.ready(jobs.flatMap((job) => (job.kind === 'event' ? [job.prepared.bytes] : [])));
+    await signing?.ready(eventsOf(jobs).map(({ bytes }) => bytes));
     try {
       await turns.take();
     } catch (error) {
@@ -134,6 +136,7 @@ export class GroupCommit {
       if ((await running.catchUp()) > 0) turns.noteOthers();
       if (this.#needsAll(jobs)) await running.deepen();
       await running.begin();
+      await running.lookAhead(eventsOf(jobs).map(({ line }) => line.eventId));
       const { position } = running;
       await this.#fill(group, jobs);
       if (group.lines.length > 0) await store.appendIf(position, group.lines);
@@ -185,6 +188,8 @@ export class GroupCommit {
         continue;
       }
       try {
+        if (index % SIGNED_AT_ONCE === 0)
+          this.#parts.maker.signAhead(eventsOf(jobs.slice(index, index + SIGNED_AT_ONCE)));
         const looking = group.add(job);
         if (looking !== undefined) await looking;
       } catch (error) {
@@ -379,6 +384,10 @@ class Group {
     this.lines.push(line);
     this.bytes += line.length;
   }
+}
+
+function eventsOf(jobs: readonly Job[]): Prepared[] {
+  return jobs.flatMap((job) => (job.kind === 'event' ? [job.prepared] : []));
 }
 
 function isLater(one: string, other: string): boolean {

@@ -10,10 +10,12 @@ import type { StateCache, StateView } from './state-cache.js';
 const MAX_WAIT_MS = 250;
 /** Nor is it asked again so soon. */
 const RETRY_MS = 10_000;
+/** Whoever looks at the index while somebody writes all the time is let in after so long. In milliseconds. */
+const MAX_OPEN_MS = 600;
 /** A state in memory that is further along than the index by more lines than this is gone on with. */
 const MAX_LAG_LINES = 5_000;
 
-/** See the head of this file. The index is open from `load` to `release`. */
+/** See the head of this file. The index is open from `load` to `release`: to open it costs more than to write what a turn has added. */
 export class IndexCache implements StateCache {
   readonly #path: string;
   readonly #options: IndexOptions;
@@ -22,6 +24,7 @@ export class IndexCache implements StateCache {
   readonly #store: LedgerStore;
   #index: LedgerIndex | undefined;
   #isOpen = false;
+  #openedAt = -Infinity;
   /** When the index was last found in use by another process. */
   #busySince = -Infinity;
   readonly #views = new WeakMap<VerifyState, IndexedState>();
@@ -82,6 +85,10 @@ export class IndexCache implements StateCache {
     }
   }
 
+  pause(): boolean {
+    return this.#isOpen && performance.now() - this.#openedAt < MAX_OPEN_MS;
+  }
+
   async release(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -110,6 +117,7 @@ export class IndexCache implements StateCache {
     }
     const isBusy = !this.#isOpen && waitMs !== undefined && performance.now() - start >= waitMs;
     if (isBusy) this.#busySince = performance.now();
+    this.#openedAt = performance.now();
     return this.#isOpen ? this.#index : undefined;
   }
 }

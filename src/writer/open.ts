@@ -96,7 +96,7 @@ function connect(
     lingerMs: lingerOf(options),
     signal: options.signal,
     onWait: () => options.onNotice?.({ code: 'LEDGER_WAITING', path: store.name }),
-    beforeRelease: () => cache.release(),
+    cache,
   });
   const commits = new GroupCommit({ ...parts, options, turns, timer, onCheckpoint });
   const watchers = new Watchers(

@@ -19,7 +19,7 @@ import { LINE_ROOM, placeMade, readMade, type UsualEvent } from '../ledger/made-
 import { EVENT_START, formatRecordAround } from '../ledger/record.js';
 import { checkRecord } from '../schema/check.js';
 import type { CheckpointEvent, GenesisEvent } from '../schema/generated/types.js';
-import { signEvent, type Signer } from '../signature/signer.js';
+import { signEvent, signingKeyOf, type Signer } from '../signature/signer.js';
 import { digestFromBase64url, toDigestText } from '../value/digest.js';
 import type { AdmissionRules } from './admission.js';
 import type { NextLink } from './chain-tip.js';
@@ -57,6 +57,8 @@ export class RecordMaker {
   readonly #running: RunningVerification;
   readonly #rules: AdmissionRules;
   readonly #signing: SigningThreads | undefined;
+  /** See {@link RecordMaker.signAhead}. */
+  readonly #ahead = new WeakMap<Uint8Array, string>();
 
   /** @param signing - Has signed some of the events ahead. */
   constructor(
@@ -102,6 +104,20 @@ export class RecordMaker {
       made = readWhole(writeDraft(draft, {}, LINE_ROOM));
     }
     return { ...prepared, ...made };
+  }
+
+  /**
+   * Signs events that are about to be written, one right after the other: what signing needs is then still in the caches of the processor.
+   * Only for a signer that holds its key in memory, and of those that the ledger does not have: a signature may turn out not to be needed.
+   */
+  signAhead(all: readonly Prepared[]): void {
+    const { signer } = this.#options;
+    if (signer === undefined || signingKeyOf(signer) === undefined) return;
+    for (const { line, bytes, given } of all) {
+      if (given.length > 0 || this.#ahead.has(bytes) || this.#signing?.has(bytes) === true) continue;
+      if (this.#rules.has(line)) continue;
+      this.#ahead.set(bytes, signEvent(bytes, signer).sig);
+    }
   }
 
   /** The signatures that a new event goes in with, its signer's among them, when they are such as the ledger demands. */
@@ -202,7 +218,8 @@ export class RecordMaker {
     const isNew = signer !== undefined && !given.some(({ keyid }) => keyid === signer.publicKey.keyid);
     this.#rules.check(line, bytes, given, isNew ? signer.publicKey : undefined);
     if (!isNew) return given;
-    const sig = this.#signing?.take(bytes);
+    const sig = this.#ahead.get(bytes) ?? this.#signing?.take(bytes);
+    this.#ahead.delete(bytes);
     const { keyid } = signer.publicKey;
     return [...given, sig === undefined ? signEvent(bytes, signer) : { keyid, sig }];
   }

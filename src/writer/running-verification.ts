@@ -238,6 +238,11 @@ export class RunningVerification {
     return { findings: waiting === undefined ? own : [...own, waiting], verdict };
   }
 
+  /** With the turn held: these ids, base64url, will be asked for. */
+  async lookAhead(ids: readonly string[]): Promise<void> {
+    await this.#own.state.events.lookAhead?.(ids);
+  }
+
   /** With the turn held, and caught up: where the records that are added will stand. */
   async begin(): Promise<void> {
     const { state } = this.#own;

@@ -88,6 +88,11 @@ export class SigningThreads {
     clearTimeout(timer);
   }
 
+  /** Whether a thread has signed an event. */
+  has(eventBytes: Uint8Array): boolean {
+    return this.#signatures.has(eventBytes);
+  }
+
   /** The signature of an event, base64url, where a thread made it. */
   take(eventBytes: Uint8Array): string | undefined {
     return this.#signatures.get(eventBytes);

@@ -20,7 +20,7 @@ export interface StateView {
   readonly depth: SignatureDepth;
 }
 
-/** See the head of this file. All is called with the store's turn held. */
+/** See the head of this file. All is called with the store's turn held, but where it says otherwise. */
 export interface StateCache {
   /**
    * Called before the writer catches up on what is stored.
@@ -41,6 +41,13 @@ export interface StateCache {
   discard?(reason: string): Promise<void>;
   /** Called when what the state has seen is on disk, all of it: never with what was judged and not written. */
   save(view: StateView, state: VerifyState): Promise<void>;
+  /**
+   * Called instead of `release` where the turn is given back and asked for again at once. Where it does not come at once, somebody else
+   * has it: `release` is called then, without the turn.
+   *
+   * @returns Whether anything is kept from others; `release` is called now where not.
+   */
+  pause?(): boolean;
   /** Called before the turn is given back, however the group ended. */
   release(): Promise<void>;
 }

@@ -5,6 +5,7 @@
  */
 
 import type { LedgerStore, Turn } from '../store/ledger-store.js';
+import type { StateCache } from './state-cache.js';
 
 /** How a {@link TurnKeeper} takes turns. */
 export interface TurnOptions {
@@ -12,8 +13,7 @@ export interface TurnOptions {
   readonly lingerMs: number;
   readonly signal: AbortSignal | undefined;
   readonly onWait: () => void;
-  /** Before a turn is given back. */
-  readonly beforeRelease: () => Promise<void>;
+  readonly cache: Pick<StateCache, 'pause' | 'release'>;
 }
 
 /** A turn is given back after so long even where more waits to be written: whoever asks for it need not wait for longer. */
@@ -24,6 +24,8 @@ const LONG_WAIT_MS = 100;
 const BUSY_MS = 1_000;
 /** For so long a group is made where others wait. */
 const SHORT_GROUP_MS = 10;
+/** Who is given the turn instead waits for no longer for what the cache keeps to itself. */
+const MAX_PAUSE_MS = 50;
 
 /** See the head of this file. */
 export class TurnKeeper {
@@ -35,6 +37,8 @@ export class TurnKeeper {
   #endedAt = -Infinity;
   #isClose = false;
   #timer: NodeJS.Timeout | undefined;
+  /** Runs while the cache pauses. */
+  #pause: NodeJS.Timeout | undefined;
   #releasing: Promise<void> = Promise.resolve();
 
   constructor(store: LedgerStore, options: TurnOptions) {
@@ -56,8 +60,17 @@ export class TurnKeeper {
     const start = performance.now();
     // What was begun before somebody gave up, and what he gives back then, is still to be written.
     const waiting = signal?.aborted === true ? undefined : signal;
-    this.#turn = await this.#store.acquire({ timeoutMs, signal: waiting, onWait });
+    try {
+      this.#turn = await this.#store.acquire({ timeoutMs, signal: waiting, onWait });
+    } catch (error) {
+      await this.giveBack();
+      throw error;
+    }
     this.#takenAt = performance.now();
+    clearTimeout(this.#pause);
+    this.#pause = undefined;
+    // The pause may just have ended.
+    await this.#releasing;
     if (this.#takenAt - start > LONG_WAIT_MS) this.noteOthers();
   }
 
@@ -77,18 +90,19 @@ export class TurnKeeper {
     this.#endedAt = now;
     const { lingerMs } = this.#options;
     const mayKeep = !this.#isBusy && lingerMs > 0 && now - this.#takenAt < MAX_HOLD_MS;
-    if (!mayKeep || !(hasMore || this.#isClose)) return this.giveBack();
+    if (!mayKeep || !(hasMore || this.#isClose)) return this.giveBack(hasMore && !this.#isBusy);
     if (hasMore) return;
     const left = Math.min(lingerMs, MAX_HOLD_MS - (now - this.#takenAt));
     this.#timer = setTimeout(() => void this.giveBack(), left);
   }
 
-  /** Gives the turn back now. */
-  giveBack(): Promise<void> {
+  /** Gives the turn back now. @param isAgain - Whether it is asked for again at once. */
+  giveBack(isAgain = false): Promise<void> {
     clearTimeout(this.#timer);
     const turn = this.#turn;
     this.#turn = undefined;
-    if (turn !== undefined) this.#releasing = this.#release(turn);
+    if (turn !== undefined) this.#releasing = this.#release(turn, isAgain);
+    else if (this.#pause !== undefined) this.#endPause();
     return this.#releasing;
   }
 
@@ -96,13 +110,27 @@ export class TurnKeeper {
     return performance.now() < this.#busyUntil;
   }
 
-  async #release(turn: Turn): Promise<void> {
+  async #release(turn: Turn, isAgain: boolean): Promise<void> {
     try {
-      await this.#options.beforeRelease();
-    } catch {
-      // A cache that could not be given up costs the next one a reading: what was appended is on disk.
+      if (isAgain && this.#options.cache.pause?.() === true)
+        this.#pause = setTimeout(() => this.#endPause(), MAX_PAUSE_MS);
+      else await this.#releaseCache();
     } finally {
       await turn.release();
+    }
+  }
+
+  #endPause(): void {
+    clearTimeout(this.#pause);
+    this.#pause = undefined;
+    this.#releasing = this.#releasing.then(() => this.#releaseCache());
+  }
+
+  async #releaseCache(): Promise<void> {
+    try {
+      await this.#options.cache.release();
+    } catch {
+      // A cache that could not be given up costs the next one a reading: what was appended is on disk.
     }
   }
 }

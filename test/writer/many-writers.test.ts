@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Turn } from '../../src/store/ledger-store.js';
 import { MemoryStore } from '../../src/store/memory-store.js';
 import { verifyLedger } from '../../src/report/verify-ledger.js';
 import type { Ledger } from '../../src/writer/ledger.js';
@@ -165,6 +166,32 @@ class TestCache implements StateCache {
   }
 }
 
+/** One that keeps something to itself from one turn to the next. */
+class PausingCache extends TestCache {
+  onPause: () => void = () => undefined;
+  onRelease: () => void = () => undefined;
+  pause(): boolean {
+    this.calls.push('pause');
+    this.onPause();
+    return true;
+  }
+  override release(): Promise<void> {
+    this.onRelease();
+    return super.release();
+  }
+}
+
+function kindsOf({ calls }: TestCache): (string | undefined)[] {
+  return calls.map((call) => call.split(' ')[0]);
+}
+
+/** So many are written at once. */
+const GROUP = 1_000;
+
+async function appendMany(ledger: Ledger, count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, n) => ledger.append({ event: draft(n) })));
+}
+
 /** The state of a ledger's bytes. */
 function stateOf(path: string): VerifyState {
   const state = startVerification(undefined, nodeBackend);
@@ -181,6 +208,52 @@ describe('a cache of states', () => {
     await ledger.append({ event: draft(1) });
     await ledger.close();
     expect(stateCache.calls).toEqual(['load 0', 'save 1', 'release', 'load 1', 'save 2', 'release']);
+  });
+
+  test('pauses where a turn follows on another at once', async () => {
+    const stateCache = new PausingCache();
+    const ledger = await LedgerClass.open(new MemoryStore().open(), { ...OPTIONS, stateCache, lingerMs: 0 });
+    stateCache.calls.length = 0;
+    await appendMany(ledger, GROUP + 1);
+    await ledger.close();
+    const kinds = kindsOf(stateCache);
+    // A machine that is slow makes smaller groups.
+    expect(kinds.slice(0, 4)).toEqual(['load', 'save', 'pause', 'load']);
+    expect([kinds.indexOf('release'), kinds.at(-1)]).toEqual([kinds.length - 1, 'release']);
+  });
+
+  test('that pauses gives up what it has where another has the turn', async () => {
+    const memory = new MemoryStore();
+    const other = memory.open();
+    const stateCache = new PausingCache();
+    const ledger = await LedgerClass.open(memory.open(), { ...OPTIONS, stateCache, lingerMs: 0 });
+    stateCache.calls.length = 0;
+    const released = new Promise<void>((resolve) => {
+      stateCache.onRelease = resolve;
+    });
+    // It is next, and keeps the turn for as long as the cache is not released.
+    stateCache.onPause = () =>
+      void other.acquire({ timeoutMs: 20_000 }).then(async (turn) => released.then(() => turn.release()));
+    await appendMany(ledger, GROUP + 1);
+    await ledger.close();
+    expect(kindsOf(stateCache).slice(0, 5)).toEqual(['load', 'save', 'pause', 'release', 'load']);
+    await other.close();
+  });
+
+  test('that pauses gives up what it has where the turn is not had', async () => {
+    const memory = new MemoryStore();
+    const other = memory.open();
+    const stateCache = new PausingCache();
+    const options = { ...OPTIONS, stateCache, lingerMs: 0, lockTimeoutMs: 0 };
+    const ledger = await LedgerClass.open(memory.open(), options);
+    stateCache.calls.length = 0;
+    const turns: Promise<Turn>[] = [];
+    stateCache.onPause = () => void turns.push(other.acquire({ timeoutMs: 20_000 }));
+    expect(await codeOf(appendMany(ledger, GROUP + 1))).toBe('LEDGER_LOCKED');
+    expect(stateCache.calls.slice(-2)).toEqual(['pause', 'release']);
+    for (const turn of turns) await (await turn).release();
+    await ledger.close();
+    await other.close();
   });
 
   test('is never given what was judged and not written', async () => {

@@ -57,7 +57,14 @@ test('one that cannot be written to forgets nothing', async () => {
   const ledger = await open();
   await appendAll(ledger, 1);
   const batch = vi.spyOn(Level.prototype, 'batch');
-  batch.mockImplementationOnce((() => Promise.reject(new Error('no space'))) as never);
+  const fails = (): Promise<void> => Promise.reject(new Error('no space'));
+  const nothing = (): void => undefined;
+  batch.mockImplementationOnce((() => ({
+    put: nothing,
+    del: nothing,
+    write: fails,
+    close: nothing,
+  })) as never);
   await appendAll(ledger, 2);
   expect(batch).toHaveBeenCalled();
   await appendAll(ledger, 3);
@@ -88,6 +95,23 @@ test.each([['at opening'], ['while it is open']])(
     await expectSound(path, 4);
   },
 );
+
+test('one of another form is made anew, and said to be of another version', async () => {
+  const { path, reasons, open } = newLedger();
+  const first = await open();
+  await appendAll(first, 1);
+  await first.close();
+  const level = new Level(indexPath(path));
+  const [key] = (await level.keys().all()).filter((each) => each.endsWith(':h'));
+  // Its checksum was longer, and of another kind.
+  await level.put(key, `${'A'.repeat(16)}{"format":"northroot-index 3","version":"0.1.0"}`);
+  await level.close();
+  const ledger = await open();
+  expect(await appendAll(ledger, 1, 2)).toEqual(['exists', 'appended']);
+  expect(reasons).toEqual(['it was made by another version']);
+  await ledger.close();
+  await expectSound(path, 3);
+});
 
 async function damage(folder: string, part: string): Promise<void> {
   const level = new Level(folder);

@@ -12,7 +12,6 @@ import {
   MAX_SIGNING_THREADS,
   NorthrootError,
   printable,
-  readFileChunks,
   toFindingJson,
   type CheckpointResult,
   type CheckpointSchedule,
@@ -24,7 +23,7 @@ import {
 import { CommandError } from '../command-error.js';
 import type { Context, ExitStatus } from '../context.js';
 import { exitStatusForRefusal } from '../exit-status.js';
-import { STDIN } from '../input.js';
+import { readStart, STDIN } from '../input.js';
 import { jsonText } from '../json-text.js';
 import {
   byteSize,
@@ -144,7 +143,7 @@ async function append(
   options: AppendOptions,
 ): Promise<ExitStatus> {
   const { terminal } = context;
-  await assertReadable(inputs);
+  await assertReadable(inputs, context);
   let published: Promise<unknown> = Promise.resolve();
   const wrong = { violation: 0, invalid: 0, codes: new Set<string>() };
   const publish = ({ note, seq, treeSize }: CheckpointResult, ledger: Ledger): void => {
@@ -250,11 +249,12 @@ function describeWrong(
 }
 
 /** A path that is wrong is told of before a ledger is made for nothing. */
-async function assertReadable(inputs: readonly string[]): Promise<void> {
+async function assertReadable(inputs: readonly string[], context: Context): Promise<void> {
   for (const input of inputs) {
     if (input === STDIN) continue;
     const kind = await kindOfPath(input);
-    if (kind === 'missing') await readFileChunks(input).next();
+    // Where it has come meanwhile, it is closed again.
+    if (kind === 'missing') await readStart(input, 0, context);
     if (kind === 'folder') {
       throw new CommandError('IS_A_FOLDER', `cannot read ${printable(input)}: it is a folder`);
     }
