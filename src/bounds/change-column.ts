@@ -3,7 +3,7 @@
  * to add to many of them changes two, and what is kept are mostly the amounts themselves, which all lists share.
  */
 export class ChangeColumn {
-  readonly #changes: bigint[] = [];
+  #changes: bigint[] = [];
 
   constructor(values: readonly bigint[]) {
     let before = 0n;
@@ -36,6 +36,15 @@ export class ChangeColumn {
   remove(index: number): void {
     const [change = 0n] = this.#changes.splice(index, 1);
     this.#change(index, change);
+  }
+
+  /** Keeps the entries before this one, and gives the others: what they differ by is shared still. */
+  cut(index: number): ChangeColumn {
+    const others = new ChangeColumn([]);
+    others.#changes = this.#changes.slice(index);
+    if (others.length > 0) others.#changes[0] = this.at(index);
+    this.#changes = this.#changes.slice(0, index);
+    return others;
   }
 
   /** Adds to the entries in [from, to). */

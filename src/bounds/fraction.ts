@@ -48,7 +48,19 @@ export function sumOf(a: Fraction, b: Fraction): Fraction {
   if (a.n === 0n) return b;
   if (a.d === b.d) return { n: a.n + b.n, d: a.d };
   const d = commonScale(a.d, b.d);
-  return { n: a.n * (d / a.d) + b.n * (d / b.d), d };
+  return { n: inScale(a, d) + inScale(b, d), d };
+}
+
+let last = { n: 0n, d: 1n, scale: 1n, multiple: 0n };
+
+/**
+ * What a fraction is a multiple of in a scale, one in which its own is whole. All that one amount is added to shares the one number: the
+ * limits of a chain add it up one after the other.
+ */
+export function inScale({ n, d }: Fraction, scale: bigint): bigint {
+  if (d === scale) return n;
+  if (last.n !== n || last.d !== d || last.scale !== scale) last = { n, d, scale, multiple: n * (scale / d) };
+  return last.multiple;
 }
 
 /** Whether a fraction is rounded perhaps. */

@@ -4,7 +4,7 @@
  */
 
 import type { UnitAmounts } from '../event/outline.js';
-import type { LimitFact, RuleFinding } from '../finding/rule-finding.js';
+import type { RuleFinding } from '../finding/rule-finding.js';
 import { formatRational } from '../value/format-rational.js';
 import {
   MAX_DENOMINATOR_DIGITS,
@@ -23,6 +23,7 @@ import {
   checkOrigin,
   exceedsPrecision,
   overCap,
+  overLimit,
   uncapped,
   type Judgement,
 } from './judgement.js';
@@ -457,42 +458,15 @@ function overRate(
   { value, isCostly }: Fullness,
   amount: Rational,
 ): RuleFinding {
-  const limitOf = (before: Rational): LimitFact => ({ unit: rate.unit, limit: rate.limit, used: before });
-  const tellLimit = (): string =>
-    `${rate.unit} at most ${formatRational(rate.limit)} under ${grant.place.eventId}`;
-  const tellPeak = (before: Rational): string => {
+  const finding = { code: 'RATE_LIMIT_EXCEEDED', pointer, related: [grant.place] } as const;
+  return overLimit(finding, isCostly, () => {
+    const before = value();
     const peak = addRationals(before, amount);
     const over = formatRational(subtractRationals(peak, rate.limit));
-    return `${formatRational(peak)} within one window: ${over} over`;
-  };
-  const related = [grant.place];
-  if (!isCostly) {
-    const before = value();
     return {
-      code: 'RATE_LIMIT_EXCEEDED',
-      limit: limitOf(before),
-      pointer,
-      expected: tellLimit(),
-      actual: tellPeak(before),
-      related,
+      limit: { unit: rate.unit, limit: rate.limit, used: before },
+      expected: `${rate.unit} at most ${formatRational(rate.limit)} under ${grant.place.eventId}`,
+      actual: `${formatRational(peak)} within one window: ${over} over`,
     };
-  }
-  // An event may break hundreds of limits, and few findings are listed.
-  let found: Rational | undefined;
-  const recall = (): Rational => (found ??= value());
-  return {
-    code: 'RATE_LIMIT_EXCEEDED',
-    isWordedLate: true,
-    get limit() {
-      return limitOf(recall());
-    },
-    pointer,
-    get expected() {
-      return tellLimit();
-    },
-    get actual() {
-      return tellPeak(recall());
-    },
-    related,
-  };
+  });
 }

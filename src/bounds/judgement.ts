@@ -55,15 +55,13 @@ export function checkActionCaps(
   for (const grant of chain) {
     const cap = grant.actionCaps.get(unit);
     if (cap === undefined || compareRationals(amount, cap) <= 0) continue;
-    const over = formatRational(subtractRationals(amount, cap));
-    findings.push({
-      code: 'ACTION_CAP_EXCEEDED',
+    const finding = { code: 'ACTION_CAP_EXCEEDED', pointer: pointer(), related: [grant.place] } as const;
+    const words = (): LimitWords => ({
       limit: { unit, limit: cap, used: ZERO },
-      pointer: pointer(),
       expected: `${unit} at most ${formatRational(cap)} for one action under ${grant.place.eventId}`,
-      actual: `${formatRational(amount)}, ${over} over`,
-      related: [grant.place],
+      actual: `${formatRational(amount)}, ${formatRational(subtractRationals(amount, cap))} over`,
     });
+    findings.push(overLimit(finding, isLong(amount), words));
   }
 }
 
@@ -87,24 +85,62 @@ export function exceedsPrecision(sum: Rational, pointer: string, findings: RuleF
   return true;
 }
 
+/** What a finding on a limit says. */
+type LimitWords = Required<Pick<RuleFinding, 'expected' | 'actual' | 'limit'>>;
+
+/**
+ * A finding on a limit. An event may break thousands of limits, and few findings are listed: of amounts that cost something to write, the
+ * words are made where they are read.
+ *
+ * @param words - Must say the same whenever it is called.
+ */
+export function overLimit(
+  finding: Pick<RuleFinding, 'code' | 'pointer' | 'related'>,
+  isCostly: boolean,
+  words: () => LimitWords,
+): RuleFinding {
+  if (!isCostly) return { ...finding, ...words() };
+  let found: LimitWords | undefined;
+  const recall = (): LimitWords => (found ??= words());
+  return {
+    ...finding,
+    isWordedLate: true,
+    get limit() {
+      return recall().limit;
+    },
+    get expected() {
+      return recall().expected;
+    },
+    get actual() {
+      return recall().actual;
+    },
+  };
+}
+
+/** From here on writing a number as a decimal costs far more than comparing it. */
+const LONG = 1n << 64n;
+
+function isLong({ n, d }: Rational): boolean {
+  return n >= LONG || d >= LONG;
+}
+
 /** Says the unit, the cap, what was used before, and by how much it is over. */
 export function overCap(
   code: 'METER_CAP_EXCEEDED' | 'RESERVATION_OVER_CAP',
   pointer: string,
   grant: Grant,
   unit: string,
-  before: Account,
+  { cap, used, reserved }: Account,
   amount: Rational,
   total: Rational,
 ): RuleFinding {
-  const over = formatRational(subtractRationals(total, before.cap));
-  const reserved = before.reserved.n === 0n ? '' : `, ${formatRational(before.reserved)} reserved`;
-  return {
-    code,
-    limit: { unit, limit: before.cap, used: addRationals(before.used, before.reserved) },
-    pointer,
-    expected: `${unit} at most ${formatRational(before.cap)} under ${grant.place.eventId}`,
-    actual: `${formatRational(before.used)} used before${reserved}, ${formatRational(amount)} by this event: ${over} over`,
-    related: [grant.place],
-  };
+  return overLimit({ code, pointer, related: [grant.place] }, isLong(total), () => {
+    const over = formatRational(subtractRationals(total, cap));
+    const held = reserved.n === 0n ? '' : `, ${formatRational(reserved)} reserved`;
+    return {
+      limit: { unit, limit: cap, used: addRationals(used, reserved) },
+      expected: `${unit} at most ${formatRational(cap)} under ${grant.place.eventId}`,
+      actual: `${formatRational(used)} used before${held}, ${formatRational(amount)} by this event: ${over} over`,
+    };
+  });
 }

@@ -6,12 +6,13 @@
 
 import { ChangeColumn } from './change-column.js';
 import { TOO_FINE, commonOf } from './common-denominator.js';
-import { commonScale, type Fraction } from './fraction.js';
+import { commonScale, inScale, type Fraction } from './fraction.js';
 import { IntColumn } from './int-column.js';
 
 /** How many instants a leaf may have, and how many where their overlaps are too long for doubles. */
 const MAX_LENGTH = 256;
-const MAX_LONG_LENGTH = 16;
+const MAX_LONG_LENGTH = 32;
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 const UNITS = [1_000_000_000n, 1_000_000n, 1_000n, 1n] as const;
 
 /** A leaf as plain data. */
@@ -27,13 +28,6 @@ export interface SavedLeaf {
   readonly denominators: readonly bigint[];
   /** Of each instant the number of its denominator; empty where all are 1. */
   readonly starts: readonly (number | bigint)[];
-}
-
-interface Entry {
-  readonly key: bigint;
-  /** A numerator over the leaf's scale. */
-  readonly value: bigint;
-  readonly denominator: bigint;
 }
 
 /** See the head of this file. */
@@ -66,13 +60,6 @@ export class Leaf {
     leaf.#denominators = [...saved.denominators];
     leaf.#starts = new IntColumn(saved.starts);
     leaf.#common = leaf.#commonOf(0, leaf.length);
-    return leaf;
-  }
-
-  static #of(entries: readonly Entry[], scale: bigint): Leaf {
-    const leaf = new Leaf();
-    leaf.#scale = scale;
-    leaf.#fill(entries);
     return leaf;
   }
 
@@ -142,7 +129,7 @@ export class Leaf {
     this.#begin(index, denominator);
     if (this.length <= this.#room()) return [];
     // What comes in order fills each leaf.
-    return this.#cut(index === this.length - 1 ? index : this.length >>> 1);
+    return [this.#cut(index === this.length - 1 ? index : this.length >>> 1)];
   }
 
   /** Forgets an instant at which nothing changes. The first stays, so that there is one. */
@@ -173,7 +160,7 @@ export class Leaf {
       this.#values.multiply(scale / this.#scale);
       this.#scale = scale;
     }
-    this.#values.add(from, to, scale === weight.d ? weight.n : weight.n * (scale / weight.d));
+    this.#values.add(from, to, inScale(weight, scale));
     if (this.#values instanceof IntColumn && this.#values.isLong)
       this.#values = columnOf(this.#values.list());
     this.#max = undefined;
@@ -255,37 +242,33 @@ export class Leaf {
     this.#starts.set(index, BigInt(number));
   }
 
-  #entries(from: number, to: number): Entry[] {
-    const values = this.#values.list();
-    return Array.from({ length: to - from }, (_, i) => ({
-      key: this.#keyAt(from + i),
-      value: BigInt(values[from + i] as number | bigint),
-      denominator: this.#denominatorAt(from + i),
-    }));
-  }
-
-  #fill(entries: readonly Entry[]): void {
-    this.#setKeys(entries.map(({ key }) => key));
-    this.#values = columnOf(entries.map(({ value }) => value));
+  #fill(keys: readonly bigint[], values: IntColumn | ChangeColumn, denominators: readonly bigint[]): void {
+    this.#setKeys(keys);
+    this.#values = values;
+    this.#max = undefined;
+    if (values instanceof ChangeColumn && this.max.n <= MAX_SAFE) this.#values = columnOf(values.list());
     this.#denominators = ONLY_ONE;
     this.#starts = undefined;
     this.#common = 1n;
-    this.#max = undefined;
-    entries.forEach(({ denominator }, index) => this.#begin(index, denominator));
+    denominators.forEach((denominator, index) => {
+      this.#begin(index, denominator);
+    });
   }
 
   /** Keeps the instants before this number, and gives the others. */
-  #cut(index: number): Leaf[] {
-    const others = Leaf.#of(this.#entries(index, this.length), this.#scale);
-    this.#fill(this.#entries(0, index));
-    return [others];
+  #cut(index: number): Leaf {
+    const keys = Array.from({ length: this.length }, (_, i) => this.#keyAt(i));
+    const denominators = this.#starts === undefined ? [] : keys.map((_, i) => this.#denominatorAt(i));
+    const others = new Leaf();
+    others.#scale = this.#scale;
+    others.#fill(keys.slice(index), this.#values.cut(index), denominators.slice(index));
+    this.#fill(keys.slice(0, index), this.#values, denominators.slice(0, index));
+    return others;
   }
 
   #cutInto(length: number): Leaf[] {
     const pieces: Leaf[] = [];
-    for (let at = length; at < this.length; at += length)
-      pieces.push(Leaf.#of(this.#entries(at, Math.min(at + length, this.length)), this.#scale));
-    this.#fill(this.#entries(0, length));
+    while (this.length > length) pieces.unshift(this.#cut((Math.ceil(this.length / length) - 1) * length));
     return pieces;
   }
 }

@@ -57,6 +57,8 @@ class Inner {
   readonly maxima: Fraction[] = [];
   readonly pending: Fraction[] = [];
   readonly commons: bigint[] = [];
+  /** Of each child the greatest overlap with what is pending: asked far more often than it changes. */
+  readonly #tops: Fraction[] = [];
   /** Undefined where they must be looked for. */
   #max: Fraction | undefined;
   #common: bigint | undefined;
@@ -82,6 +84,7 @@ class Inner {
     inner.maxima.push(...max);
     inner.pending.push(...pending);
     inner.commons.push(...common);
+    inner.#tops.push(...max.map((own, index) => sumOf(own, pending[index] as Fraction)));
     return inner;
   }
 
@@ -90,10 +93,12 @@ class Inner {
   }
 
   get max(): Fraction {
-    return (this.#max ??= this.maxima.reduce(
-      (max, own, index) => greater(max, sumOf(own, this.pending[index] as Fraction)),
-      ZERO,
-    ));
+    return (this.#max ??= this.#tops.reduce(greater, ZERO));
+  }
+
+  /** The greatest overlap below a child, but for what those above still have to add. */
+  topOf(index: number): Fraction {
+    return this.#tops[index] as Fraction;
   }
 
   get common(): bigint {
@@ -125,6 +130,7 @@ class Inner {
     this.children.splice(index, 0, ...nodes);
     this.firsts.splice(index, 0, ...nodes.map(({ first }) => first));
     this.maxima.splice(index, 0, ...nodes.map(({ max }) => max));
+    this.#tops.splice(index, 0, ...nodes.map(({ max }) => max));
     this.pending.splice(index, 0, ...nodes.map(() => ZERO));
     this.commons.splice(index, 0, ...nodes.map(({ common }) => common));
     this.#forget();
@@ -135,6 +141,7 @@ class Inner {
     this.firsts[index] = first;
     if (this.maxima[index] !== max) this.#max = undefined;
     this.maxima[index] = max;
+    this.#tops[index] = max;
     if (this.commons[index] !== common) this.#common = undefined;
     this.commons[index] = common;
     this.isDirty = true;
@@ -144,6 +151,7 @@ class Inner {
   /** Adds a weight to everything below a child. */
   raiseChild(index: number, weight: Fraction): void {
     this.pending[index] = sumOf(this.pending[index] as Fraction, weight);
+    this.#tops[index] = sumOf(this.topOf(index), weight);
     this.#max = undefined;
     this.isDirty = true;
   }
@@ -172,6 +180,7 @@ class Inner {
       node.firsts.push(...this.firsts.splice(keep));
       node.maxima.push(...this.maxima.splice(keep));
       node.pending.push(...this.pending.splice(keep));
+      node.#tops.push(...this.#tops.splice(keep));
       node.commons.push(...this.commons.splice(keep));
       nodes.unshift(node);
       this.#forget();
@@ -433,7 +442,7 @@ function peakWithin(node: Node, from: bigint, to: bigint): Fraction {
     if (begin >= to) break;
     const end = firsts[i + 1];
     const pending = node.pending[i] as Fraction;
-    const max = sumOf(node.maxima[i] as Fraction, pending);
+    const max = node.topOf(i);
     if (compareRationals(max, peak) <= 0) continue;
     const isWithin = begin >= from && end !== undefined && end <= to;
     peak = greater(peak, isWithin ? max : sumOf(peakWithin(node.childAt(i), from, to), pending));

@@ -14,7 +14,7 @@ import {
   subtractRationals,
   type Rational,
 } from '../../src/value/rational.js';
-import { BareRun, makeExecution, makeGrant } from './support.js';
+import { BareRun, makeExecution, makeGrant, number } from './support.js';
 
 /** What an amount may have: of ten without a common factor the common one is just within the limit. */
 const denominator = fc.constantFrom(
@@ -102,4 +102,18 @@ test('a finding tells the exact sum of amounts without a common factor', () => {
     actual: `${10n ** 38n + 42n}/${41n * (10n ** 38n + 1n)} within one window: 1/41 over`,
   });
   expect({ ...finding }).toEqual(finding);
+});
+
+test('a finding on a cap tells what was used before it, whenever it is read', () => {
+  const run = new BareRun();
+  const grant = makeGrant({ caps: { usd: 1 } });
+  run.push(grant);
+  const amount = { t: 'rat', n: '1', d: String(10n ** 38n + 1n) } as const;
+  run.push(makeExecution(grant, { usd: 1 }));
+  const [first] = run.push(makeExecution(grant, { usd: amount }));
+  run.push(makeExecution(grant, { usd: 5 }, number(1)));
+  expect(first).toMatchObject({
+    code: 'METER_CAP_EXCEEDED',
+    actual: `1 used before, 1/${10n ** 38n + 1n} by this event: 1/${10n ** 38n + 1n} over`,
+  });
 });

@@ -90,6 +90,16 @@ it('a ledger of which the beginning was changed or lost is read', async () => {
   }
 });
 
+it.each(['\n', ' \n', '\n#\n', '#\n \n'])('nothing but lines as %j is read', async (line) => {
+  const text = line.repeat(2_000);
+  expect(await readAll(sourceOf(text))).toBe(text.length);
+});
+
+it('a witness policy is one after blank lines and comments, too', async () => {
+  const policy = `${'\n # a\n \n'.repeat(300)} \n log example.com/log+530d903a+AekyWA4\n`;
+  await expect(readAll(sourceOf(policy))).rejects.toMatchObject({ code: 'NOT_A_LEDGER' });
+});
+
 it('a first line that is an event, torn or too long to be seen whole, is read', async () => {
   const line = readFileSync('fixtures/ledgers/agent-run.jsonl').subarray(0, 400);
   for (let size = 0; size < 20; size += 1) expect(await readAll(sourceOf(line.subarray(0, size)))).toBe(size);
